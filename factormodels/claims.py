@@ -1,0 +1,144 @@
+"""Atoms, contexts and the relations between them: what a response is taken apart into."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from factormodels.errors import InputError
+
+ATOM_PRIOR = 0.5
+"""Default prior of an atom: nothing is assumed about the response (FactReasoner, section 3.1)."""
+
+CONTEXT_PRIOR = 0.99
+"""Default prior of a context: the knowledge source is reliable (FactReasoner, section 3.1)."""
+
+
+class RelationKind(StrEnum):
+    """The logical relation that a relation model predicts for an ordered pair of texts."""
+
+    ENTAILMENT = "entailment"
+    CONTRADICTION = "contradiction"
+    EQUIVALENCE = "equivalence"
+    NEUTRAL = "neutral"
+
+
+def validated_probability(value: object, where: str) -> float:
+    """Return `value` as a float in [0, 1].
+
+    Raises:
+        InputError: if it is no number, NaN, or outside [0, 1]; `where` names the place.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(
+            f"{where}: the probability {value!r} is not a number; give one between 0 and 1"
+        )
+    probability = float(value)
+    if math.isnan(probability) or not 0.0 <= probability <= 1.0:
+        raise InputError(
+            f"{where}: the probability {probability!r} is not between 0 and 1; correct it"
+        )
+    return probability
+
+
+def _validated_id(value: object, what: str) -> None:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"the id {value!r} of {what} is not a non-empty text; name it")
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A claim of a response: a short sentence that conveys one piece of information.
+
+    Attributes:
+        id: name of the atom, unique among the atoms and contexts of its graph.
+        text: the claim, made independent of its surroundings; empty where it cannot be shipped.
+        prior: prior probability of being true, in [0, 1].
+        label: the human judgement, True or False; None where there is none.
+        annotation: the annotator's own word for it ("S", "NS", "IR", "unknown", ...).
+        sentence: 1-based index of the sentence of the response that the atom comes from.
+    """
+
+    id: str
+    text: str = ""
+    prior: float = ATOM_PRIOR
+    label: bool | None = None
+    annotation: str | None = None
+    sentence: int | None = None
+
+    def __post_init__(self) -> None:
+        _validated_id(self.id, "an atom")
+        prior = validated_probability(self.prior, f"prior of atom {self.id!r}")
+        object.__setattr__(self, "prior", prior)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A passage of evidence that was retrieved for one or more atoms.
+
+    Attributes:
+        id: name of the context, unique among the atoms and contexts of its graph.
+        text: the passage; empty where it cannot be shipped.
+        prior: prior probability of being true, in [0, 1].
+        title: title of the page it comes from.
+        link: address of the page.
+        snippet: the search engine's extract.
+        retrieved_for: ids of the atoms it was retrieved for (its provenance), in order.
+        key: identity of the passage; contexts with equal keys are duplicates. None: the
+            normalised text decides.
+        note: free remark, such as why the passage misleads.
+    """
+
+    id: str
+    text: str = ""
+    prior: float = CONTEXT_PRIOR
+    title: str = ""
+    link: str = ""
+    snippet: str = ""
+    retrieved_for: tuple[str, ...] = ()
+    key: str | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _validated_id(self.id, "a context")
+        prior = validated_probability(self.prior, f"prior of context {self.id!r}")
+        object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "retrieved_for", tuple(self.retrieved_for))
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A predicted logical relation from one text to another.
+
+    For an entailment, `source` entails `target`. A probability below 0.5 is legal and means
+    what Table 1 makes of it: an entailment held improbable is weak evidence against the target.
+
+    Attributes:
+        source: id of the first text (for evidence: the context).
+        target: id of the second text (for evidence: the atom).
+        kind: the relation; a neutral one is recorded but makes no factor.
+        probability: the relation model's probability of `kind`, in [0, 1].
+    """
+
+    source: str
+    target: str
+    kind: RelationKind
+    probability: float
+
+    def __post_init__(self) -> None:
+        _validated_id(self.source, "the source of a relation")
+        _validated_id(self.target, "the target of a relation")
+        where = f"relation {self.source!r} -> {self.target!r}"
+        if self.source == self.target:
+            raise InputError(f"{where} refers to itself; a relation joins two different texts")
+        try:
+            kind = RelationKind(self.kind)
+        except ValueError:
+            known = ", ".join(RelationKind)
+            raise InputError(
+                f"{where}: the relation {self.kind!r} is unknown; use one of {known}"
+            ) from None
+        object.__setattr__(self, "kind", kind)
+        probability = validated_probability(self.probability, where)
+        object.__setattr__(self, "probability", probability)

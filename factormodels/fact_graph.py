@@ -1,0 +1,203 @@
+"""FactGraph: the atoms, contexts and relations of one response, and its factor graph."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.encodings import DEFAULT_ENCODING, get_encoding
+from factormodels.errors import InputError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+
+logger = logging.getLogger(__name__)
+
+Item = TypeVar("Item", Atom, Context)
+
+
+@dataclass(frozen=True)
+class FactGraph:
+    """The typed graph of one response: atoms, contexts and relations, in a fixed order.
+
+    Attributes:
+        id: name of the response, unique in its dataset.
+        atoms: the claims of the response.
+        contexts: the passages of evidence.
+        relations: predicted relations between any two of them.
+        query: the question that was asked.
+        response: the whole response text.
+        topic: what it is about.
+        metadata: further facts about the response, JSON values by name.
+
+    Raises:
+        InputError: if ids repeat, a relation or a provenance names what does not exist, or two
+            relations join the same ordered pair.
+    """
+
+    id: str
+    atoms: tuple[Atom, ...]
+    contexts: tuple[Context, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    query: str = ""
+    response: str = ""
+    topic: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("atoms", "contexts", "relations"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
+        _validate(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A read-only mapping view does not pickle; worker processes need graphs that do.
+        fields = (self.id, self.atoms, self.contexts, self.relations)
+        return type(self), (*fields, self.query, self.response, self.topic, dict(self.metadata))
+
+    @cached_property
+    def atom_ids(self) -> tuple[str, ...]:
+        """Ids of the atoms, in order."""
+        return tuple(atom.id for atom in self.atoms)
+
+    @cached_property
+    def context_ids(self) -> tuple[str, ...]:
+        """Ids of the contexts, in order."""
+        return tuple(context.id for context in self.contexts)
+
+    def with_priors(
+        self,
+        *,
+        atoms: float | Mapping[str, float] | None = None,
+        contexts: float | Mapping[str, float] | None = None,
+    ) -> FactGraph:
+        """Return this graph with other priors.
+
+        Args:
+            atoms: one prior for all atoms, or priors by id of atom (others keep theirs).
+            contexts: the same for contexts.
+
+        Raises:
+            InputError: for an id that does not exist or a prior outside [0, 1].
+        """
+        return replace(
+            self,
+            atoms=_with_priors(self.atoms, atoms, "atom"),
+            contexts=_with_priors(self.contexts, contexts, "context"),
+        )
+
+    def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
+        """Return the factor graph over one true/false variable per atom and context.
+
+        Variables are the atoms, then the contexts, in order; state 1 is true. Factors are the
+        priors in that order, then one table per relation that is not neutral, over
+        (source, target).
+
+        Args:
+            encoding: name of the encoding of relations; see `factormodels.encodings`.
+
+        Raises:
+            InputError: if the encoding is unknown.
+        """
+        encode = get_encoding(encoding)
+        names = self.atom_ids + self.context_ids
+        position = {name: index for index, name in enumerate(names)}
+        priors = np.array([item.prior for item in (*self.atoms, *self.contexts)], dtype=np.float64)
+        relations = [r for r in self.relations if r.kind is not RelationKind.NEUTRAL]
+        pairs = np.array(
+            [(position[r.source], position[r.target]) for r in relations], dtype=np.int64
+        ).reshape(-1, 2)
+        tables = [
+            encode(r.kind, r.probability, float(priors[target]))
+            for r, target in zip(relations, pairs[:, 1], strict=True)
+        ]
+        return pairwise_factor_graph(names, priors, pairs, np.array(tables).reshape(-1, 2, 2))
+
+
+def pairwise_factor_graph(
+    names: Iterable[str],
+    priors: NDArray[np.float64],
+    pairs: NDArray[np.int64],
+    log_tables: NDArray[np.float64],
+) -> FactorGraph:
+    """Return the binary factor graph of unary priors and pairwise log tables.
+
+    Args:
+        names: one name per variable.
+        priors: (n,) probability of state 1 of each variable.
+        pairs: (m, 2) indices of the variables that each pairwise factor joins.
+        log_tables: (m, 2, 2) its natural logarithms, indexed [first, second].
+
+    Raises:
+        InputError: if the arrays do not describe a factor graph.
+    """
+    n, m = len(priors), len(pairs)
+    with np.errstate(divide="ignore"):
+        log_priors = np.log(np.stack([1.0 - priors, priors], axis=1))
+    return FactorGraph(
+        names=tuple(names),
+        cardinalities=np.full(n, 2, dtype=np.int64),
+        scope_starts=np.concatenate([np.arange(n), n + 2 * np.arange(m + 1)]),
+        scope_variables=np.concatenate([np.arange(n), pairs.ravel()]),
+        table_starts=np.concatenate([2 * np.arange(n), 2 * n + 4 * np.arange(m + 1)]),
+        log_values=np.concatenate([log_priors.ravel(), log_tables.ravel()]),
+        evidence=np.full(n, UNOBSERVED, dtype=np.int64),
+    )
+
+
+def _with_priors(
+    items: tuple[Item, ...], priors: float | Mapping[str, float] | None, what: str
+) -> tuple[Item, ...]:
+    if priors is None:
+        return items
+    if not isinstance(priors, Mapping):
+        return tuple(replace(item, prior=priors) for item in items)
+    unknown = set(priors) - {item.id for item in items}
+    if unknown:
+        raise InputError(f"a prior is given for the {what} {min(unknown)!r}, which does not exist")
+    return tuple(replace(item, prior=priors.get(item.id, item.prior)) for item in items)
+
+
+def _validate(graph: FactGraph) -> None:
+    where = f"fact graph {graph.id!r}"
+    atoms = {atom.id for atom in graph.atoms}
+    known: set[str] = set()
+    for item in (*graph.atoms, *graph.contexts):
+        if item.id in known:
+            raise InputError(f"{where}: the id {item.id!r} is given twice; ids are unique")
+        known.add(item.id)
+    for context in graph.contexts:
+        for atom in context.retrieved_for:
+            if atom not in atoms:
+                raise InputError(
+                    f"{where}: context {context.id!r} was retrieved for {atom!r}, "
+                    "which is no atom of this graph; add the atom or drop the reference"
+                )
+    joined: set[tuple[str, str]] = set()
+    for relation in graph.relations:
+        for end in (relation.source, relation.target):
+            if end not in known:
+                raise InputError(
+                    f"{where}: the relation {relation.source!r} -> {relation.target!r} refers to "
+                    f"{end!r}, which is neither an atom nor a context; add it or drop the relation"
+                )
+        pair = (relation.source, relation.target)
+        if pair in joined:
+            raise InputError(
+                f"{where}: two relations join {pair[0]!r} -> {pair[1]!r}; keep one"
+            )
+        joined.add(pair)
+    weak = sum(1 for r in graph.relations if r.probability < 0.5 and r.kind != RelationKind.NEUTRAL)
+    if weak:
+        logger.warning(
+            "%s: %d relations have a probability below 0.5, which turns each into weak evidence "
+            "for its opposite",
+            where,
+            weak,
+        )

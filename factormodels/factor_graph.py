@@ -1,0 +1,369 @@
+"""FactorGraph: discrete variables and log tables over subsets of them, held in flat arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from factormodels.errors import InputError
+
+UNOBSERVED = -1
+"""Entry of `FactorGraph.evidence` for a variable that is not observed."""
+
+_NAMES_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class FactorGraph:
+    """An immutable factor graph over discrete variables.
+
+    Build one with `FactorGraph.from_factors`; the flat constructor serves readers and generators
+    of large graphs. Arrays are made read-only. Two factors may share a scope, a scope may be empty
+    (a constant), and a table may hold log 0 = -inf.
+
+    Attributes:
+        names: one name per variable, in a fixed order.
+        cardinalities: int64 (n_variables,), number of states of each variable, at least 1.
+        scope_starts: int64 (n_factors + 1,); factor f has scope
+            ``scope_variables[scope_starts[f]:scope_starts[f + 1]]``.
+        scope_variables: int64, indices of variables, factor after factor.
+        table_starts: int64 (n_factors + 1,), the same for `log_values`.
+        log_values: float64, natural logarithms of the potentials, factor after factor, the last
+            variable of a scope varying fastest (as in the UAI format).
+        evidence: int64 (n_variables,), observed state of each variable or `UNOBSERVED`.
+
+    Raises:
+        InputError: if the arrays do not describe a factor graph.
+    """
+
+    names: tuple[str, ...]
+    cardinalities: NDArray[np.int64]
+    scope_starts: NDArray[np.int64]
+    scope_variables: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    log_values: NDArray[np.float64]
+    evidence: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for field in ("cardinalities", "scope_starts", "scope_variables", "table_starts"):
+            object.__setattr__(self, field, _frozen(getattr(self, field), np.int64))
+        object.__setattr__(self, "evidence", _frozen(self.evidence, np.int64))
+        object.__setattr__(self, "log_values", _frozen(self.log_values, np.float64))
+        object.__setattr__(self, "names", tuple(self.names))
+        _validate(self)
+
+    @classmethod
+    def from_factors(
+        cls,
+        cardinalities: Sequence[int] | NDArray[np.int64],
+        factors: Iterable[tuple[Sequence[int], ArrayLike]],
+        *,
+        names: Sequence[str] | None = None,
+        log: bool = False,
+    ) -> FactorGraph:
+        """Build a factor graph from (scope, table) pairs.
+
+        Args:
+            cardinalities: number of states of each variable.
+            factors: pairs of a scope (indices of variables) and a table whose axes follow the
+                scope, or the same values flattened with the last variable fastest.
+            names: one name per variable; "0", "1", ... if omitted.
+            log: whether the tables hold natural logarithms rather than potentials.
+
+        Raises:
+            InputError: if a table does not fit its scope, a potential is negative or NaN, a scope
+                repeats a variable or refers to one that does not exist, or names repeat.
+        """
+        cards = np.asarray(cardinalities, dtype=np.int64)
+        scopes: list[tuple[int, ...]] = []
+        tables: list[NDArray[np.float64]] = []
+        for scope, table in factors:
+            scopes.append(tuple(int(variable) for variable in scope))
+            tables.append(np.asarray(table, dtype=np.float64).ravel())
+        values = np.concatenate(tables) if tables else np.zeros(0)
+        if not log:
+            values = _log_potentials(values, tables)
+        return cls(
+            names=tuple(names) if names is not None else default_names(len(cards)),
+            cardinalities=cards,
+            scope_starts=_starts([len(scope) for scope in scopes]),
+            scope_variables=np.array([v for scope in scopes for v in scope], dtype=np.int64),
+            table_starts=_starts([table.size for table in tables]),
+            log_values=values,
+            evidence=np.full(len(cards), UNOBSERVED, dtype=np.int64),
+        )
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.names)
+
+    @property
+    def n_factors(self) -> int:
+        """Number of factors."""
+        return len(self.scope_starts) - 1
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Position of each variable by name."""
+        return {name: position for position, name in enumerate(self.names)}
+
+    def scope(self, factor: int) -> tuple[int, ...]:
+        """Return the scope of factor number `factor` as indices of variables."""
+        start, stop = self.scope_starts[factor : factor + 2]
+        return tuple(self.scope_variables[start:stop].tolist())
+
+    def log_table(self, factor: int) -> NDArray[np.float64]:
+        """Return the log table of factor number `factor`, one axis per variable of its scope."""
+        start, stop = self.table_starts[factor : factor + 2]
+        return self.log_values[start:stop].reshape(self.cardinalities[list(self.scope(factor))])
+
+    def factors(self) -> Iterator[tuple[tuple[int, ...], NDArray[np.float64]]]:
+        """Yield (scope, log table) of every factor, in order."""
+        for factor in range(self.n_factors):
+            yield self.scope(factor), self.log_table(factor)
+
+    def log_potential(self, states: Sequence[int] | NDArray[np.int64]) -> float:
+        """Return the sum of log tables at a full assignment (unnormalised log probability).
+
+        Args:
+            states: state of every variable, in order. States that contradict the evidence have
+                log potential -inf.
+        """
+        assignment = np.asarray(states, dtype=np.int64)
+        observed = self.evidence != UNOBSERVED
+        if np.any(assignment[observed] != self.evidence[observed]):
+            return -np.inf
+        return float(sum(table[tuple(assignment[list(scope)])] for scope, table in self.factors()))
+
+    def with_evidence(self, states: Mapping[str, int] | Mapping[int, int]) -> FactorGraph:
+        """Return this graph with variables observed (hard evidence), added to earlier evidence.
+
+        Args:
+            states: observed state by name or by index of the variable.
+
+        Raises:
+            InputError: for an unknown variable, a state out of range, or a state that contradicts
+                earlier evidence.
+        """
+        evidence = self.evidence.copy()
+        for variable, state in states.items():
+            position = self._position(variable)
+            name = self.names[position]
+            if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer):
+                raise InputError(f"evidence on {name!r}: the state {state!r} is no whole number")
+            count = int(self.cardinalities[position])
+            if not 0 <= state < count:
+                raise InputError(
+                    f"evidence on {name!r}: state {state} does not exist; "
+                    f"its states are 0 to {count - 1}"
+                )
+            if evidence[position] not in (UNOBSERVED, state):
+                raise InputError(
+                    f"evidence on {name!r}: state {state} contradicts the state "
+                    f"{evidence[position]} observed before; keep one"
+                )
+            evidence[position] = state
+        return replace(self, evidence=evidence)
+
+    def with_soft_evidence(
+        self, likelihoods: Mapping[str, ArrayLike] | Mapping[int, ArrayLike]
+    ) -> FactorGraph:
+        """Return this graph with a likelihood vector multiplied into each named variable.
+
+        Args:
+            likelihoods: by name or index of the variable, one non-negative number per state,
+                proportional to the probability of what was observed given that state.
+
+        Raises:
+            InputError: for an unknown variable or a vector of wrong length or sign.
+        """
+        scopes, tables = [], []
+        for variable, likelihood in likelihoods.items():
+            position = self._position(variable)
+            scopes.append(position)
+            tables.append(np.asarray(likelihood, dtype=np.float64).ravel())
+            if tables[-1].size != self.cardinalities[position]:
+                raise InputError(
+                    f"soft evidence on {self.names[position]!r} has {tables[-1].size} values; "
+                    f"give one for each of its {self.cardinalities[position]} states"
+                )
+        if not tables:
+            return self
+        lengths = [table.size for table in tables]
+        values = _log_potentials(np.concatenate(tables), tables)
+        return replace(
+            self,
+            scope_starts=np.append(
+                self.scope_starts, self.scope_starts[-1] + np.arange(1, len(scopes) + 1)
+            ),
+            scope_variables=np.append(self.scope_variables, scopes),
+            table_starts=np.append(self.table_starts, self.table_starts[-1] + np.cumsum(lengths)),
+            log_values=np.append(self.log_values, values),
+        )
+
+    def absorb_evidence(self) -> FactorGraph:
+        """Return an evidence-free graph in which every observed variable has a single state.
+
+        Variables keep their names and positions; tables keep only the observed states. The log
+        partition function is that of this graph with its evidence.
+        """
+        observed = self.evidence != UNOBSERVED
+        if not observed.any():
+            return self
+        cardinalities = np.where(observed, 1, self.cardinalities)
+        touched = np.zeros(self.n_factors, dtype=bool)
+        owner = np.repeat(np.arange(self.n_factors), np.diff(self.scope_starts))
+        touched[owner[observed[self.scope_variables]]] = True
+        tables = []
+        for factor in range(self.n_factors):
+            start, stop = self.table_starts[factor : factor + 2]
+            values = self.log_values[start:stop]
+            if touched[factor]:
+                scope = self.scope(factor)
+                selection = tuple(
+                    slice(self.evidence[v], self.evidence[v] + 1) if observed[v] else slice(None)
+                    for v in scope
+                )
+                values = values.reshape(self.cardinalities[list(scope)])[selection].ravel()
+            tables.append(values)
+        return replace(
+            self,
+            cardinalities=cardinalities,
+            table_starts=_starts([table.size for table in tables]),
+            log_values=np.concatenate(tables) if tables else np.zeros(0),
+            evidence=np.full(self.n_variables, UNOBSERVED, dtype=np.int64),
+        )
+
+    def _position(self, variable: Any) -> int:
+        if isinstance(variable, str):
+            if variable not in self.index:
+                raise InputError(
+                    f"there is no variable {variable!r} in this graph; "
+                    f"its variables are {_listed(self.names)}"
+                )
+            return self.index[variable]
+        if not 0 <= variable < self.n_variables:
+            raise InputError(
+                f"there is no variable number {variable}; they run from 0 to {self.n_variables - 1}"
+            )
+        return int(variable)
+
+
+def default_names(count: int) -> tuple[str, ...]:
+    """Return the names of `count` unnamed variables: "0", "1", ..."""
+    return tuple(map(str, range(count)))
+
+
+def _frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
+    result = np.ascontiguousarray(array, dtype=dtype)
+    if result is array and result.flags.writeable:
+        result = result.copy()
+    result.flags.writeable = False
+    return result
+
+
+def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.array(lengths, dtype=np.int64))]).astype(np.int64)
+
+
+def _log_potentials(
+    values: NDArray[np.float64], tables: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    bad = ~(values >= 0.0) | np.isinf(values)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        starts = _starts([table.size for table in tables])
+        factor = int(np.searchsorted(starts, at, side="right")) - 1
+        raise InputError(
+            f"factor {factor}: entry {at - starts[factor]} of its table is {values[at]}; "
+            "a potential is a finite number not below 0"
+        )
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    return shown if len(names) <= _NAMES_SHOWN else f"{shown}, ... ({len(names)} in all)"
+
+
+def _validate(graph: FactorGraph) -> None:
+    count = len(graph.names)
+    if len(graph.cardinalities) != count or len(graph.evidence) != count:
+        raise InputError(
+            f"{count} names, {len(graph.cardinalities)} cardinalities and {len(graph.evidence)} "
+            "evidence entries were given; give one of each per variable"
+        )
+    if len(graph.index) != count:
+        repeated = Counter(graph.names).most_common(1)[0][0]
+        raise InputError(f"the variable name {repeated!r} is given twice; names are unique")
+    if count and graph.cardinalities.min() < 1:
+        at = int(np.argmin(graph.cardinalities))
+        raise InputError(
+            f"variable {graph.names[at]!r} has {graph.cardinalities[at]} states; "
+            "a variable has at least 1"
+        )
+    _validate_scopes(graph)
+    _validate_tables(graph)
+
+
+def _validate_scopes(graph: FactorGraph) -> None:
+    starts, variables = graph.scope_starts, graph.scope_variables
+    if starts[0] != 0 or starts[-1] != len(variables) or np.any(np.diff(starts) < 0):
+        raise InputError("scope_starts does not partition scope_variables; rebuild the graph")
+    if not len(variables):
+        return
+    owner = np.repeat(np.arange(graph.n_factors), np.diff(starts))
+    outside = (variables < 0) | (variables >= graph.n_variables)
+    if outside.any():
+        at = int(np.argmax(outside))
+        raise InputError(
+            f"factor {owner[at]} refers to variable {variables[at]}, which does not exist; "
+            f"variables run from 0 to {graph.n_variables - 1}"
+        )
+    keys = np.sort(owner * graph.n_variables + variables)
+    repeated = np.flatnonzero(keys[1:] == keys[:-1])
+    if repeated.size:
+        factor, variable = divmod(int(keys[repeated[0]]), graph.n_variables)
+        raise InputError(
+            f"the scope of factor {factor} names variable {graph.names[variable]!r} twice; "
+            "a scope holds each variable once"
+        )
+
+
+def _validate_tables(graph: FactorGraph) -> None:
+    starts = graph.table_starts
+    if len(starts) != graph.n_factors + 1 or starts[0] != 0 or starts[-1] != len(graph.log_values):
+        raise InputError("table_starts does not partition log_values; rebuild the graph")
+    sizes = np.ones(graph.n_factors, dtype=np.float64)
+    owner = np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
+    np.multiply.at(sizes, owner, graph.cardinalities[graph.scope_variables])
+    wrong = np.flatnonzero(np.diff(starts) != sizes)
+    if wrong.size:
+        factor = int(wrong[0])
+        raise InputError(
+            f"factor {factor} has a table of {starts[factor + 1] - starts[factor]} entries; "
+            f"its scope asks for {sizes[factor]:.0f}"
+        )
+    bad = np.isnan(graph.log_values) | (graph.log_values == np.inf)
+    if bad.any():
+        at = int(np.argmax(bad))
+        factor = int(np.searchsorted(starts, at, side="right")) - 1
+        raise InputError(
+            f"factor {factor}: entry {at - starts[factor]} of its log table is "
+            f"{graph.log_values[at]}; a log potential is a number or -inf"
+        )
+    impossible = (graph.evidence < UNOBSERVED) | (graph.evidence >= graph.cardinalities)
+    if impossible.any():
+        at = int(np.argmax(impossible))
+        raise InputError(
+            f"evidence on {graph.names[at]!r}: state {graph.evidence[at]} does not exist; "
+            f"its states are 0 to {graph.cardinalities[at] - 1}"
+        )

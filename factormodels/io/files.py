@@ -1,0 +1,71 @@
+"""Reading and writing whole files: clear errors in, nothing half written out."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from factormodels.errors import InputError
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a UTF-8 file.
+
+    Raises:
+        InputError: if there is no such file, it cannot be read, or it is not UTF-8.
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: this is a folder; name a file in it") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8; "
+            "save the file as UTF-8"
+        ) from None
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary path beside `path` that replaces it if the block succeeds.
+
+    Raises:
+        InputError: if the folder of `path` does not exist or cannot be written.
+    """
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix
+        )
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}); name a file in an existing folder"
+        ) from None
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        # mkstemp makes the file private; a result is as readable as any file its user makes.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` to `path` as UTF-8, whole or not at all.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))

@@ -1,0 +1,169 @@
+"""FR1, FR2, FR3: which relations of a fact graph a variant of FactReasoner considers.
+
+Source: FactReasoner, section 3.3. The views take what was recorded: a relation that a variant
+would need and that was never asked of the relation model is absent, not neutral.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from factormodels.claims import Context, Relation, RelationKind
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+
+COPY_SEPARATOR = "@"
+"""Joins a context's id and an atom's in the id of FR1's copy of a shared context."""
+
+
+def variant(graph: FactGraph, name: str) -> FactGraph:
+    """Return the view of `graph` called `name`: "FR1", "FR2", "FR3", or "given" (unchanged).
+
+    Raises:
+        InputError: if there is no view of that name.
+    """
+    try:
+        view = VARIANTS[name]
+    except KeyError:
+        raise InputError(
+            f"the variant {name!r} is unknown; use one of {', '.join(VARIANTS)}"
+        ) from None
+    return view(graph)
+
+
+def fr1(graph: FactGraph) -> FactGraph:
+    """Return the view in which every atom sees only the contexts retrieved for it: a forest.
+
+    A context retrieved for several atoms becomes one copy per atom, named ``context@atom``, so
+    that atoms stay independent. A context without provenance counts as retrieved for every atom
+    that a relation joins it to. Contexts that serve no atom are dropped.
+    """
+    by_pair = {(r.source, r.target): r for r in graph.relations}
+    atoms = set(graph.atom_ids)
+    served: dict[str, list[str]] = {context.id: [] for context in graph.contexts}
+    for relation in graph.relations:
+        for context, atom in (
+            (relation.source, relation.target),
+            (relation.target, relation.source),
+        ):
+            if context in served and atom in atoms and atom not in served[context]:
+                served[context].append(atom)
+    contexts: list[Context] = []
+    relations: list[Relation] = []
+    for context in graph.contexts:
+        atom_ids = tuple(dict.fromkeys(context.retrieved_for)) or tuple(served[context.id])
+        for atom in atom_ids:
+            shared = len(atom_ids) > 1
+            copy_id = f"{context.id}{COPY_SEPARATOR}{atom}" if shared else context.id
+            contexts.append(replace(context, id=copy_id, retrieved_for=(atom,)))
+            forward = by_pair.get((context.id, atom))
+            backward = by_pair.get((atom, context.id))
+            # Both orders recorded would close a cycle of two factors; the evidence's view of the
+            # atom is the one that the paper defines.
+            if forward is not None:
+                relations.append(replace(forward, source=copy_id))
+            elif backward is not None:
+                relations.append(replace(backward, target=copy_id))
+    return replace(graph, contexts=tuple(contexts), relations=tuple(relations))
+
+
+def fr2(graph: FactGraph) -> FactGraph:
+    """Return the view with duplicate contexts merged and every recorded atom-context relation."""
+    merged = merge_duplicate_contexts(graph)
+    atoms = set(merged.atom_ids)
+    kept = tuple(r for r in merged.relations if (r.source in atoms) != (r.target in atoms))
+    return replace(merged, relations=kept)
+
+
+def fr3(graph: FactGraph) -> FactGraph:
+    """Return FR2's view plus the recorded context-context relations.
+
+    Two contexts that entail each other, in both orders, become one equivalence; its probability is
+    the smaller of the two, since equivalence claims both.
+    """
+    merged = merge_duplicate_contexts(graph)
+    atoms = set(merged.atom_ids)
+    kept = tuple(r for r in merged.relations if not (r.source in atoms and r.target in atoms))
+    return replace(merged, relations=tuple(_with_equivalences(kept)))
+
+
+VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
+    {"given": lambda graph: graph, "FR1": fr1, "FR2": fr2, "FR3": fr3}
+)
+
+
+def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
+    """Return the graph with duplicate contexts merged into the first of each kind.
+
+    Contexts are duplicates if their keys are equal or, where neither has one, if their normalised
+    texts are equal and not empty. The merged context keeps the first's id and prior and is
+    retrieved for all the atoms that any of them was retrieved for. Relations follow; where two
+    then join the same pair, the more probable one stays (the first, if they are equal), and a
+    relation between two duplicates is dropped.
+    """
+    representative: dict[str, str] = {}
+    first: dict[tuple[str, str], str] = {}
+    provenance: dict[str, list[str]] = {}
+    for context in graph.contexts:
+        owner = context.id
+        identity = _identity(context)
+        if identity is not None:
+            owner = first.setdefault(identity, context.id)
+        representative[context.id] = owner
+        provenance.setdefault(owner, []).extend(context.retrieved_for)
+    contexts = tuple(
+        replace(context, retrieved_for=tuple(dict.fromkeys(provenance[context.id])))
+        for context in graph.contexts
+        if representative[context.id] == context.id
+    )
+    best: dict[tuple[str, str], Relation] = {}
+    for relation in graph.relations:
+        source = representative.get(relation.source, relation.source)
+        target = representative.get(relation.target, relation.target)
+        if source == target:
+            continue
+        moved = replace(relation, source=source, target=target)
+        held = best.get((source, target))
+        if held is None or _strength(moved) > _strength(held):
+            best[source, target] = moved
+    return replace(graph, contexts=contexts, relations=tuple(best.values()))
+
+
+def normalised_text(text: str) -> str:
+    """Return `text` as compared for duplicates: NFKC, case folded, white space made single."""
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
+
+
+def _identity(context: Context) -> tuple[str, str] | None:
+    if context.key is not None:
+        return ("key", context.key)
+    text = normalised_text(context.text)
+    return ("text", text) if text else None
+
+
+def _strength(relation: Relation) -> tuple[bool, float]:
+    # A recorded neutral is the absence of evidence: any other relation tells more.
+    return relation.kind is not RelationKind.NEUTRAL, relation.probability
+
+
+def _with_equivalences(relations: Sequence[Relation]) -> Iterator[Relation]:
+    entailments = {
+        (r.source, r.target): r for r in relations if r.kind is RelationKind.ENTAILMENT
+    }
+    merged: set[tuple[str, str]] = set()
+    for relation in relations:
+        pair = (relation.source, relation.target)
+        back = entailments.get((relation.target, relation.source))
+        if relation.kind is not RelationKind.ENTAILMENT or back is None:
+            yield relation
+        elif pair not in merged:
+            merged.add((relation.target, relation.source))
+            yield replace(
+                relation,
+                kind=RelationKind.EQUIVALENCE,
+                probability=min(relation.probability, back.probability),
+            )

@@ -1,0 +1,52 @@
+"""Inference: factor graph in, posterior out; one file per algorithm, one registry.
+
+    from inference import infer
+    infer(graph, "exact").marginals["a1"]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from factormodels.factor_graph import FactorGraph
+from inference import builtin
+from inference.backend import Backend, InferenceError, TooLargeError, ZeroPartitionError
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.registry import Entry, entries, get_backend, register, unregister
+
+__all__ = [
+    "Backend",
+    "Entry",
+    "InferenceError",
+    "LogZKind",
+    "Marginals",
+    "Posterior",
+    "Status",
+    "TooLargeError",
+    "ZeroPartitionError",
+    "entries",
+    "get_backend",
+    "infer",
+    "register",
+    "unregister",
+]
+
+for _entry in builtin.ENTRIES:
+    register(_entry)
+
+
+def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any) -> Posterior:
+    """Return the posterior of a factor graph, computed by a backend.
+
+    Args:
+        graph: the factor graph, with or without evidence.
+        backend: name of a registered backend, or a backend that is built already.
+        settings: settings of the backend, if it is given by name.
+
+    Raises:
+        InputError: for an unknown backend or setting.
+        MissingDependencyError: if a library that the backend needs is not installed.
+        InferenceError: if the backend cannot answer for this graph.
+    """
+    built = get_backend(backend, **settings) if isinstance(backend, str) else backend
+    return built.infer(graph)

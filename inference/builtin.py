@@ -1,0 +1,37 @@
+"""The backends that come with the package."""
+
+from __future__ import annotations
+
+from inference.registry import Entry
+
+ENTRIES = (
+    Entry(
+        name="exact",
+        target="inference.exact:Exact",
+        summary="variable elimination over a bucket tree: every marginal and log Z, exact",
+        log_z_kind="exact",
+        limits="induced width to about 25 (binary); refuses what does not fit",
+    ),
+    Entry(
+        name="lbp",
+        target="inference.lbp:LoopyBeliefPropagation",
+        summary="loopy belief propagation: exact on forests, an estimate elsewhere",
+        log_z_kind="bethe",
+    ),
+    Entry(
+        name="enumeration",
+        target="inference.enumeration:Enumeration",
+        summary="sum over every assignment: the oracle that the others are held against",
+        log_z_kind="exact",
+        limits="to about 20 binary variables",
+    ),
+    Entry(
+        name="pgmpy",
+        target="inference.pgmpy_backend:PgmpyVariableElimination",
+        summary="pgmpy's VariableElimination, a reference by other hands: exact",
+        log_z_kind="exact",
+        limits="small graphs: one query per variable",
+        requires=("pgmpy",),
+        extra="pgmpy",
+    ),
+)

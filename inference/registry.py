@@ -1,0 +1,124 @@
+"""The registry: inference backends by name, loaded when they are built."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.errors import InputError, MissingDependencyError
+from inference.backend import Backend
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a backend before it is loaded.
+
+    Attributes:
+        name: the name it is asked for by.
+        target: where its class is: "module:Class", or the class itself.
+        summary: one line: the algorithm and what it promises.
+        log_z_kind: the kind of log partition function it reports.
+        limits: one line: the graphs it is meant for.
+        requires: optional libraries that it imports.
+        extra: the extra of this package that installs them.
+    """
+
+    name: str
+    target: str | type[Backend]
+    summary: str
+    log_z_kind: str
+    limits: str = "any graph"
+    requires: tuple[str, ...] = ()
+    extra: str = ""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The optional libraries of this backend that are not installed."""
+        return tuple(library for library in self.requires if find_spec(library) is None)
+
+    @property
+    def install_command(self) -> str:
+        """The command that installs what this backend needs."""
+        return f"pip install 'factormodels[{self.extra}]'"
+
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def register(entry: Entry) -> None:
+    """Add a backend to the registry.
+
+    Raises:
+        InputError: if the name is taken.
+    """
+    if entry.name in _ENTRIES:
+        raise InputError(f"a backend named {entry.name!r} is registered already; choose another")
+    _ENTRIES[entry.name] = entry
+
+
+def unregister(name: str) -> None:
+    """Remove a backend that was added with `register`."""
+    get_entry(name)
+    del _ENTRIES[name]
+
+
+def entries() -> Mapping[str, Entry]:
+    """Return every registered backend by name, in the order of registration."""
+    return MappingProxyType(_ENTRIES)
+
+
+def get_entry(name: str) -> Entry:
+    """Return what is known of the backend called `name`.
+
+    Raises:
+        InputError: if there is none; the message lists those there are.
+    """
+    try:
+        return _ENTRIES[name]
+    except KeyError:
+        raise InputError(
+            f"the backend {name!r} is unknown; use one of {', '.join(_ENTRIES)}"
+        ) from None
+
+
+def backend_class(name: str) -> type[Backend]:
+    """Return the class of the backend called `name`, importing its module.
+
+    Raises:
+        InputError: if there is no such backend.
+        MissingDependencyError: if a library that it needs is not installed.
+    """
+    entry = get_entry(name)
+    if entry.missing:
+        raise MissingDependencyError(
+            f"the backend {name!r} needs {', '.join(entry.missing)}, which is not installed; "
+            f"run: {entry.install_command}"
+        )
+    if isinstance(entry.target, str):
+        module, _, attribute = entry.target.partition(":")
+        loaded: type[Backend] = getattr(import_module(module), attribute)
+        return loaded
+    return entry.target
+
+
+def get_backend(name: str, **settings: Any) -> Backend:
+    """Return the backend called `name` with the given settings.
+
+    Raises:
+        InputError: if there is no such backend or it has no such setting.
+        MissingDependencyError: if a library that it needs is not installed.
+    """
+    cls = backend_class(name)
+    known = [field.name for field in fields(cls)]
+    for setting in settings:
+        if setting not in known:
+            near = difflib.get_close_matches(setting, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'none'}"
+            raise InputError(f"the backend {name!r} has no setting {setting!r}; {hint}")
+    build: Callable[..., Backend] = cls
+    return build(**settings)
