@@ -1,0 +1,1 @@
+"""Exact elimination: orders, cluster trees and message propagation, compiled over flat arrays."""

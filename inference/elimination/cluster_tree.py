@@ -1,0 +1,269 @@
+"""Cluster trees: from an elimination order to the tables that messages pass between (compiled)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+class ClusterTree(NamedTuple):
+    """A bucket tree in flat arrays, children before parents.
+
+    Within a cluster, variables stand in reverse order of elimination: first those shared with the
+    parent (the separator), then those eliminated here. So a message is a sum over the last axes.
+
+    Attributes:
+        starts, variables: int64, the variables of every cluster.
+        separator_sizes: int64 (n_clusters,), how many of them form the separator.
+        parents: int64 (n_clusters,), -1 at a root.
+        child_starts, children: int64, the children of every cluster.
+        factor_starts, factors: int64, the factors multiplied into every cluster.
+        table_starts: int64 (n_clusters + 1,), where each cluster's table begins.
+        message_starts: int64 (n_clusters + 1,), where each cluster's message begins.
+        constant_factors: int64, factors over single-state variables only.
+    """
+
+    starts: NDArray[np.int64]
+    variables: NDArray[np.int64]
+    separator_sizes: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    child_starts: NDArray[np.int64]
+    children: NDArray[np.int64]
+    factor_starts: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    message_starts: NDArray[np.int64]
+    constant_factors: NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def _group(keys, n_groups):  # type: ignore[no-untyped-def]
+    """Return (starts, items): the indices of `keys` by key; negative keys are left out."""
+    starts = np.zeros(n_groups + 1, dtype=np.int64)
+    for key in keys:
+        if key >= 0:
+            starts[key + 1] += 1
+    for group in range(n_groups):
+        starts[group + 1] += starts[group]
+    fill = starts[:-1].copy()
+    items = np.empty(starts[n_groups], dtype=np.int64)
+    for item in range(len(keys)):
+        if keys[item] >= 0:
+            items[fill[keys[item]]] = item
+            fill[keys[item]] += 1
+    return starts, items
+
+
+@njit(cache=True, nogil=True)
+def _sort_descending(values):  # type: ignore[no-untyped-def]
+    if len(values) > 32:
+        values.sort()
+        values[:] = values[::-1].copy()
+        return
+    for i in range(1, len(values)):
+        item = values[i]
+        j = i - 1
+        while j >= 0 and values[j] < item:
+            values[j + 1] = values[j]
+            j -= 1
+        values[j + 1] = item
+
+
+@njit(cache=True, nogil=True)
+def bucket_sizes(cardinalities, scope_starts, scope_variables, order):  # type: ignore[no-untyped-def]
+    """Eliminate symbolically; return what the buckets of `order` hold.
+
+    Returns:
+        position: int64 (n,), place of each variable in `order`.
+        owner: int64 (n_factors,), place of the bucket that each factor belongs to; -1 for
+            a factor over single-state variables only.
+        starts, places: int64, the places (not the indices) of the variables of every bucket, in
+            descending order, so that the eliminated one comes last.
+        parent: int64 (n,), place of each bucket's parent, -1 at a root.
+    """
+    n = len(cardinalities)
+    position = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        position[order[i]] = i
+    n_factors = len(scope_starts) - 1
+    owner = np.full(n_factors, -1, dtype=np.int64)
+    for factor in range(n_factors):
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            v = scope_variables[slot]
+            if cardinalities[v] > 1 and (owner[factor] < 0 or position[v] < owner[factor]):
+                owner[factor] = position[v]
+    factor_starts, factors = _group(owner, n)
+    parent = np.full(n, -1, dtype=np.int64)
+    first_child = np.full(n, -1, dtype=np.int64)
+    sibling = np.full(n, -1, dtype=np.int64)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    places = np.empty(max(4 * n, 16), dtype=np.int64)
+    mark = np.full(n, -1, dtype=np.int64)
+    bucket = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        bucket[0] = i
+        mark[i] = i
+        size = 1
+        for entry in range(factor_starts[i], factor_starts[i + 1]):
+            factor = factors[entry]
+            for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+                v = scope_variables[slot]
+                place = position[v]
+                if cardinalities[v] > 1 and mark[place] != i:
+                    mark[place] = i
+                    bucket[size] = place
+                    size += 1
+        child = first_child[i]
+        while child >= 0:
+            for entry in range(starts[child], starts[child + 1] - 1):
+                place = places[entry]
+                if mark[place] != i:
+                    mark[place] = i
+                    bucket[size] = place
+                    size += 1
+            child = sibling[child]
+        _sort_descending(bucket[:size])
+        if starts[i] + size > len(places):
+            larger = np.empty(2 * len(places) + size, dtype=np.int64)
+            larger[: starts[i]] = places[: starts[i]]
+            places = larger
+        places[starts[i] : starts[i] + size] = bucket[:size]
+        starts[i + 1] = starts[i] + size
+        if size > 1:
+            parent[i] = bucket[size - 2]
+            sibling[i] = first_child[parent[i]]
+            first_child[parent[i]] = i
+    return position, owner, starts, places[: starts[n]], parent
+
+
+@njit(cache=True, nogil=True)
+def cost(cardinalities, order, owner, starts, places, parent):  # type: ignore[no-untyped-def]
+    """Predict what elimination along `order` costs.
+
+    Returns:
+        width: induced width, the most variables that share a bucket, less one.
+        largest: log2 of the largest table.
+        entries: entries of all tables and messages together.
+        work: multiplications and additions of both passes.
+    """
+    n = len(order)
+    inputs = np.ones(n, dtype=np.float64)
+    for factor in range(len(owner)):
+        if owner[factor] >= 0:
+            inputs[owner[factor]] += 1.0
+    width = 0
+    largest = 0.0
+    entries = 0.0
+    work = 0.0
+    for i in range(n):
+        log2_size = 0.0
+        for entry in range(starts[i], starts[i + 1]):
+            log2_size += np.log2(cardinalities[order[places[entry]]])
+        width = max(width, starts[i + 1] - starts[i] - 1)
+        largest = max(largest, log2_size)
+        size = np.exp2(log2_size)
+        # The bucket's table, and its message twice: as sent and as answered.
+        entries += size * (1.0 + 2.0 / cardinalities[order[i]])
+        # Up: one product per input and the sum; down: one product and the marginal ...
+        work += size * (inputs[i] + 3.0)
+        if parent[i] >= 0:
+            # ... and one sum for the child's answer, besides its message as an input.
+            inputs[parent[i]] += 2.0
+    return width, largest, entries, work
+
+
+@njit(cache=True, nogil=True)
+def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit):  # type: ignore[no-untyped-def]
+    """Return the cluster tree of the buckets.
+
+    A parent bucket that adds nothing to a child's separator is merged into that child while the
+    table stays within `merge_limit` entries: small clusters cost more in steps than in entries.
+    """
+    n = len(order)
+    cluster = np.full(n, -1, dtype=np.int64)
+    first = np.empty(n, dtype=np.int64)
+    last = np.empty(n, dtype=np.int64)
+    absorbed_into = np.full(n, -1, dtype=np.int64)
+    for i in range(n):
+        top = absorbed_into[i]
+        if top < 0:
+            top = i
+            first[i] = i
+        last[top] = i
+        cluster[i] = top
+        p = parent[i]
+        if p < 0 or absorbed_into[p] >= 0:
+            continue
+        if starts[p + 1] - starts[p] == starts[i + 1] - starts[i] - 1:
+            size = 1.0
+            for entry in range(starts[top], starts[top + 1]):
+                size *= cardinalities[order[places[entry]]]
+            if size <= merge_limit:
+                absorbed_into[p] = top
+    # Numbered by the last bucket of each, children come before parents.
+    number = np.full(n, -1, dtype=np.int64)
+    count = 0
+    for i in range(n):
+        if last[cluster[i]] == i:
+            number[cluster[i]] = count
+            count += 1
+    cluster_starts = np.zeros(count + 1, dtype=np.int64)
+    separator_sizes = np.zeros(count, dtype=np.int64)
+    parents = np.full(count, -1, dtype=np.int64)
+    bucket_of = np.empty(count, dtype=np.int64)
+    for i in range(n):
+        if cluster[i] == i:
+            c = number[i]
+            bucket_of[c] = i
+            cluster_starts[c + 1] = starts[i + 1] - starts[i]
+            separator_sizes[c] = starts[last[i] + 1] - starts[last[i]] - 1
+            if parent[last[i]] >= 0:
+                parents[c] = number[cluster[parent[last[i]]]]
+    for c in range(count):
+        cluster_starts[c + 1] += cluster_starts[c]
+    variables = np.empty(cluster_starts[count], dtype=np.int64)
+    table_starts = np.zeros(count + 1, dtype=np.int64)
+    message_starts = np.zeros(count + 1, dtype=np.int64)
+    for c in range(count):
+        source = starts[bucket_of[c]]
+        table = 1
+        message = 1
+        for k in range(cluster_starts[c + 1] - cluster_starts[c]):
+            v = order[places[source + k]]
+            variables[cluster_starts[c] + k] = v
+            table *= cardinalities[v]
+            if k < separator_sizes[c]:
+                message *= cardinalities[v]
+        table_starts[c + 1] = table_starts[c] + table
+        message_starts[c + 1] = message_starts[c] + message
+    child_starts, children = _group(parents, count)
+    home = np.full(len(owner), -1, dtype=np.int64)
+    constants = 0
+    for factor in range(len(owner)):
+        if owner[factor] >= 0:
+            home[factor] = number[cluster[owner[factor]]]
+        else:
+            constants += 1
+    constant_factors = np.empty(constants, dtype=np.int64)
+    constants = 0
+    for factor in range(len(owner)):
+        if owner[factor] < 0:
+            constant_factors[constants] = factor
+            constants += 1
+    factor_starts, factors = _group(home, count)
+    return ClusterTree(
+        cluster_starts,
+        variables,
+        separator_sizes,
+        parents,
+        child_starts,
+        children,
+        factor_starts,
+        factors,
+        table_starts,
+        message_starts,
+        constant_factors,
+    )

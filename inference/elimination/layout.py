@@ -1,0 +1,94 @@
+"""How the inputs of a cluster (factors, messages) lie within its table (compiled).
+
+A cluster's table is walked in blocks of its fastest axes that stay in the first-level cache. Within
+a block, an input is found by a small table of offsets; between blocks, by strides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+BLOCK = 1024
+"""Largest block, in entries: 8 kB of table and 4 kB of offsets an input."""
+
+CONSTANT = 0
+CONTIGUOUS = 1
+SCATTERED = 2
+
+
+@njit(cache=True, nogil=True)
+def workspace_sizes(cardinalities, tree):  # type: ignore[no-untyped-def]
+    """Return (most axes, most inputs, most inputs times block) over the clusters of a tree."""
+    axes = 1
+    inputs = 1
+    offsets = 1
+    for c in range(len(tree.parents)):
+        here = tree.factor_starts[c + 1] - tree.factor_starts[c]
+        here += tree.child_starts[c + 1] - tree.child_starts[c]
+        axes = max(axes, tree.starts[c + 1] - tree.starts[c])
+        inputs = max(inputs, here)
+        table = tree.table_starts[c + 1] - tree.table_starts[c]
+        offsets = max(offsets, here * min(table, BLOCK))
+    return axes, inputs, offsets
+
+
+@njit(cache=True, nogil=True)
+def block_axes(cardinalities, variables):  # type: ignore[no-untyped-def]
+    """Return (number of leading axes outside the block, entries of a block)."""
+    outer = len(variables)
+    size = 1
+    while outer > 0 and size * cardinalities[variables[outer - 1]] <= BLOCK:
+        outer -= 1
+        size *= cardinalities[variables[outer]]
+    if outer == len(variables) and outer > 0:
+        # One variable alone has more states than a block: the block grows to hold it.
+        outer -= 1
+        size = cardinalities[variables[outer]]
+    return outer, size
+
+
+@njit(cache=True, nogil=True)
+def block_offsets(cardinalities, variables, outer, strides, offsets):  # type: ignore[no-untyped-def]
+    """Write the offsets of one input within a block; return how they lie."""
+    filled = 1
+    constant = True
+    contiguous = True
+    offsets[0] = 0
+    for axis in range(len(variables) - 1, outer - 1, -1):
+        stride = strides[axis]
+        constant &= stride == 0
+        contiguous &= stride == filled
+        for state in range(1, cardinalities[variables[axis]]):
+            for entry in range(filled):
+                offsets[state * filled + entry] = offsets[entry] + state * stride
+        filled *= cardinalities[variables[axis]]
+    if constant:
+        return CONSTANT
+    return CONTIGUOUS if contiguous else SCATTERED
+
+
+@njit(cache=True, nogil=True)
+def factor_strides(cardinalities, scope, axis_of, strides):  # type: ignore[no-untyped-def]
+    """Add to `strides` (zeros) what a step along each axis of the cluster means in a factor."""
+    step = 1
+    for slot in range(len(scope) - 1, -1, -1):
+        variable = scope[slot]
+        if cardinalities[variable] > 1:
+            strides[axis_of[variable]] = step
+            step *= cardinalities[variable]
+
+
+@njit(cache=True, nogil=True)
+def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):  # type: ignore[no-untyped-def]
+    """Step the outer axes to the next block and move every input's position along."""
+    for axis in range(outer - 1, -1, -1):
+        digits[axis] += 1
+        count = cardinalities[variables[axis]]
+        if digits[axis] < count:
+            for k in range(n_inputs):
+                positions[k] += strides[k, axis]
+            return
+        digits[axis] = 0
+        for k in range(n_inputs):
+            positions[k] -= strides[k, axis] * (count - 1)

@@ -1,0 +1,362 @@
+"""Message propagation over a cluster tree: one upward and one downward pass (compiled).
+
+The fast pass works on scaled potentials: every factor and message is divided by its largest entry
+and the logarithms of the divisors are summed. It knows the range of its inputs, so it can tell
+beforehand whether a product could underflow; it then gives up, and the pass in log space is run.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from inference.elimination.layout import (
+    CONSTANT,
+    CONTIGUOUS,
+    advance,
+    block_axes,
+    block_offsets,
+    factor_strides,
+    workspace_sizes,
+)
+
+DONE = 0
+ZERO = 1
+UNDERFLOW = 2
+
+_SAFE_RANGE = 650.0
+"""Log range within which products of doubles keep full precision (exp(-708) is the smallest)."""
+
+
+@njit(cache=True, nogil=True)
+def _prepare(  # type: ignore[no-untyped-def]
+    c, with_factors, cardinalities, scope_starts, scope_variables, table_starts, tree,
+    first_message, axis_of, strides, offsets, kinds, positions,
+):  # fmt: skip
+    """Lay out the inputs of cluster `c`: factors (if wanted), then messages of its children.
+
+    Returns:
+        n_inputs, outer axes, block size.
+    """
+    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+    for axis in range(len(variables)):
+        axis_of[variables[axis]] = axis
+    outer, block = block_axes(cardinalities, variables)
+    n_inputs = 0
+    if with_factors:
+        for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
+            factor = tree.factors[entry]
+            strides[n_inputs, : len(variables)] = 0
+            scope = scope_variables[scope_starts[factor] : scope_starts[factor + 1]]
+            factor_strides(cardinalities, scope, axis_of, strides[n_inputs])
+            positions[n_inputs] = table_starts[factor]
+            n_inputs += 1
+    for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
+        child = tree.children[entry]
+        strides[n_inputs, : len(variables)] = 0
+        start = tree.starts[child]
+        separator = tree.variables[start : start + tree.separator_sizes[child]]
+        factor_strides(cardinalities, separator, axis_of, strides[n_inputs])
+        positions[n_inputs] = first_message + tree.message_starts[child]
+        n_inputs += 1
+    for k in range(n_inputs):
+        kinds[k] = block_offsets(
+            cardinalities, variables, outer, strides[k], offsets[k * block : (k + 1) * block]
+        )
+    return n_inputs, outer, block
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _multiply(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
+    if kind == CONSTANT:
+        value = values[position]
+        for j in range(block):
+            table[base + j] *= value
+    elif kind == CONTIGUOUS:
+        for j in range(block):
+            table[base + j] *= values[position + j]
+    else:
+        for j in range(block):
+            table[base + j] *= values[position + offsets[at + j]]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _project(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
+    if kind == CONSTANT:
+        total = 0.0
+        for j in range(block):
+            total += table[base + j]
+        values[position] += total
+    elif kind == CONTIGUOUS:
+        for j in range(block):
+            values[position + j] += table[base + j]
+    else:
+        for j in range(block):
+            values[position + offsets[at + j]] += table[base + j]
+
+
+@njit(cache=True, nogil=True)
+def _log_range(values, start, stop):  # type: ignore[no-untyped-def]
+    """Return log(largest / smallest positive) of values whose largest is 1."""
+    smallest = 1.0
+    for i in range(start, stop):
+        if 0.0 < values[i] < smallest:
+            smallest = values[i]
+    return -math.log(smallest)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scaled_potentials(table_starts, log_values):  # type: ignore[no-untyped-def]
+    """Return (potentials divided by each factor's largest, log ranges, log of the divisors)."""
+    n_factors = len(table_starts) - 1
+    values = np.empty(len(log_values), dtype=np.float64)
+    ranges = np.zeros(n_factors, dtype=np.float64)
+    log_scale = 0.0
+    for factor in range(n_factors):
+        largest = -np.inf
+        smallest = np.inf
+        for i in range(table_starts[factor], table_starts[factor + 1]):
+            value = log_values[i]
+            if value > largest:
+                largest = value
+            if value < smallest and value > -np.inf:
+                smallest = value
+        if largest == -np.inf:
+            return values, ranges, -np.inf
+        for i in range(table_starts[factor], table_starts[factor + 1]):
+            values[i] = math.exp(log_values[i] - largest)
+        ranges[factor] = largest - smallest
+        log_scale += largest
+    return values, ranges, log_scale
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def propagate(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
+    marginal_starts, marginals, tables,
+):  # fmt: skip
+    """Write all marginals (and cluster beliefs to `tables`); return (code, log Z)."""
+    n_clusters = len(tree.parents)
+    potentials, ranges, log_z = scaled_potentials(table_starts, log_values)
+    if log_z == -np.inf:
+        return ZERO, log_z
+    axes, inputs, size = workspace_sizes(cardinalities, tree)
+    strides = np.zeros((inputs, axes), dtype=np.int64)
+    offsets = np.empty(max(size, inputs * cardinalities.max()), dtype=np.int32)
+    kinds = np.empty(inputs, dtype=np.int64)
+    positions = np.empty(inputs, dtype=np.int64)
+    digits = np.empty(axes, dtype=np.int64)
+    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    first_message = len(potentials)
+    values = np.empty(first_message + tree.message_starts[n_clusters], dtype=np.float64)
+    values[:first_message] = potentials
+    answers = np.zeros(tree.message_starts[n_clusters], dtype=np.float64)
+    message_ranges = np.zeros(n_clusters, dtype=np.float64)
+    divisors = np.ones(n_clusters, dtype=np.float64)
+    for c in range(n_clusters):
+        total_range = 0.0
+        for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
+            total_range += ranges[tree.factors[entry]]
+        for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
+            total_range += message_ranges[tree.children[entry]]
+        if total_range > _SAFE_RANGE:
+            return UNDERFLOW, 0.0
+        n_inputs, outer, block = _prepare(
+            c, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
+            first_message, axis_of, strides, offsets, kinds, positions,
+        )  # fmt: skip
+        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+        start, stop = tree.table_starts[c], tree.table_starts[c + 1]
+        digits[:outer] = 0
+        for base in range(start, stop, block):
+            for j in range(block):
+                tables[base + j] = 1.0
+            for k in range(n_inputs):
+                _multiply(tables, base, block, values, positions[k], kinds[k], offsets, k * block)
+            if outer > 0:
+                advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
+        message = first_message + tree.message_starts[c]
+        length = tree.message_starts[c + 1] - tree.message_starts[c]
+        group = (stop - start) // length
+        largest = 0.0
+        for i in range(length):
+            total = 0.0
+            for j in range(start + i * group, start + (i + 1) * group):
+                total += tables[j]
+            values[message + i] = total
+            if total > largest:
+                largest = total
+        if largest == 0.0:
+            return ZERO, -np.inf
+        log_z += math.log(largest)
+        divisors[c] = largest
+        for i in range(length):
+            values[message + i] /= largest
+        message_ranges[c] = _log_range(values, message, message + length)
+    for c in range(n_clusters - 1, -1, -1):
+        start, stop = tree.table_starts[c], tree.table_starts[c + 1]
+        message = first_message + tree.message_starts[c]
+        length = tree.message_starts[c + 1] - tree.message_starts[c]
+        group = (stop - start) // length
+        for i in range(length):
+            ratio = 1.0 / divisors[c]
+            if tree.parents[c] >= 0:
+                answer = answers[tree.message_starts[c] + i]
+                ratio *= answer / values[message + i] if answer > 0.0 else 0.0
+            for j in range(start + i * group, start + (i + 1) * group):
+                tables[j] *= ratio
+        if tree.child_starts[c + 1] > tree.child_starts[c]:
+            n_inputs, outer, block = _prepare(
+                c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
+                0, axis_of, strides, offsets, kinds, positions,
+            )  # fmt: skip
+            variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+            digits[:outer] = 0
+            for base in range(start, stop, block):
+                for k in range(n_inputs):
+                    _project(
+                        tables, base, block, answers, positions[k], kinds[k], offsets, k * block
+                    )
+                if outer > 0:
+                    advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
+        _residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals)
+    return DONE, log_z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals):  # type: ignore[no-untyped-def]
+    """Sum the belief of cluster `c` to the marginals of the variables that are eliminated in it."""
+    start, stop = tree.table_starts[c], tree.table_starts[c + 1]
+    inner = 1
+    first = tree.starts[c] + tree.separator_sizes[c]
+    for entry in range(tree.starts[c + 1] - 1, first - 1, -1):
+        variable = tree.variables[entry]
+        count = cardinalities[variable]
+        out = marginal_starts[variable]
+        for state in range(count):
+            marginals[out + state] = 0.0
+        for base in range(start, stop, inner * count):
+            for state in range(count):
+                total = 0.0
+                for j in range(base + state * inner, base + (state + 1) * inner):
+                    total += tables[j]
+                marginals[out + state] += total
+        total = 0.0
+        for state in range(count):
+            total += marginals[out + state]
+        for state in range(count):
+            marginals[out + state] /= total
+        inner *= count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def propagate_log(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
+    marginal_starts, marginals, tables,
+):  # fmt: skip
+    """Do what `propagate` does entirely in log space, for any range of potentials.
+
+    Cluster beliefs end up in `tables` as probabilities, as they do there.
+    """
+    n_clusters = len(tree.parents)
+    axes, inputs, size = workspace_sizes(cardinalities, tree)
+    strides = np.zeros((inputs, axes), dtype=np.int64)
+    offsets = np.empty(max(size, inputs * cardinalities.max()), dtype=np.int32)
+    kinds = np.empty(inputs, dtype=np.int64)
+    positions = np.empty(inputs, dtype=np.int64)
+    digits = np.empty(axes, dtype=np.int64)
+    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    first_message = len(log_values)
+    n_messages = tree.message_starts[n_clusters]
+    values = np.empty(first_message + n_messages, dtype=np.float64)
+    values[:first_message] = log_values
+    answers = np.full(n_messages, -np.inf, dtype=np.float64)
+    largest = np.full(n_messages, -np.inf, dtype=np.float64)
+    log_z = 0.0
+    for factor in tree.constant_factors:
+        log_z += log_values[table_starts[factor]]
+    for c in range(n_clusters):
+        n_inputs, outer, block = _prepare(
+            c, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
+            first_message, axis_of, strides, offsets, kinds, positions,
+        )  # fmt: skip
+        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+        start, stop = tree.table_starts[c], tree.table_starts[c + 1]
+        digits[:outer] = 0
+        for base in range(start, stop, block):
+            for j in range(block):
+                total = 0.0
+                for k in range(n_inputs):
+                    total += values[positions[k] + offsets[k * block + j]]
+                tables[base + j] = total
+            if outer > 0:
+                advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
+        message = first_message + tree.message_starts[c]
+        length = tree.message_starts[c + 1] - tree.message_starts[c]
+        group = (stop - start) // length
+        for i in range(length):
+            values[message + i] = _log_sum(tables, start + i * group, start + (i + 1) * group)
+        if tree.parents[c] < 0:
+            log_z += values[message]
+            if values[message] == -np.inf:
+                return ZERO, log_z
+    if log_z == -np.inf:
+        return ZERO, log_z
+    for c in range(n_clusters - 1, -1, -1):
+        start, stop = tree.table_starts[c], tree.table_starts[c + 1]
+        sent = tree.message_starts[c]
+        length = tree.message_starts[c + 1] - sent
+        group = (stop - start) // length
+        for i in range(length):
+            answer = 0.0 if tree.parents[c] < 0 else answers[sent + i]
+            shift = -np.inf
+            if answer > -np.inf and values[first_message + sent + i] > -np.inf:
+                shift = answer - values[first_message + sent + i]
+            for j in range(start + i * group, start + (i + 1) * group):
+                tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
+        n_inputs, outer, block = _prepare(
+            c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
+            0, axis_of, strides, offsets, kinds, positions,
+        )  # fmt: skip
+        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+        for summing in range(2):
+            digits[:outer] = 0
+            for base in range(start, stop, block):
+                for k in range(n_inputs):
+                    for j in range(block):
+                        at = positions[k] + offsets[k * block + j]
+                        value = tables[base + j]
+                        if summing == 0:
+                            largest[at] = max(largest[at], value)
+                        elif value > -np.inf:
+                            answers[at] += math.exp(value - largest[at])
+                if outer > 0:
+                    advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
+            for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
+                child = tree.children[entry]
+                for at in range(tree.message_starts[child], tree.message_starts[child + 1]):
+                    if summing == 0:
+                        answers[at] = 0.0
+                    elif answers[at] > 0.0:
+                        answers[at] = largest[at] + math.log(answers[at])
+                    else:
+                        answers[at] = -np.inf
+        for j in range(start, stop):
+            tables[j] = math.exp(tables[j])
+        _residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals)
+    return DONE, log_z
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _log_sum(values, start, stop):  # type: ignore[no-untyped-def]
+    largest = -np.inf
+    for i in range(start, stop):
+        largest = max(largest, values[i])
+    if largest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for i in range(start, stop):
+        total += math.exp(values[i] - largest)
+    return largest + math.log(total)

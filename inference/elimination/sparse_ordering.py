@@ -1,0 +1,113 @@
+"""Minimum-degree order of one very large sparse component, without a matrix of bits (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _merged(first, second, skip_a, skip_b, out):  # type: ignore[no-untyped-def]
+    """Write the union of two sorted lists without two entries to `out`; return its length."""
+    i = j = count = 0
+    while i < len(first) or j < len(second):
+        if j == len(second) or (i < len(first) and first[i] <= second[j]):
+            item = first[i]
+            if j < len(second) and second[j] == item:
+                j += 1
+            i += 1
+        else:
+            item = second[j]
+            j += 1
+        if item != skip_a and item != skip_b:
+            out[count] = item
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):  # type: ignore[no-untyped-def]
+    """Return `vertices` in minimum-degree order.
+
+    Once every degree exceeds `degree_cap` the rest follows as it stands: no exact algorithm could
+    use the order any more.
+    """
+    n = len(vertices)
+    begin = np.empty(n, dtype=np.int64)
+    length = np.empty(n, dtype=np.int64)
+    capacity = np.empty(n, dtype=np.int64)
+    arena = np.empty(0, dtype=np.int32)
+    used = 0
+    for fill_pass in range(2):
+        used = 0
+        for i in range(n):
+            v = vertices[i]
+            begin[i] = used
+            for entry in range(starts[v], starts[v + 1]):
+                j = local[neighbours[entry]]
+                if j >= 0:
+                    if fill_pass == 1:
+                        arena[used] = j
+                    used += 1
+            length[i] = used - begin[i]
+            capacity[i] = length[i]
+            if fill_pass == 1:
+                arena[begin[i] : used].sort()
+        if fill_pass == 0:
+            arena = np.empty(max(2 * used, 1), dtype=np.int32)
+    # Vertices of equal degree form a doubly linked list; -1 ends it.
+    head = np.full(n + 1, -1, dtype=np.int64)
+    after = np.full(n, -1, dtype=np.int64)
+    before = np.full(n, -1, dtype=np.int64)
+    for i in range(n - 1, -1, -1):
+        after[i] = head[length[i]]
+        if after[i] >= 0:
+            before[after[i]] = i
+        head[length[i]] = i
+    scratch = np.empty(n, dtype=np.int32)
+    order = np.empty(n, dtype=np.int64)
+    listed = np.ones(n, dtype=np.bool_)
+    lowest = 0
+    for step in range(n):
+        while head[lowest] < 0:
+            lowest += 1
+        if lowest > degree_cap:
+            for i in range(n):
+                if listed[i]:
+                    order[step] = vertices[i]
+                    step += 1
+            return order
+        v = head[lowest]
+        head[lowest] = after[v]
+        if after[v] >= 0:
+            before[after[v]] = -1
+        listed[v] = False
+        order[step] = vertices[v]
+        around = arena[begin[v] : begin[v] + length[v]].copy()
+        for u in around:
+            own = arena[begin[u] : begin[u] + length[u]]
+            size = _merged(own, around, u, v, scratch)
+            if size > capacity[u]:
+                if used + 2 * size > len(arena):
+                    larger = np.empty(2 * len(arena) + 2 * size, dtype=np.int32)
+                    larger[:used] = arena[:used]
+                    arena = larger
+                begin[u] = used
+                capacity[u] = 2 * size
+                used += 2 * size
+            arena[begin[u] : begin[u] + size] = scratch[:size]
+            if size != length[u]:
+                if before[u] >= 0:
+                    after[before[u]] = after[u]
+                else:
+                    head[length[u]] = after[u]
+                if after[u] >= 0:
+                    before[after[u]] = before[u]
+                before[u] = -1
+                after[u] = head[size]
+                if after[u] >= 0:
+                    before[after[u]] = u
+                head[size] = u
+                length[u] = size
+                lowest = min(lowest, size)
+    return order
