@@ -1,7 +1,7 @@
 """Inference: factor graph in, posterior out; one file per algorithm, one registry.
 
-    from inference import infer
-    infer(graph, "exact").marginals["a1"]
+from inference import infer
+infer(graph, "exact").marginals["a1"]
 """
 
 from __future__ import annotations

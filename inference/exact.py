@@ -11,8 +11,8 @@ from typing import ClassVar
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
-from inference.elimination.propagation import ZERO
-from inference.elimination.solve import TOO_LARGE, solve
+from inference.kernels.elimination.propagation import ZERO
+from inference.kernels.elimination.solve import TOO_LARGE, solve
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 logger = logging.getLogger(__name__)

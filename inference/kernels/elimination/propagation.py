@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from inference.elimination.layout import (
+from inference.kernels.compiled import kernel
+from inference.kernels.elimination.layout import (
     CONSTANT,
     CONTIGUOUS,
     advance,
@@ -30,7 +30,7 @@ _SAFE_RANGE = 650.0
 """Log range within which products of doubles keep full precision (exp(-708) is the smallest)."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prepare(  # type: ignore[no-untyped-def]
     c, with_factors, cardinalities, scope_starts, scope_variables, table_starts, tree,
     first_message, axis_of, strides, offsets, kinds, positions,
@@ -68,7 +68,7 @@ def _prepare(  # type: ignore[no-untyped-def]
     return n_inputs, outer, block
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _multiply(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
     if kind == CONSTANT:
         value = values[position]
@@ -82,7 +82,7 @@ def _multiply(table, base, block, values, position, kind, offsets, at):  # type:
             table[base + j] *= values[position + offsets[at + j]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _project(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
     if kind == CONSTANT:
         total = 0.0
@@ -97,7 +97,7 @@ def _project(table, base, block, values, position, kind, offsets, at):  # type: 
             values[position + offsets[at + j]] += table[base + j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _log_range(values, start, stop):  # type: ignore[no-untyped-def]
     """Return log(largest / smallest positive) of values whose largest is 1."""
     smallest = 1.0
@@ -107,7 +107,7 @@ def _log_range(values, start, stop):  # type: ignore[no-untyped-def]
     return -math.log(smallest)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def scaled_potentials(table_starts, log_values):  # type: ignore[no-untyped-def]
     """Return (potentials divided by each factor's largest, log ranges, log of the divisors)."""
     n_factors = len(table_starts) - 1
@@ -132,7 +132,7 @@ def scaled_potentials(table_starts, log_values):  # type: ignore[no-untyped-def]
     return values, ranges, log_scale
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def propagate(  # type: ignore[no-untyped-def]
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
     marginal_starts, marginals, tables,
@@ -144,7 +144,7 @@ def propagate(  # type: ignore[no-untyped-def]
         return ZERO, log_z
     axes, inputs, size = workspace_sizes(cardinalities, tree)
     strides = np.zeros((inputs, axes), dtype=np.int64)
-    offsets = np.empty(max(size, inputs * cardinalities.max()), dtype=np.int32)
+    offsets = np.empty(size, dtype=np.int32)
     kinds = np.empty(inputs, dtype=np.int64)
     positions = np.empty(inputs, dtype=np.int64)
     digits = np.empty(axes, dtype=np.int64)
@@ -225,7 +225,7 @@ def propagate(  # type: ignore[no-untyped-def]
     return DONE, log_z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals):  # type: ignore[no-untyped-def]
     """Sum the belief of cluster `c` to the marginals of the variables that are eliminated in it."""
     start, stop = tree.table_starts[c], tree.table_starts[c + 1]
@@ -251,7 +251,7 @@ def _residual_marginals(c, cardinalities, tree, tables, marginal_starts, margina
         inner *= count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def propagate_log(  # type: ignore[no-untyped-def]
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
     marginal_starts, marginals, tables,
@@ -263,7 +263,7 @@ def propagate_log(  # type: ignore[no-untyped-def]
     n_clusters = len(tree.parents)
     axes, inputs, size = workspace_sizes(cardinalities, tree)
     strides = np.zeros((inputs, axes), dtype=np.int64)
-    offsets = np.empty(max(size, inputs * cardinalities.max()), dtype=np.int32)
+    offsets = np.empty(size, dtype=np.int32)
     kinds = np.empty(inputs, dtype=np.int64)
     positions = np.empty(inputs, dtype=np.int64)
     digits = np.empty(axes, dtype=np.int64)
@@ -349,7 +349,7 @@ def propagate_log(  # type: ignore[no-untyped-def]
     return DONE, log_z
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _log_sum(values, start, stop):  # type: ignore[no-untyped-def]
     largest = -np.inf
     for i in range(start, stop):

@@ -6,8 +6,7 @@ a block, an input is found by a small table of offsets; between blocks, by strid
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from inference.kernels.compiled import kernel
 
 BLOCK = 1024
 """Largest block, in entries: 8 kB of table and 4 kB of offsets an input."""
@@ -17,12 +16,15 @@ CONTIGUOUS = 1
 SCATTERED = 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def workspace_sizes(cardinalities, tree):  # type: ignore[no-untyped-def]
-    """Return (most axes, most inputs, most inputs times block) over the clusters of a tree."""
+    """Return (most axes, most inputs, room for the offsets of all inputs) over the clusters."""
     axes = 1
     inputs = 1
     offsets = 1
+    widest = 1
+    for count in cardinalities:
+        widest = max(widest, count)
     for c in range(len(tree.parents)):
         here = tree.factor_starts[c + 1] - tree.factor_starts[c]
         here += tree.child_starts[c + 1] - tree.child_starts[c]
@@ -30,10 +32,10 @@ def workspace_sizes(cardinalities, tree):  # type: ignore[no-untyped-def]
         inputs = max(inputs, here)
         table = tree.table_starts[c + 1] - tree.table_starts[c]
         offsets = max(offsets, here * min(table, BLOCK))
-    return axes, inputs, offsets
+    return axes, inputs, max(offsets, inputs * widest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def block_axes(cardinalities, variables):  # type: ignore[no-untyped-def]
     """Return (number of leading axes outside the block, entries of a block)."""
     outer = len(variables)
@@ -48,7 +50,7 @@ def block_axes(cardinalities, variables):  # type: ignore[no-untyped-def]
     return outer, size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def block_offsets(cardinalities, variables, outer, strides, offsets):  # type: ignore[no-untyped-def]
     """Write the offsets of one input within a block; return how they lie."""
     filled = 1
@@ -68,7 +70,7 @@ def block_offsets(cardinalities, variables, outer, strides, offsets):  # type: i
     return CONTIGUOUS if contiguous else SCATTERED
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def factor_strides(cardinalities, scope, axis_of, strides):  # type: ignore[no-untyped-def]
     """Add to `strides` (zeros) what a step along each axis of the cluster means in a factor."""
     step = 1
@@ -79,7 +81,7 @@ def factor_strides(cardinalities, scope, axis_of, strides):  # type: ignore[no-u
             step *= cardinalities[variable]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):  # type: ignore[no-untyped-def]
     """Step the outer axes to the next block and move every input's position along."""
     for axis in range(outer - 1, -1, -1):

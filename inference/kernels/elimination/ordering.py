@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from inference.elimination.sparse_ordering import minimum_degree_order
+from inference.kernels.compiled import kernel
+from inference.kernels.elimination.sparse_ordering import minimum_degree_order
 
 MIN_FILL = 0
 MIN_WEIGHT = 1
@@ -24,7 +24,7 @@ _LARGEST_MATRIX = 16_384
 """Components of more variables are ordered without a bit matrix, which would pass 32 MB here."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def _population_count(word):  # type: ignore[no-untyped-def]
     # Numba has no intrinsic for it; LLVM turns this idiom into one instruction.
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -35,7 +35,7 @@ def _population_count(word):  # type: ignore[no-untyped-def]
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel
 def _next_random(state):  # type: ignore[no-untyped-def]
     # splitmix64: one word of state, so that every restart is reproducible from its seed alone.
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -45,7 +45,7 @@ def _next_random(state):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _members(row, out):  # type: ignore[no-untyped-def]
     """Write the positions of the set bits of `row` to `out`; return how many there are."""
     count = 0
@@ -59,7 +59,7 @@ def _members(row, out):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_edges(rows, vertex, members):  # type: ignore[no-untyped-def]
     """Return the number of neighbour pairs of `vertex` that are not joined."""
     degree = _members(rows[vertex], members)
@@ -71,7 +71,7 @@ def _fill_edges(rows, vertex, members):  # type: ignore[no-untyped-def]
     return (degree * (degree - 1) - joined) // 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _log2_table(rows, vertex, log2_card, members):  # type: ignore[no-untyped-def]
     """Return log2 of the size of the table that eliminating `vertex` makes."""
     total = log2_card[vertex]
@@ -80,7 +80,7 @@ def _log2_table(rows, vertex, log2_card, members):  # type: ignore[no-untyped-de
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):  # type: ignore[no-untyped-def]
     """Eliminate every vertex greedily; return (order, total table size, log2 of the largest).
 
@@ -163,7 +163,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):  # type: i
     return order, total, largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, log2_cap):  # type: ignore[no-untyped-def]
     """Return the best order found of one connected component, as indices of variables."""
     n = len(vertices)
@@ -192,7 +192,7 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
     return vertices[best]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap):  # type: ignore[no-untyped-def]
     """Return an elimination order of all variables.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from inference.elimination.cluster_tree import bucket_sizes, build_tree, cost
-from inference.elimination.interaction import interaction_graph
-from inference.elimination.ordering import elimination_order
-from inference.elimination.propagation import UNDERFLOW, propagate, propagate_log
+from inference.kernels.compiled import kernel
+from inference.kernels.elimination.cluster_tree import bucket_sizes, build_tree, cost
+from inference.kernels.elimination.interaction import interaction_graph
+from inference.kernels.elimination.ordering import elimination_order
+from inference.kernels.elimination.propagation import UNDERFLOW, propagate, propagate_log
 
 TOO_LARGE = 3
 
@@ -19,7 +19,7 @@ _ORDER_CAP_SLACK = 2.0
 """An order may overshoot the table cap by this factor in log2 before its search is cut short."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):  # type: ignore[no-untyped-def]
     """Return (order, owner, starts, places, parent, width, log2 largest table, entries, work)."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
@@ -32,7 +32,7 @@ def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entri
     return order, owner, starts, places, parent, width, largest, entries, work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve(  # type: ignore[no-untyped-def]
     cardinalities, scope_starts, scope_variables, table_starts, log_values,
     seed, restarts, max_entries,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from inference.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def factors_by_variable(n_variables, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
     """Return (starts, factors): for every variable the factors whose scope holds it."""
     starts = np.zeros(n_variables + 1, dtype=np.int64)
@@ -24,7 +25,7 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):  # type: ig
     return starts, factors
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def interaction_graph(cardinalities, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
     """Return (starts, neighbours): each variable's neighbours, without repetition.
 

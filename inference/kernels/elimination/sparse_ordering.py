@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from inference.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merged(first, second, skip_a, skip_b, out):  # type: ignore[no-untyped-def]
     """Write the union of two sorted lists without two entries to `out`; return its length."""
     i = j = count = 0
@@ -25,7 +26,7 @@ def _merged(first, second, skip_a, skip_b, out):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):  # type: ignore[no-untyped-def]
     """Return `vertices` in minimum-degree order.
 

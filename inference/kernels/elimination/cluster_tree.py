@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from inference.kernels.compiled import kernel
 
 
 class ClusterTree(NamedTuple):
@@ -39,7 +40,7 @@ class ClusterTree(NamedTuple):
     constant_factors: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _group(keys, n_groups):  # type: ignore[no-untyped-def]
     """Return (starts, items): the indices of `keys` by key; negative keys are left out."""
     starts = np.zeros(n_groups + 1, dtype=np.int64)
@@ -57,7 +58,7 @@ def _group(keys, n_groups):  # type: ignore[no-untyped-def]
     return starts, items
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sort_descending(values):  # type: ignore[no-untyped-def]
     if len(values) > 32:
         values.sort()
@@ -72,7 +73,7 @@ def _sort_descending(values):  # type: ignore[no-untyped-def]
         values[j + 1] = item
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bucket_sizes(cardinalities, scope_starts, scope_variables, order):  # type: ignore[no-untyped-def]
     """Eliminate symbolically; return what the buckets of `order` hold.
 
@@ -139,7 +140,7 @@ def bucket_sizes(cardinalities, scope_starts, scope_variables, order):  # type: 
     return position, owner, starts, places[: starts[n]], parent
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cost(cardinalities, order, owner, starts, places, parent):  # type: ignore[no-untyped-def]
     """Predict what elimination along `order` costs.
 
@@ -175,7 +176,7 @@ def cost(cardinalities, order, owner, starts, places, parent):  # type: ignore[n
     return width, largest, entries, work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit):  # type: ignore[no-untyped-def]
     """Return the cluster tree of the buckets.
 

@@ -1,0 +1,1 @@
+"""Compiled kernels over flat arrays; everything in this folder is compiled by `compiled.kernel`."""

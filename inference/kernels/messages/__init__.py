@@ -1,0 +1,1 @@
+"""Sum-product messages on a factor graph, compiled over flat arrays."""
