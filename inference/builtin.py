@@ -30,7 +30,7 @@ ENTRIES = (
         target="inference.pgmpy_backend:PgmpyVariableElimination",
         summary="pgmpy's VariableElimination, a reference by other hands: exact",
         log_z_kind="exact",
-        limits="small graphs: one query per variable",
+        limits="slow: one query per variable; induced width to about 24 (binary), 10^4 variables",
         requires=("pgmpy",),
         extra="pgmpy",
     ),

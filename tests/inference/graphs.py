@@ -1,0 +1,104 @@
+"""Seeded classes of factor graphs on which every backend is held to what it promises."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels import FactorGraph
+from factormodels.factor_graph import UNOBSERVED
+from factormodels.synthetic import random_graph
+
+Tables = list[tuple[list[int], NDArray[np.float64]]]
+
+
+def odd_graph(seed: int) -> FactorGraph:
+    """Return a small graph with one or more oddities: the sweep of the developers' guide.
+
+    Arity 0 to 4, cardinality 1 to 4, zeros, repeated scopes, isolated variables, a single
+    variable, tables that span hundreds of orders of magnitude, evidence.
+    """
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    graph = random_graph(
+        n,
+        int(rng.integers(0, 13)),
+        min_arity=0,
+        max_arity=4,
+        max_cardinality=4,
+        zero_probability=float(rng.choice([0.0, 0.2])),
+        log_range=float(rng.choice([0.5, 3.0, 300.0])),
+        isolated=int(rng.integers(0, n)) if rng.random() < 0.3 else 0,
+        seed=rng,
+    )
+    if rng.random() < 0.3:
+        variable = int(rng.integers(n))
+        graph = graph.with_soft_evidence({variable: rng.random(graph.cardinalities[variable])})
+    return graph
+
+
+def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
+    """Return a forest of factors of one to four variables, with unary factors besides."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 10))
+    cardinalities = rng.integers(1, 4, size=n)
+    planted = [int(rng.integers(count)) for count in cardinalities]
+    component = np.arange(n)
+    factors: Tables = []
+    for _ in range(12):
+        scope = rng.choice(n, size=int(rng.integers(1, min(n, 4) + 1)), replace=False)
+        if len(np.unique(component[scope])) < len(scope):
+            continue
+        component[np.isin(component, component[scope])] = component[scope[0]]
+        table = np.exp(rng.normal(scale=rng.choice([0.5, 3.0, 60.0]), size=cardinalities[scope]))
+        zeros = rng.random(table.shape) < zero_probability
+        zeros[tuple(planted[v] for v in scope)] = False
+        factors.append((scope.tolist(), np.where(zeros, 0.0, table)))
+    return FactorGraph.from_factors(cardinalities, factors)
+
+
+def long_chain(n: int, seed: int) -> FactorGraph:
+    """Return a chain of binary variables with small potentials: log Z falls by about 2 a link."""
+    rng = np.random.default_rng(seed)
+    factors: Tables = [([i], 0.5 * rng.random(2)) for i in range(n)]
+    factors += [([i, i + 1], 0.5 * rng.random((2, 2))) for i in range(n - 1)]
+    return FactorGraph.from_factors([2] * n, factors)
+
+
+def chain_reference(graph: FactorGraph) -> tuple[NDArray[np.float64], float]:
+    """Return (marginals (n, 2), log Z) of `long_chain` by forward and backward recursion."""
+    n = graph.n_variables
+    unary = np.exp(graph.log_values[: 2 * n]).reshape(n, 2)
+    links = np.exp(graph.log_values[2 * n :]).reshape(n - 1, 2, 2)
+    forward = np.ones((n, 2))
+    backward = np.ones((n, 2))
+    log_z = 0.0
+    for i in range(1, n):
+        forward[i] = (forward[i - 1] * unary[i - 1]) @ links[i - 1]
+        log_z += np.log(forward[i].sum())
+        forward[i] /= forward[i].sum()
+    for i in range(n - 2, -1, -1):
+        backward[i] = links[i] @ (backward[i + 1] * unary[i + 1])
+        backward[i] /= backward[i].sum()
+    log_z += np.log((forward[-1] * unary[-1]).sum())
+    marginals = forward * unary * backward
+    return marginals / marginals.sum(axis=1, keepdims=True), float(log_z)
+
+
+def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
+    """Return the graph with variables and factors in another order, and the new places."""
+    rng = np.random.default_rng(seed)
+    place = rng.permutation(graph.n_variables)
+    names = np.empty(graph.n_variables, dtype=object)
+    cardinalities = np.empty(graph.n_variables, dtype=np.int64)
+    evidence = np.full(graph.n_variables, UNOBSERVED)
+    names[place] = graph.names
+    cardinalities[place] = graph.cardinalities
+    evidence[place] = graph.evidence
+    factors = [([int(place[v]) for v in scope], table) for scope, table in graph.factors()]
+    order = rng.permutation(len(factors))
+    moved = FactorGraph.from_factors(
+        cardinalities, [factors[i] for i in order], names=list(names), log=True
+    )
+    observed = {name: int(s) for name, s in zip(names, evidence, strict=True) if s != UNOBSERVED}
+    return moved.with_evidence(observed), place

@@ -1,0 +1,102 @@
+"""Every registered backend: the same types, shapes and invariances."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from inference import Backend, LogZKind, Posterior, Status, entries, get_backend, infer
+from tests.inference.graphs import forest, odd_graph, relabelled
+
+BACKENDS = tuple(entries())
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return get_backend(request.param)
+
+
+def test_a_backend_is_a_frozen_dataclass_of_settings(backend: Backend) -> None:
+    assert dataclasses.is_dataclass(backend)
+    assert backend == get_backend(backend.name)
+    assert pickle.loads(pickle.dumps(backend)) == backend
+    for field in dataclasses.fields(backend):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(backend, field.name, getattr(backend, field.name))
+
+
+def test_the_posterior_has_the_contract_s_shape(backend: Backend) -> None:
+    graph = forest(11)
+    posterior = backend.infer(graph)
+    assert isinstance(posterior, Posterior)
+    assert posterior.backend == backend.name
+    assert isinstance(posterior.log_z_kind, LogZKind)
+    assert isinstance(posterior.status, Status)
+    assert (posterior.log_z is None) == (posterior.log_z_kind is LogZKind.NONE)
+    assert posterior.stats["seconds"] > 0.0
+    assert list(posterior.marginals) == list(graph.names)
+    for name, count in zip(graph.names, graph.cardinalities, strict=True):
+        marginal = posterior.marginals[name]
+        assert marginal.shape == (count,)
+        assert not marginal.flags.writeable
+        assert (marginal >= 0.0).all()
+        assert marginal.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_observed_variables_are_certain(backend: Backend) -> None:
+    graph = forest(11).with_evidence({0: 0})
+    marginal = backend.infer(graph).marginals[graph.names[0]]
+    assert marginal.tolist() == [1.0] + [0.0] * (graph.cardinalities[0] - 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_order_of_variables_and_factors_does_not_matter(backend: Backend, seed: int) -> None:
+    graph = forest(seed).with_evidence({0: 0}) if seed == 0 else forest(seed)
+    moved, _ = relabelled(graph, seed)
+    one, other = backend.infer(graph), backend.infer(moved)
+    for name in graph.names:
+        # Another order of summation rounds differently; nothing else may change on a forest.
+        np.testing.assert_allclose(one.marginals[name], other.marginals[name], atol=1e-9)
+    assert one.log_z == pytest.approx(other.log_z, abs=1e-9)
+
+
+def test_a_constant_moves_log_z_alone(backend: Backend) -> None:
+    graph = forest(7)
+    shifted = dataclasses.replace(graph, log_values=graph.log_values - 2.5)
+    one, other = backend.infer(graph), backend.infer(shifted)
+    np.testing.assert_allclose(one.marginals.values, other.marginals.values, atol=1e-9)
+    assert one.log_z is not None
+    assert other.log_z == pytest.approx(one.log_z - 2.5 * graph.n_factors, abs=1e-9)
+
+
+def test_the_same_run_twice_gives_the_same_numbers(backend: Backend) -> None:
+    graph = odd_graph(4)
+    one, other = backend.infer(graph), backend.infer(graph)
+    assert one.marginals.values.tobytes() == other.marginals.values.tobytes()
+    assert one.log_z == other.log_z
+
+
+@pytest.mark.parametrize(
+    ("cardinalities", "factors"),
+    [
+        ([], []),
+        ([], [([], 3.0)]),
+        ([1], []),
+        ([3], []),
+        ([2, 2], []),
+        ([1, 3], [([], 2.0), ([0], [5.0])]),
+        ([1, 2], [([0, 1], [[0.25, 0.75]])]),
+        ([2, 2], [([0], [0.0, 1.0]), ([1], [1.0, 0.0])]),
+        ([2, 2], [([0, 1], np.ones((2, 2)))] * 3),
+    ],
+)
+def test_degenerate_graphs(backend: Backend, cardinalities: list[int], factors: list) -> None:  # type: ignore[type-arg]
+    graph = FactorGraph.from_factors(cardinalities, factors)
+    truth = infer(graph, "enumeration")
+    posterior = backend.infer(graph)
+    np.testing.assert_allclose(posterior.marginals.values, truth.marginals.values, atol=1e-12)
+    assert posterior.log_z == pytest.approx(truth.log_z, abs=1e-12)

@@ -1,0 +1,141 @@
+"""What `exact` promises beyond being right: prediction, refusal, ordering, references."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factormodels import Atom, Context, FactGraph, FactorGraph, InputError, Relation, RelationKind
+from factormodels.synthetic import fr1_forest, grid
+from inference import TooLargeError, get_backend, infer
+from tests.inference.graphs import long_chain, odd_graph
+from tests.oracle import oracle
+
+
+def test_worked_example_of_the_paper() -> None:
+    graph = FactGraph(
+        "example-1",
+        (Atom("a1"),),
+        (Context("c1"), Context("c2")),
+        (
+            Relation("c1", "a1", RelationKind.ENTAILMENT, 0.8),
+            Relation("c2", "a1", RelationKind.CONTRADICTION, 0.9),
+        ),
+    )
+    posterior = infer(graph.to_factor_graph(encoding="implication"), "exact")
+    # FactReasoner prints 0.32 and 0.68; more digits by hand, from the eight assignments.
+    assert posterior.marginals["a1"][1] == pytest.approx(0.317881, abs=5e-7)
+    assert posterior.marginals["c1"][1] == pytest.approx(0.970331, abs=5e-7)
+    assert posterior.marginals["c2"][1] == pytest.approx(0.966689, abs=5e-7)
+    assert np.exp(posterior.log_z or 0.0) == pytest.approx(0.1359, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("graph", "width"),
+    [
+        (FactorGraph.from_factors([2, 2], []), 0),
+        (long_chain(50, 0), 1),
+        (grid(5, 9, coupling=1.0, field=1.0, seed=0), 5),
+        (FactorGraph.from_factors([2] * 6, [([0, 1, 2, 3, 4, 5], np.ones(64))]), 5),
+    ],
+)
+def test_induced_width_of_graphs_whose_treewidth_is_known(graph: FactorGraph, width: int) -> None:
+    assert infer(graph, "exact").stats["induced_width"] == width
+
+
+def test_what_does_not_fit_is_refused_before_it_starts() -> None:
+    graph = grid(60, 60, coupling=1.0, field=1.0, seed=0)
+    with pytest.raises(TooLargeError, match=r"induced width .*'lbp'.*memory_limit"):
+        infer(graph, "exact")
+
+
+def test_the_memory_limit_is_a_setting() -> None:
+    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
+    needed = infer(graph, "exact").stats["predicted_bytes"]
+    assert infer(graph, "exact", memory_limit=needed).stats["predicted_bytes"] == needed
+    with pytest.raises(TooLargeError):
+        infer(graph, "exact", memory_limit=needed - 1)
+
+
+def test_restarts_never_make_the_plan_dearer_and_are_seeded() -> None:
+    graph = grid(16, 16, coupling=1.0, field=1.0, seed=0)
+    greedy = infer(graph, "exact", restarts=0)
+    better = infer(graph, "exact", restarts=50, seed=3)
+    again = infer(graph, "exact", restarts=50, seed=3)
+    assert better.stats["predicted_seconds"] <= greedy.stats["predicted_seconds"]
+    assert better.marginals.values.tobytes() == again.marginals.values.tobytes()
+    # Two orders of elimination round differently: 2**17 terms of 1e-16 at most.
+    np.testing.assert_allclose(better.marginals.values, greedy.marginals.values, atol=1e-11)
+
+
+def test_blocks_of_large_tables_agree_with_the_oracle_of_small_ones() -> None:
+    # Tables of more than one block, of many axes and of one axis longer than a block.
+    rng = np.random.default_rng(0)
+    cases = [
+        ([2] * 12, [(list(range(12)), rng.random(4096)), ([11, 0], rng.random(4))]),
+        ([1500, 2, 3], [([0, 1], rng.random(3000)), ([2, 0], rng.random(4500))]),
+        ([4] * 6, [([0, 1, 2, 3, 4, 5], rng.random(4096)), ([5, 2], rng.random(16))]),
+    ]
+    for cardinalities, factors in cases:
+        graph = FactorGraph.from_factors(cardinalities, factors)
+        truth = oracle(graph)
+        posterior = infer(graph, "exact")
+        assert posterior.log_z == pytest.approx(truth.log_z, abs=1e-10)
+        for name in graph.names:
+            np.testing.assert_allclose(posterior.marginals[name], truth.marginals[name], atol=1e-12)
+
+
+def test_products_that_would_underflow_are_taken_in_log_space() -> None:
+    # Two factors favour state 0 by 1e-300 each; a third forbids it, so nothing may be lost.
+    tiny = [1.0, 1e-300]
+    graph = FactorGraph.from_factors(
+        [2, 2], [([0], tiny), ([0], tiny), ([0, 1], [[0.0, 0.0], [0.2, 0.6]])]
+    )
+    posterior = infer(graph, "exact")
+    assert posterior.stats["arithmetic"] == "log"
+    assert posterior.log_z == pytest.approx(np.log(0.8) - 600.0 * np.log(10.0), abs=1e-9)
+    assert posterior.marginals["0"].tolist() == [0.0, 1.0]
+    np.testing.assert_allclose(posterior.marginals["1"], [0.25, 0.75], atol=1e-12)
+
+
+def test_evidence_of_every_state_sums_to_the_partition_function() -> None:
+    for seed in range(40):
+        graph = odd_graph(seed)
+        whole = infer(graph, "exact")
+        for state in range(graph.cardinalities[0]):
+            probability = whole.marginals[graph.names[0]][state]
+            if probability > 1e-12:
+                clamped = infer(graph.with_evidence({0: state}), "exact").log_z
+                # log P(x = s) = log Z(clamped) - log Z, to the rounding of both.
+                assert clamped == pytest.approx(
+                    (whole.log_z or 0.0) + np.log(probability), rel=1e-9, abs=1e-9
+                )
+
+
+def test_a_large_forest_and_a_large_loop_are_solved_without_a_matrix_of_bits() -> None:
+    forest = fr1_forest(20_000, 3, seed=0)
+    assert infer(forest, "exact").stats["induced_width"] == 1
+    rng = np.random.default_rng(0)
+    n = 20_000  # more than the bit matrix takes
+    tables = rng.random((n, 2, 2)) + 0.1
+    loop = FactorGraph.from_factors([2] * n, [([i, (i + 1) % n], tables[i]) for i in range(n)])
+    posterior = infer(loop, "exact")
+    assert posterior.stats["induced_width"] == 2
+    product, log_scale = np.eye(2), 0.0
+    for table in tables:
+        product = product @ table
+        log_scale += np.log(product.sum())
+        product /= product.sum()
+    # The trace of the product of transfer matrices is Z; 2e4 roundings on either side.
+    assert posterior.log_z == pytest.approx(np.log(np.trace(product)) + log_scale, rel=1e-11)
+    np.testing.assert_allclose(
+        posterior.marginals["0"], np.diag(product) / np.trace(product), atol=1e-10
+    )
+
+
+@pytest.mark.parametrize(
+    "settings", [{"seed": -1}, {"restarts": -1}, {"memory_limit": 0}], ids=str
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="'exact'"):
+        get_backend("exact", **settings)

@@ -1,0 +1,96 @@
+"""Tree decompositions hold every scope, keep each variable connected, and halve evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from inference.tree_decomposition import (
+    Bag,
+    Tree,
+    centre_of,
+    elimination_order,
+    halves,
+    tree_decomposition,
+)
+
+
+def admit_all(bag: Collection[int]) -> None:
+    """Admit every bag."""
+    assert bag
+
+
+def random_scopes(seed: int) -> list[list[int]]:
+    """Return scopes of 1 to 4 variables that connect 30 variables."""
+    rng = np.random.default_rng(seed)
+    path = [[v, v + 1] for v in range(29)]
+    return path + [rng.permutation(30)[: rng.integers(1, 5)].tolist() for _ in range(20)]
+
+
+def as_graph(tree: Tree) -> nx.Graph:
+    return nx.Graph({bag: list(neighbours) for bag, neighbours in tree.items()})
+
+
+def star_of_bags(leaves: int) -> Tree:
+    hub: Bag = frozenset([0])
+    around = [frozenset([0, leaf]) for leaf in range(1, leaves + 1)]
+    return {hub: around, **{bag: [hub] for bag in around}}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_is_a_tree_decomposition(seed: int) -> None:
+    scopes = random_scopes(seed)
+    tree = tree_decomposition(scopes, admit_all)
+    graph = as_graph(tree)
+    assert nx.is_tree(graph)
+    assert all(any(bag.issuperset(scope) for bag in tree) for scope in scopes)
+    for variable in range(30):
+        assert nx.is_connected(graph.subgraph(bag for bag in tree if variable in bag))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_elimination_forms_no_table_beyond_the_bags(seed: int) -> None:
+    tree = tree_decomposition(random_scopes(seed), admit_all)
+    for root in tree:
+        order = elimination_order(tree, root)
+        assert sorted(order) == list(range(30))
+        assert set(order[-len(root) :]) == root
+        tables = {frozenset(bag) for bag in tree}
+        for variable in order:
+            meeting = [table for table in tables if variable in table]
+            joined = frozenset().union(*meeting)
+            assert any(bag.issuperset(joined) for bag in tree)
+            tables = tables.difference(meeting) | {joined - {variable}}
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        star_of_bags(2),
+        star_of_bags(50),
+        tree_decomposition([[v, v + 1] for v in range(60)], admit_all),
+        tree_decomposition(random_scopes(0), admit_all),
+    ],
+    ids=["three bags", "star", "path", "random"],
+)
+def test_halves_are_separated_by_the_centre(tree: Tree) -> None:
+    centre = centre_of(tree)
+    half = halves(tree, centre)
+    assert half.keys() == tree.keys()
+    sides = [{bag for bag in tree if half[bag] == which and bag != centre} for which in (0, 1)]
+    # Branches are at most half of the tree, so that filling the smaller side keeps both below 2/3.
+    assert all(0 < len(side) <= 2 * len(tree) / 3 for side in sides)
+    assert not any(half[b] != half[a] for a in sides[0] | sides[1] for b in tree[a] if b != centre)
+
+
+def test_large_bags_end_the_search() -> None:
+    def admit(bag: Collection[int]) -> None:
+        if len(bag) > 5:
+            raise MemoryError
+
+    complete = [[u, v] for v in range(10) for u in range(v)]
+    with pytest.raises(MemoryError):
+        tree_decomposition(complete, admit)

@@ -1,0 +1,55 @@
+"""`exact` against the reference answers of the UAI 2014 competition, which nobody here wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.io.uai import read_evidence, read_uai
+from factormodels.io.uai_results import read_log10_partition, read_marginals
+from inference import TooLargeError, infer
+
+MEMORY = 2**32
+"""4 GiB: all but eight of the ninety files fit; `factormodels bench uai` runs those as well."""
+
+
+def _networks(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.uai"))
+
+
+def _read(path: Path) -> FactorGraph:
+    return read_uai(path).with_evidence(read_evidence(Path(f"{path}.evid")))
+
+
+def test_partition_functions(shared_data: Path) -> None:
+    solved = 0
+    for path in _networks(shared_data / "uai2014" / "PR"):
+        try:
+            posterior = infer(_read(path), "exact", memory_limit=MEMORY)
+        except TooLargeError:
+            continue
+        solved += 1
+        reference = read_log10_partition(Path(f"{path}.PR"))
+        assert posterior.log_z is not None
+        # The references are printed with 6 significant digits.
+        assert posterior.log_z / np.log(10.0) == pytest.approx(reference, rel=1e-4), path.name
+    assert solved >= 41
+
+
+def test_marginals(shared_data: Path) -> None:
+    solved = 0
+    for path in _networks(shared_data / "uai2014" / "MAR"):
+        try:
+            posterior = infer(_read(path), "exact", memory_limit=MEMORY)
+        except TooLargeError:
+            continue
+        solved += 1
+        reference = np.concatenate(read_marginals(Path(f"{path}.MAR")))
+        # The references are printed with 6 digits; 1e-5 leaves room for their own rounding.
+        np.testing.assert_allclose(
+            posterior.marginals.values, reference, atol=1e-5, err_msg=path.name
+        )
+    assert solved >= 41
