@@ -70,7 +70,7 @@ def _with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
     values = np.zeros(int(graph.cardinalities.sum()))
     starts = np.concatenate([[0], np.cumsum(graph.cardinalities)[:-1]])
     values[starts[observed] + graph.evidence[observed]] = 1.0
-    values[np.repeat(~observed, graph.cardinalities)] = marginals.values[
+    values[np.repeat(~observed, graph.cardinalities)] = marginals.flat[
         np.repeat(~observed, np.where(observed, 1, graph.cardinalities))
     ]
     return Marginals(graph.names, graph.cardinalities, values, graph.index)

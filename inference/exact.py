@@ -6,13 +6,18 @@ import logging
 import math
 import os
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
+from inference.kernels.elimination.beliefs import factor_beliefs
+from inference.kernels.elimination.cluster_tree import ClusterTree
 from inference.kernels.elimination.propagation import ZERO
-from inference.kernels.elimination.solve import TOO_LARGE, solve
+from inference.kernels.elimination.solve import TOO_LARGE, calibrate, solve
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 logger = logging.getLogger(__name__)
@@ -64,21 +69,8 @@ class Exact(Backend):
             TooLargeError: if the tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        limit = self.memory_limit if self.memory_limit is not None else _free_memory()
-        code, log_z, values, width, largest, entries, work, scaled = solve(
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            graph.table_starts,
-            graph.log_values,
-            self.seed,
-            self.restarts,
-            limit / _BYTES_PER_ENTRY,
-        )
-        if code == TOO_LARGE:
-            raise TooLargeError(_refusal(width, largest, entries, work, limit))
-        if code == ZERO:
-            raise zero_partition()
+        code, log_z, values, width, largest, entries, work, scaled = solve(*self._arguments(graph))
+        self._check(code, width, largest, entries, work)
         stats = {
             "induced_width": width,
             "largest_table": round(2.0**largest),
@@ -94,6 +86,80 @@ class Exact(Backend):
             status=Status.EXACT,
             stats=stats,
         )
+
+    def calibrate(self, graph: FactorGraph) -> CalibratedTree:
+        """Return the calibrated cluster tree of a graph, its evidence absorbed.
+
+        It costs what `infer` costs, and keeps the tables: for factor beliefs, joint
+        distributions, samples and whatever else is read off them.
+
+        Raises:
+            TooLargeError: if the tables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        absorbed = graph.absorb_evidence()
+        code, log_z, values, tree, tables, width, largest, entries, work, _ = calibrate(
+            *self._arguments(absorbed)
+        )
+        self._check(code, width, largest, entries, work)
+        return CalibratedTree(absorbed, tree, tables, values, log_z)
+
+    def _arguments(self, graph: FactorGraph) -> tuple[Any, ...]:
+        return (
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            graph.table_starts,
+            graph.log_values,
+            self.seed,
+            self.restarts,
+            self._limit() / _BYTES_PER_ENTRY,
+        )
+
+    def _limit(self) -> int:
+        return self.memory_limit if self.memory_limit is not None else _free_memory()
+
+    def _check(self, code: int, width: int, largest: float, entries: float, work: float) -> None:
+        if code == TOO_LARGE:
+            raise TooLargeError(_refusal(width, largest, entries, work, self._limit()))
+        if code == ZERO:
+            raise zero_partition()
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedTree:
+    """A cluster tree in which every cluster holds the joint distribution of its variables.
+
+    Attributes:
+        graph: the factor graph, without evidence.
+        tree: the clusters, children before parents.
+        tables: float64, the joint distributions, laid out as `tree` says.
+        marginals: float64, the marginals of the variables, one after another.
+        log_z: natural logarithm of the partition function.
+    """
+
+    graph: FactorGraph
+    tree: ClusterTree
+    tables: NDArray[np.float64]
+    marginals: NDArray[np.float64]
+    log_z: float
+
+    def factor_beliefs(self) -> NDArray[np.float64]:
+        """Return the joint distribution of every factor's scope, laid out as `graph.log_values`.
+
+        It is the gradient of log Z with respect to the log tables (Darwiche 2003, "A differential
+        approach to inference in Bayesian networks").
+        """
+        graph = self.graph
+        result: NDArray[np.float64] = factor_beliefs(
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            graph.table_starts,
+            self.tree,
+            self.tables,
+        )
+        return result
 
 
 def _free_memory() -> int:

@@ -37,8 +37,8 @@ class Marginals(Mapping[str, NDArray[np.float64]]):
 
     Attributes:
         names: names of the variables.
-        values: float64, the probability vectors one after another, read-only.
-        starts: int64 (n_variables + 1,); variable v has ``values[starts[v]:starts[v + 1]]``.
+        flat: float64, the probability vectors one after another, read-only.
+        starts: int64 (n_variables + 1,); variable v has ``flat[starts[v]:starts[v + 1]]``.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Marginals(Mapping[str, NDArray[np.float64]]):
         self.names = names
         self.starts = np.zeros(len(names) + 1, dtype=np.int64)
         np.cumsum(cardinalities, out=self.starts[1:])
-        self.values = np.ascontiguousarray(values, dtype=np.float64)
-        self.values.flags.writeable = False
+        self.flat = np.ascontiguousarray(values, dtype=np.float64)
+        self.flat.flags.writeable = False
         self._given_index = index
 
     @cached_property
@@ -64,7 +64,7 @@ class Marginals(Mapping[str, NDArray[np.float64]]):
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         """Return the probability of each state of the variable `name`."""
         position = self._index[name]
-        return self.values[self.starts[position] : self.starts[position + 1]]
+        return self.flat[self.starts[position] : self.starts[position + 1]]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -78,7 +78,7 @@ class Marginals(Mapping[str, NDArray[np.float64]]):
     def of_state(self, state: int, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """Return the probability of one state for several variables (all of them by default)."""
         if names is None:
-            return self.values[self.starts[:-1] + state]
+            return self.flat[self.starts[:-1] + state]
         return np.array([self[name][state] for name in names], dtype=np.float64)
 
 

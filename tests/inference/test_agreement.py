@@ -54,7 +54,7 @@ def differences(graph: FactorGraph, posterior: Posterior) -> tuple[float, float]
     assert posterior.log_z is not None
     scale = max(1.0, abs(truth.log_z))
     return (
-        float(np.abs(posterior.marginals.values - expected).max()),
+        float(np.abs(posterior.marginals.flat - expected).max()),
         abs(posterior.log_z - truth.log_z) / scale,
     )
 
@@ -77,7 +77,7 @@ def test_a_graph_of_20_000_factors_far_below_the_range_of_doubles(backend: str) 
     expected, log_z = chain_reference(graph)
     assert log_z < -5000.0
     posterior = infer(graph, backend)
-    found = posterior.marginals.values.reshape(-1, 2)
+    found = posterior.marginals.flat.reshape(-1, 2)
     # The recursion and each backend round 1e4 times on the way; errors do not build up in
     # marginals, whose messages are renormalised, and add up like a walk in log Z.
     np.testing.assert_allclose(found, expected, atol=1e-10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,9 +65,9 @@ def test_restarts_never_make_the_plan_dearer_and_are_seeded() -> None:
     better = infer(graph, "exact", restarts=50, seed=3)
     again = infer(graph, "exact", restarts=50, seed=3)
     assert better.stats["predicted_seconds"] <= greedy.stats["predicted_seconds"]
-    assert better.marginals.values.tobytes() == again.marginals.values.tobytes()
+    assert better.marginals.flat.tobytes() == again.marginals.flat.tobytes()
     # Two orders of elimination round differently: 2**17 terms of 1e-16 at most.
-    np.testing.assert_allclose(better.marginals.values, greedy.marginals.values, atol=1e-11)
+    np.testing.assert_allclose(better.marginals.flat, greedy.marginals.flat, atol=1e-11)
 
 
 def test_blocks_of_large_tables_agree_with_the_oracle_of_small_ones() -> None:
@@ -133,9 +135,46 @@ def test_a_large_forest_and_a_large_loop_are_solved_without_a_matrix_of_bits() -
     )
 
 
-@pytest.mark.parametrize(
-    "settings", [{"seed": -1}, {"restarts": -1}, {"memory_limit": 0}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"seed": -1}, {"restarts": -1}, {"memory_limit": 0}], ids=str)
 def test_settings_out_of_range_are_refused(settings: dict[str, int]) -> None:
     with pytest.raises(InputError, match="'exact'"):
         get_backend("exact", **settings)
+
+
+def test_factor_beliefs_are_the_gradient_of_log_z() -> None:
+    step = 1e-5
+    for seed in range(30):
+        graph = odd_graph(seed)
+        finite = graph.log_values[np.isfinite(graph.log_values)]
+        if np.abs(finite).max(initial=0.0) > 20.0:
+            continue  # a step is invisible beside entries of other orders of magnitude
+        beliefs = get_backend("exact").calibrate(graph).factor_beliefs()  # type: ignore[attr-defined]
+        for entry in range(graph.log_values.size):
+            shift = np.zeros(graph.log_values.size)
+            shift[entry] = step
+            up, down = (
+                infer(replace(graph, log_values=graph.log_values + sign * shift), "exact").log_z
+                for sign in (1.0, -1.0)
+            )
+            # Central differences err by step**2 and by rounding over the step.
+            assert beliefs[entry] == pytest.approx(((up or 0) - (down or 0)) / 2 / step, abs=1e-8)
+
+
+def test_factor_beliefs_of_large_tables() -> None:
+    rng = np.random.default_rng(0)
+    graph = FactorGraph.from_factors(
+        [2] * 12, [(list(rng.permutation(12)), rng.random(4096)), ([11, 0], rng.random(4))]
+    )
+    beliefs = get_backend("exact").calibrate(graph).factor_beliefs()  # type: ignore[attr-defined]
+    joint = np.exp(graph.log_table(0))
+    pair = np.exp(graph.log_table(1))
+    scope = graph.scope(0)
+    first, second = scope.index(11), scope.index(0)
+    view = [2 if axis in (first, second) else 1 for axis in range(12)]
+    joint = joint * (pair if first < second else pair.T).reshape(view)
+    joint /= joint.sum()
+    np.testing.assert_allclose(beliefs[:4096], joint.ravel(), atol=1e-14)
+    summed = joint.sum(axis=tuple(axis for axis in range(12) if axis not in (first, second)))
+    np.testing.assert_allclose(
+        beliefs[4096:], (summed if first < second else summed.T).ravel(), atol=1e-13
+    )

@@ -25,21 +25,19 @@ def test_a_large_fr1_forest_is_exact(schedule: str) -> None:
     truth = infer(graph, "exact")
     posterior = infer(graph, "lbp", schedule=schedule)
     assert posterior.status is Status.CONVERGED
-    np.testing.assert_allclose(posterior.marginals.values, truth.marginals.values, atol=1e-9)
+    np.testing.assert_allclose(posterior.marginals.flat, truth.marginals.flat, atol=1e-9)
     assert posterior.log_z == pytest.approx(truth.log_z, rel=1e-12)
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.5])
 def test_schedules_find_the_same_fixed_point_on_evidence_graphs(damping: float) -> None:
     graph = fr2(20, 3, density=0.05, seed=2)
-    posteriors = [
-        infer(graph, "lbp", schedule=schedule, damping=damping) for schedule in SCHEDULES
-    ]
+    posteriors = [infer(graph, "lbp", schedule=schedule, damping=damping) for schedule in SCHEDULES]
     for posterior in posteriors:
         assert posterior.status is Status.CONVERGED
         # Stopped where log messages move by 1e-9; the fixed point is a few contractions away.
         np.testing.assert_allclose(
-            posterior.marginals.values, posteriors[0].marginals.values, atol=1e-7
+            posterior.marginals.flat, posteriors[0].marginals.flat, atol=1e-7
         )
         assert posterior.log_z == pytest.approx(posteriors[0].log_z, abs=1e-7)
 
@@ -52,7 +50,7 @@ def test_failure_to_converge_is_a_status() -> None:
     trace = posterior.stats["residual_trace"]
     assert len(trace) == 30
     assert trace[-1] == posterior.stats["residual"] > 1e-9
-    assert np.isfinite(posterior.marginals.values).all()
+    assert np.isfinite(posterior.marginals.flat).all()
 
 
 def test_bethe_is_a_lower_bound_on_attractive_graphs() -> None:
@@ -74,7 +72,7 @@ def test_zeros_travel_without_becoming_nan() -> None:
         [([0, 1], equal), ([1, 2], equal), ([2, 3], equal), ([3, 0], equal), ([0], [0.0, 1, 3])],
     )
     posterior = infer(graph, "lbp")
-    assert np.isfinite(posterior.marginals.values).all()
+    assert np.isfinite(posterior.marginals.flat).all()
     for name in graph.names:
         assert posterior.marginals[name][0] == 0.0
 

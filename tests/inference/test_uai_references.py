@@ -50,6 +50,6 @@ def test_marginals(shared_data: Path) -> None:
         reference = np.concatenate(read_marginals(Path(f"{path}.MAR")))
         # The references are printed with 6 digits; 1e-5 leaves room for their own rounding.
         np.testing.assert_allclose(
-            posterior.marginals.values, reference, atol=1e-5, err_msg=path.name
+            posterior.marginals.flat, reference, atol=1e-5, err_msg=path.name
         )
     assert solved >= 41

@@ -31,7 +31,7 @@ _SAFE_RANGE = 650.0
 
 
 @kernel
-def _prepare(  # type: ignore[no-untyped-def]
+def prepare(  # type: ignore[no-untyped-def]
     c, with_factors, cardinalities, scope_starts, scope_variables, table_starts, tree,
     first_message, axis_of, strides, offsets, kinds, positions,
 ):  # fmt: skip
@@ -83,7 +83,7 @@ def _multiply(table, base, block, values, position, kind, offsets, at):  # type:
 
 
 @kernel
-def _project(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
+def project(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
     if kind == CONSTANT:
         total = 0.0
         for j in range(block):
@@ -163,7 +163,7 @@ def propagate(  # type: ignore[no-untyped-def]
             total_range += message_ranges[tree.children[entry]]
         if total_range > _SAFE_RANGE:
             return UNDERFLOW, 0.0
-        n_inputs, outer, block = _prepare(
+        n_inputs, outer, block = prepare(
             c, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
             first_message, axis_of, strides, offsets, kinds, positions,
         )  # fmt: skip
@@ -208,7 +208,7 @@ def propagate(  # type: ignore[no-untyped-def]
             for j in range(start + i * group, start + (i + 1) * group):
                 tables[j] *= ratio
         if tree.child_starts[c + 1] > tree.child_starts[c]:
-            n_inputs, outer, block = _prepare(
+            n_inputs, outer, block = prepare(
                 c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
                 0, axis_of, strides, offsets, kinds, positions,
             )  # fmt: skip
@@ -216,7 +216,7 @@ def propagate(  # type: ignore[no-untyped-def]
             digits[:outer] = 0
             for base in range(start, stop, block):
                 for k in range(n_inputs):
-                    _project(
+                    project(
                         tables, base, block, answers, positions[k], kinds[k], offsets, k * block
                     )
                 if outer > 0:
@@ -278,7 +278,7 @@ def propagate_log(  # type: ignore[no-untyped-def]
     for factor in tree.constant_factors:
         log_z += log_values[table_starts[factor]]
     for c in range(n_clusters):
-        n_inputs, outer, block = _prepare(
+        n_inputs, outer, block = prepare(
             c, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
             first_message, axis_of, strides, offsets, kinds, positions,
         )  # fmt: skip
@@ -316,7 +316,7 @@ def propagate_log(  # type: ignore[no-untyped-def]
                 shift = answer - values[first_message + sent + i]
             for j in range(start + i * group, start + (i + 1) * group):
                 tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
-        n_inputs, outer, block = _prepare(
+        n_inputs, outer, block = prepare(
             c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
             0, axis_of, strides, offsets, kinds, positions,
         )  # fmt: skip

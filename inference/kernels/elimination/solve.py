@@ -33,16 +33,18 @@ def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entri
 
 
 @kernel
-def solve(  # type: ignore[no-untyped-def]
+def calibrate(  # type: ignore[no-untyped-def]
     cardinalities, scope_starts, scope_variables, table_starts, log_values,
     seed, restarts, max_entries,
 ):  # fmt: skip
-    """Compute every marginal and log Z, or find that the tables would not fit.
+    """Compute every cluster's belief, every marginal and log Z, or find that they would not fit.
 
     Returns:
         code: DONE, ZERO (no assignment has positive potential) or TOO_LARGE.
         log_z: natural logarithm of the partition function.
         marginals: float64, the probability vectors of the variables, one after another.
+        tree: the cluster tree.
+        tables: float64, the clusters' beliefs, normalised, laid out as the tree says.
         width, largest, entries, work: the prediction: induced width, log2 of the largest table,
             entries of all tables and messages, multiplications and additions.
         scaled: whether the fast pass sufficed.
@@ -51,14 +53,19 @@ def solve(  # type: ignore[no-untyped-def]
         cardinalities, scope_starts, scope_variables, seed, restarts, max_entries
     )
     n = len(cardinalities)
-    if entries > max_entries:
-        return TOO_LARGE, 0.0, np.empty(0), width, largest, entries, work, True
+    too_large = entries > max_entries
+    if too_large:
+        # A tree without clusters stands in, so that every path returns the same types.
+        order, owner = order[:0], owner[:0]
+        n = 0
     tree = build_tree(cardinalities, order, owner, starts, places, parent, _MERGE_LIMIT)
     marginal_starts = np.zeros(n + 1, dtype=np.int64)
     for v in range(n):
         marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
     marginals = np.empty(marginal_starts[n], dtype=np.float64)
     tables = np.empty(tree.table_starts[len(tree.parents)], dtype=np.float64)
+    if too_large:
+        return TOO_LARGE, 0.0, marginals, tree, tables, width, largest, entries, work, True
     code, log_z = propagate(
         cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
         marginal_starts, marginals, tables,
@@ -69,4 +76,17 @@ def solve(  # type: ignore[no-untyped-def]
             cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
             marginal_starts, marginals, tables,
         )  # fmt: skip
+    return code, log_z, marginals, tree, tables, width, largest, entries, work, scaled
+
+
+@kernel
+def solve(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values,
+    seed, restarts, max_entries,
+):  # fmt: skip
+    """Do what `calibrate` does, and return all of it but the tree and the tables."""
+    code, log_z, marginals, _, _, width, largest, entries, work, scaled = calibrate(
+        cardinalities, scope_starts, scope_variables, table_starts, log_values,
+        seed, restarts, max_entries,
+    )  # fmt: skip
     return code, log_z, marginals, width, largest, entries, work, scaled
