@@ -10,6 +10,7 @@ from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.io import read, read_many, write, write_many
 from factormodels.variants import variant
 
 __all__ = [
@@ -22,5 +23,9 @@ __all__ = [
     "MissingDependencyError",
     "Relation",
     "RelationKind",
+    "read",
+    "read_many",
     "variant",
+    "write",
+    "write_many",
 ]

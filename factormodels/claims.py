@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
+from numbers import Real
+from typing import cast
 
 from factormodels.errors import InputError
 
@@ -30,21 +31,30 @@ def validated_probability(value: object, where: str) -> float:
     Raises:
         InputError: if it is no number, NaN, or outside [0, 1]; `where` names the place.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # The union spares the common types the slow look-up of the abstract class.
+    if isinstance(value, bool) or not isinstance(value, float | int | Real):
         raise InputError(
             f"{where}: the probability {value!r} is not a number; give one between 0 and 1"
         )
-    probability = float(value)
-    if math.isnan(probability) or not 0.0 <= probability <= 1.0:
-        raise InputError(
-            f"{where}: the probability {probability!r} is not between 0 and 1; correct it"
-        )
-    return probability
+    number = cast("float", value)
+    if not 0.0 <= number <= 1.0:
+        raise InputError(f"{where}: the probability {number} is not between 0 and 1; correct it")
+    return float(number)
 
 
-def _validated_id(value: object, what: str) -> None:
+def validated_id(value: object, what: str) -> None:
+    """Check that `value` can name something.
+
+    Raises:
+        InputError: if it is no text or empty; `what` says of what it is the name.
+    """
     if not isinstance(value, str) or not value:
         raise InputError(f"the id {value!r} of {what} is not a non-empty text; name it")
+
+
+def _validated_text(value: object, where: str) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {value!r} is no text; leave it empty where there is none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +78,15 @@ class Atom:
     sentence: int | None = None
 
     def __post_init__(self) -> None:
-        _validated_id(self.id, "an atom")
+        validated_id(self.id, "an atom")
+        _validated_text(self.text, f"text of atom {self.id!r}")
         prior = validated_probability(self.prior, f"prior of atom {self.id!r}")
         object.__setattr__(self, "prior", prior)
+        if self.label is not None and not isinstance(self.label, bool):
+            raise InputError(
+                f"label of atom {self.id!r}: {self.label!r} is neither true nor false; "
+                "leave it out where there is no judgement"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +117,15 @@ class Context:
     note: str = ""
 
     def __post_init__(self) -> None:
-        _validated_id(self.id, "a context")
+        validated_id(self.id, "a context")
+        _validated_text(self.text, f"text of context {self.id!r}")
         prior = validated_probability(self.prior, f"prior of context {self.id!r}")
         object.__setattr__(self, "prior", prior)
+        if isinstance(self.retrieved_for, str):
+            raise InputError(
+                f"context {self.id!r}: retrieved_for is the text {self.retrieved_for!r}; "
+                "give a list of ids of atoms"
+            )
         object.__setattr__(self, "retrieved_for", tuple(self.retrieved_for))
 
 
@@ -127,8 +149,8 @@ class Relation:
     probability: float
 
     def __post_init__(self) -> None:
-        _validated_id(self.source, "the source of a relation")
-        _validated_id(self.target, "the target of a relation")
+        validated_id(self.source, "the source of a relation")
+        validated_id(self.target, "the target of a relation")
         where = f"relation {self.source!r} -> {self.target!r}"
         if self.source == self.target:
             raise InputError(f"{where} refers to itself; a relation joins two different texts")

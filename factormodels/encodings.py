@@ -7,11 +7,11 @@ posteriors, so a result always names the one it was computed with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
@@ -20,6 +20,22 @@ Encoding = Callable[[RelationKind, float, float], NDArray[np.float64]]
 """(relation kind, probability, prior of the target) -> log table of shape (2, 2)."""
 
 DEFAULT_ENCODING = "implication"
+
+KIND_CODES: Mapping[RelationKind, int] = MappingProxyType(
+    {RelationKind.ENTAILMENT: 0, RelationKind.CONTRADICTION: 1, RelationKind.EQUIVALENCE: 2}
+)
+"""Number of each relation that has a factor, for relations held in arrays."""
+
+_EQUIVALENCE = KIND_CODES[RelationKind.EQUIVALENCE]
+_COMPLEMENT = np.array(
+    [
+        [[False, False], [True, False]],
+        [[False, False], [False, True]],
+        [[False, True], [True, False]],
+    ]
+)
+"""FactReasoner's Table 1 by code of relation: whether an entry is 1 - p rather than p."""
+_COMPLEMENT.flags.writeable = False
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
@@ -31,17 +47,7 @@ def implication(kind: RelationKind, probability: float, target_prior: float) -> 
     Raises:
         InputError: for a neutral relation, which has no factor.
     """
-    p, q = probability, 1.0 - probability
-    match kind:
-        case RelationKind.ENTAILMENT:
-            table = [[p, p], [q, p]]
-        case RelationKind.CONTRADICTION:
-            table = [[p, p], [p, q]]
-        case RelationKind.EQUIVALENCE:
-            table = [[p, q], [q, p]]
-        case _:
-            raise _without_factor(kind)
-    return _log(table)
+    return encode_many([kind], [probability], [target_prior], "implication").reshape(2, 2)
 
 
 def conditional(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
@@ -54,18 +60,7 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
     Raises:
         InputError: for a neutral relation, which has no factor.
     """
-    p, q = probability, 1.0 - probability
-    unaffected = [1.0 - target_prior, target_prior]
-    match kind:
-        case RelationKind.ENTAILMENT:
-            table = [unaffected, [q, p]]
-        case RelationKind.CONTRADICTION:
-            table = [unaffected, [p, q]]
-        case RelationKind.EQUIVALENCE:
-            table = [[p, q], [q, p]]
-        case _:
-            raise _without_factor(kind)
-    return _log(table)
+    return encode_many([kind], [probability], [target_prior], "conditional").reshape(2, 2)
 
 
 ENCODINGS: Mapping[str, Encoding] = MappingProxyType(
@@ -79,18 +74,76 @@ def get_encoding(name: str) -> Encoding:
     Raises:
         InputError: if there is none of that name; the message lists those there are.
     """
+    _check_name(name)
+    return ENCODINGS[name]
+
+
+def encode_many(
+    kinds: Sequence[RelationKind] | NDArray[np.integer],
+    probabilities: ArrayLike,
+    target_priors: ArrayLike,
+    encoding: str = DEFAULT_ENCODING,
+) -> NDArray[np.float64]:
+    """Return the log tables of many relations at once, an array of shape (m, 2, 2).
+
+    Args:
+        kinds: (m,) the relations, or their numbers as in `KIND_CODES`.
+        probabilities: (m,) probability of each, in [0, 1].
+        target_priors: (m,) prior probability that each relation's target is true, in [0, 1].
+        encoding: name of the encoding.
+
+    Raises:
+        InputError: for an unknown encoding, a neutral relation, or a number outside [0, 1].
+    """
+    _check_name(encoding)
+    codes = _codes(kinds)
+    p = _checked(probabilities, "probability", len(codes))
+    priors = _checked(target_priors, "target prior", len(codes))
+    column = p[:, None, None]
+    tables = np.where(_COMPLEMENT[codes], 1.0 - column, column)
+    if encoding == "conditional":
+        directed = codes != _EQUIVALENCE
+        tables[directed, 0, 0] = 1.0 - priors[directed]
+        tables[directed, 0, 1] = priors[directed]
+    with np.errstate(divide="ignore"):
+        logarithms: NDArray[np.float64] = np.log(tables)
+    return logarithms
+
+
+def _check_name(encoding: str) -> None:
+    if encoding not in ENCODINGS:
+        raise InputError(f"the encoding {encoding!r} is unknown; use one of {', '.join(ENCODINGS)}")
+
+
+def _codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.int64]:
+    if isinstance(kinds, np.ndarray):
+        codes = kinds.astype(np.int64)
+        unknown = (codes < 0) | (codes >= len(KIND_CODES))
+        if unknown.any():
+            at = int(np.argmax(unknown))
+            raise InputError(
+                f"relation {at} has the code {codes[at]}; codes run from 0 to {len(KIND_CODES) - 1}"
+            )
+        return codes
     try:
-        return ENCODINGS[name]
-    except KeyError:
+        return np.array([KIND_CODES[kind] for kind in kinds], dtype=np.int64)
+    except KeyError as error:
         raise InputError(
-            f"the encoding {name!r} is unknown; use one of {', '.join(ENCODINGS)}"
+            f"a relation of kind {error.args[0]!s} has no factor; drop it before encoding"
         ) from None
 
 
-def _log(table: list[list[float]]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore"):
-        return np.log(np.array(table, dtype=np.float64))
-
-
-def _without_factor(kind: RelationKind) -> InputError:
-    return InputError(f"a relation of kind {kind} has no factor; drop it before encoding")
+def _checked(values: ArrayLike, what: str, count: int) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (count,):
+        raise InputError(
+            f"{array.shape} is the shape of the array of each relation's {what}; "
+            f"give one for each of the {count} relations"
+        )
+    bad = ~((array >= 0.0) & (array <= 1.0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise InputError(
+            f"relation {at}: the {what} {float(array[at])!r} is not between 0 and 1; correct it"
+        )
+    return array

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import Atom, Context, Relation, RelationKind
-from factormodels.encodings import DEFAULT_ENCODING, get_encoding
+from factormodels.claims import Atom, Context, Relation, RelationKind, validated_id
+from factormodels.encodings import DEFAULT_ENCODING, encode_many
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 
@@ -48,7 +48,7 @@ class FactGraph:
     query: str = ""
     response: str = ""
     topic: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in ("atoms", "contexts", "relations"):
@@ -105,19 +105,21 @@ class FactGraph:
         Raises:
             InputError: if the encoding is unknown.
         """
-        encode = get_encoding(encoding)
         names = self.atom_ids + self.context_ids
-        position = {name: index for index, name in enumerate(names)}
-        priors = np.array([item.prior for item in (*self.atoms, *self.contexts)], dtype=np.float64)
-        relations = [r for r in self.relations if r.kind is not RelationKind.NEUTRAL]
-        pairs = np.array(
-            [(position[r.source], position[r.target]) for r in relations], dtype=np.int64
-        ).reshape(-1, 2)
-        tables = [
-            encode(r.kind, r.probability, float(priors[target]))
-            for r, target in zip(relations, pairs[:, 1], strict=True)
-        ]
-        return pairwise_factor_graph(names, priors, pairs, np.array(tables).reshape(-1, 2, 2))
+        position = dict(zip(names, range(len(names)), strict=True))
+        known = [*(atom.prior for atom in self.atoms), *(item.prior for item in self.contexts)]
+        priors = np.array(known, dtype=np.float64)
+        neutral = RelationKind.NEUTRAL
+        relations = [r for r in self.relations if r.kind is not neutral]
+        ends = [position[end] for r in relations for end in (r.source, r.target)]
+        pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
+        tables = encode_many(
+            [r.kind for r in relations],
+            [r.probability for r in relations],
+            priors[pairs[:, 1]],
+            encoding,
+        )
+        return pairwise_factor_graph(names, priors, pairs, tables)
 
 
 def pairwise_factor_graph(
@@ -138,17 +140,26 @@ def pairwise_factor_graph(
         InputError: if the arrays do not describe a factor graph.
     """
     n, m = len(priors), len(pairs)
+    bad = ~((priors >= 0.0) & (priors <= 1.0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise InputError(
+            f"variable {at}: the prior {float(priors[at])!r} is not between 0 and 1; correct it"
+        )
     with np.errstate(divide="ignore"):
         log_priors = np.log(np.stack([1.0 - priors, priors], axis=1))
-    return FactorGraph(
-        names=tuple(names),
-        cardinalities=np.full(n, 2, dtype=np.int64),
-        scope_starts=np.concatenate([np.arange(n), n + 2 * np.arange(m + 1)]),
-        scope_variables=np.concatenate([np.arange(n), pairs.ravel()]),
-        table_starts=np.concatenate([2 * np.arange(n), 2 * n + 4 * np.arange(m + 1)]),
-        log_values=np.concatenate([log_priors.ravel(), log_tables.ravel()]),
-        evidence=np.full(n, UNOBSERVED, dtype=np.int64),
-    )
+    arrays = {
+        "cardinalities": np.full(n, 2, dtype=np.int64),
+        "scope_starts": np.concatenate([np.arange(n), n + 2 * np.arange(m + 1)]),
+        "scope_variables": np.concatenate([np.arange(n), pairs.ravel()]),
+        "table_starts": np.concatenate([2 * np.arange(n), 2 * n + 4 * np.arange(m + 1)]),
+        "log_values": np.concatenate([log_priors.ravel(), log_tables.ravel()]),
+        "evidence": np.full(n, UNOBSERVED, dtype=np.int64),
+    }
+    for array in arrays.values():
+        # Nobody else holds these: marked read-only, they are taken over without a copy.
+        array.flags.writeable = False
+    return FactorGraph(names=tuple(names), **arrays)
 
 
 def _with_priors(
@@ -160,18 +171,22 @@ def _with_priors(
         return tuple(replace(item, prior=priors) for item in items)
     unknown = set(priors) - {item.id for item in items}
     if unknown:
-        raise InputError(f"a prior is given for the {what} {min(unknown)!r}, which does not exist")
+        raise InputError(
+            f"a prior is given for the {what} {min(unknown)!r}, which does not exist; "
+            "give it to one of the graph or leave it out"
+        )
     return tuple(replace(item, prior=priors.get(item.id, item.prior)) for item in items)
 
 
 def _validate(graph: FactGraph) -> None:
+    validated_id(graph.id, "a fact graph")
     where = f"fact graph {graph.id!r}"
     atoms = {atom.id for atom in graph.atoms}
     known: set[str] = set()
-    for item in (*graph.atoms, *graph.contexts):
-        if item.id in known:
-            raise InputError(f"{where}: the id {item.id!r} is given twice; ids are unique")
-        known.add(item.id)
+    for name in graph.atom_ids + graph.context_ids:
+        if name in known:
+            raise InputError(f"{where}: the id {name!r} is given twice; ids are unique")
+        known.add(name)
     for context in graph.contexts:
         for atom in context.retrieved_for:
             if atom not in atoms:
@@ -189,13 +204,16 @@ def _validate(graph: FactGraph) -> None:
                 )
         pair = (relation.source, relation.target)
         if pair in joined:
-            raise InputError(
-                f"{where}: two relations join {pair[0]!r} -> {pair[1]!r}; keep one"
-            )
+            raise InputError(f"{where}: two relations join {pair[0]!r} -> {pair[1]!r}; keep one")
         joined.add(pair)
+    _report_weak_relations(graph, where)
+
+
+def _report_weak_relations(graph: FactGraph, where: str) -> None:
+    # Not a warning: every view and copy of a graph is validated anew and would repeat it.
     weak = sum(1 for r in graph.relations if r.probability < 0.5 and r.kind != RelationKind.NEUTRAL)
     if weak:
-        logger.warning(
+        logger.info(
             "%s: %d relations have a probability below 0.5, which turns each into weak evidence "
             "for its opposite",
             where,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from factormodels.arrays import (
+    check_axes,
+    frozen,
+    log_potentials,
+    number_array,
+    partition,
+    whole_scope,
+)
 from factormodels.errors import InputError
 
 UNOBSERVED = -1
@@ -51,12 +59,29 @@ class FactorGraph:
     evidence: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        for field in ("cardinalities", "scope_starts", "scope_variables", "table_starts"):
-            object.__setattr__(self, field, _frozen(getattr(self, field), np.int64))
-        object.__setattr__(self, "evidence", _frozen(self.evidence, np.int64))
-        object.__setattr__(self, "log_values", _frozen(self.log_values, np.float64))
-        object.__setattr__(self, "names", tuple(self.names))
+        self._freeze()
         _validate(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays lose their read-only mark when they are pickled or deep-copied.
+        self.__dict__.update(state)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        for name, dtype in _ARRAYS.items():
+            object.__setattr__(self, name, frozen(getattr(self, name), dtype))
+
+    def _evolve(self, **changes: NDArray[Any]) -> FactorGraph:
+        # For changes that are valid by construction: a large graph is not validated anew, and its
+        # index, which depends on names alone, is kept.
+        derived = object.__new__(type(self))
+        derived.__dict__.update({**self.__dict__, **changes})
+        derived._freeze()
+        return derived
 
     @classmethod
     def from_factors(
@@ -80,22 +105,30 @@ class FactorGraph:
             InputError: if a table does not fit its scope, a potential is negative or NaN, a scope
                 repeats a variable or refers to one that does not exist, or names repeat.
         """
-        cards = np.asarray(cardinalities, dtype=np.int64)
+        cards = np.asarray(cardinalities)
+        if cards.size and cards.dtype.kind not in "iu":
+            raise InputError(
+                f"the cardinalities {cardinalities!r} are not whole numbers; "
+                "give the number of states of each variable"
+            )
         scopes: list[tuple[int, ...]] = []
         tables: list[NDArray[np.float64]] = []
-        for scope, table in factors:
-            scopes.append(tuple(int(variable) for variable in scope))
-            tables.append(np.asarray(table, dtype=np.float64).ravel())
-        values = np.concatenate(tables) if tables else np.zeros(0)
+        for number, (scope, table) in enumerate(factors):
+            where = f"factor {number}"
+            scopes.append(whole_scope(scope, where))
+            values = number_array(table, where)
+            check_axes(values, scopes[-1], cards, where)
+            tables.append(values.ravel())
+        log_values = np.concatenate(tables) if log and tables else np.zeros(0)
         if not log:
-            values = _log_potentials(values, tables)
+            log_values = log_potentials(tables, "factor {}".format)
         return cls(
             names=tuple(names) if names is not None else default_names(len(cards)),
             cardinalities=cards,
-            scope_starts=_starts([len(scope) for scope in scopes]),
+            scope_starts=partition([len(scope) for scope in scopes]),
             scope_variables=np.array([v for scope in scopes for v in scope], dtype=np.int64),
-            table_starts=_starts([table.size for table in tables]),
-            log_values=values,
+            table_starts=partition([table.size for table in tables]),
+            log_values=log_values,
             evidence=np.full(len(cards), UNOBSERVED, dtype=np.int64),
         )
 
@@ -112,7 +145,7 @@ class FactorGraph:
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of each variable by name."""
-        return {name: position for position, name in enumerate(self.names)}
+        return dict(zip(self.names, range(len(self.names)), strict=True))
 
     def scope(self, factor: int) -> tuple[int, ...]:
         """Return the scope of factor number `factor` as indices of variables."""
@@ -157,7 +190,10 @@ class FactorGraph:
             position = self._position(variable)
             name = self.names[position]
             if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer):
-                raise InputError(f"evidence on {name!r}: the state {state!r} is no whole number")
+                raise InputError(
+                    f"evidence on {name!r}: the state {state!r} is no whole number; "
+                    "give the number of the state that was observed"
+                )
             count = int(self.cardinalities[position])
             if not 0 <= state < count:
                 raise InputError(
@@ -170,7 +206,7 @@ class FactorGraph:
                     f"{evidence[position]} observed before; keep one"
                 )
             evidence[position] = state
-        return replace(self, evidence=evidence)
+        return self._evolve(evidence=evidence)
 
     def with_soft_evidence(
         self, likelihoods: Mapping[str, ArrayLike] | Mapping[int, ArrayLike]
@@ -187,25 +223,27 @@ class FactorGraph:
         scopes, tables = [], []
         for variable, likelihood in likelihoods.items():
             position = self._position(variable)
+            where = f"soft evidence on {self.names[position]!r}"
             scopes.append(position)
-            tables.append(np.asarray(likelihood, dtype=np.float64).ravel())
+            tables.append(number_array(likelihood, where).ravel())
             if tables[-1].size != self.cardinalities[position]:
                 raise InputError(
-                    f"soft evidence on {self.names[position]!r} has {tables[-1].size} values; "
+                    f"{where} has {tables[-1].size} values; "
                     f"give one for each of its {self.cardinalities[position]} states"
                 )
         if not tables:
             return self
+        added = log_potentials(
+            tables, lambda number: f"soft evidence on {self.names[scopes[number]]!r}"
+        )
         lengths = [table.size for table in tables]
-        values = _log_potentials(np.concatenate(tables), tables)
-        return replace(
-            self,
+        return self._evolve(
             scope_starts=np.append(
                 self.scope_starts, self.scope_starts[-1] + np.arange(1, len(scopes) + 1)
             ),
             scope_variables=np.append(self.scope_variables, scopes),
             table_starts=np.append(self.table_starts, self.table_starts[-1] + np.cumsum(lengths)),
-            log_values=np.append(self.log_values, values),
+            log_values=np.append(self.log_values, added),
         )
 
     def absorb_evidence(self) -> FactorGraph:
@@ -217,29 +255,35 @@ class FactorGraph:
         observed = self.evidence != UNOBSERVED
         if not observed.any():
             return self
-        cardinalities = np.where(observed, 1, self.cardinalities)
-        touched = np.zeros(self.n_factors, dtype=bool)
-        owner = np.repeat(np.arange(self.n_factors), np.diff(self.scope_starts))
-        touched[owner[observed[self.scope_variables]]] = True
-        tables = []
-        for factor in range(self.n_factors):
-            start, stop = self.table_starts[factor : factor + 2]
-            values = self.log_values[start:stop]
-            if touched[factor]:
-                scope = self.scope(factor)
-                selection = tuple(
-                    slice(self.evidence[v], self.evidence[v] + 1) if observed[v] else slice(None)
-                    for v in scope
-                )
-                values = values.reshape(self.cardinalities[list(scope)])[selection].ravel()
-            tables.append(values)
-        return replace(
-            self,
-            cardinalities=cardinalities,
-            table_starts=_starts([table.size for table in tables]),
-            log_values=np.concatenate(tables) if tables else np.zeros(0),
+        keep = self._consistent_entries(observed)
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        return self._evolve(
+            cardinalities=np.where(observed, 1, self.cardinalities),
+            table_starts=kept[self.table_starts],
+            log_values=self.log_values[keep],
             evidence=np.full(self.n_variables, UNOBSERVED, dtype=np.int64),
         )
+
+    def _consistent_entries(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        # One pass per position in a scope, from the last, whose variable has stride 1: a graph of
+        # a million factors must not cost a million turns of an interpreted loop.
+        keep = np.ones(len(self.log_values), dtype=bool)
+        arities = np.diff(self.scope_starts)
+        sizes = np.diff(self.table_starts)
+        stride = np.ones(self.n_factors, dtype=np.int64)
+        for back in range(1, int(arities.max(initial=0)) + 1):
+            factors = np.flatnonzero(arities >= back)
+            variables = self.scope_variables[self.scope_starts[factors + 1] - back]
+            seen = observed[variables]
+            touched, variable = factors[seen], variables[seen]
+            size = sizes[touched]
+            entry = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+            state = entry // np.repeat(stride[touched], size)
+            state %= np.repeat(self.cardinalities[variable], size)
+            wrong = state != np.repeat(self.evidence[variable], size)
+            keep[(entry + np.repeat(self.table_starts[touched], size))[wrong]] = False
+            stride[factors] *= self.cardinalities[variables]
+        return keep
 
     def _position(self, variable: Any) -> int:
         if isinstance(variable, str):
@@ -249,6 +293,10 @@ class FactorGraph:
                     f"its variables are {_listed(self.names)}"
                 )
             return self.index[variable]
+        if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
+            raise InputError(
+                f"{variable!r} names no variable; give its name or its number in the graph"
+            )
         if not 0 <= variable < self.n_variables:
             raise InputError(
                 f"there is no variable number {variable}; they run from 0 to {self.n_variables - 1}"
@@ -256,37 +304,19 @@ class FactorGraph:
         return int(variable)
 
 
+_ARRAYS = {
+    "cardinalities": np.int64,
+    "scope_starts": np.int64,
+    "scope_variables": np.int64,
+    "table_starts": np.int64,
+    "log_values": np.float64,
+    "evidence": np.int64,
+}
+
+
 def default_names(count: int) -> tuple[str, ...]:
     """Return the names of `count` unnamed variables: "0", "1", ..."""
     return tuple(map(str, range(count)))
-
-
-def _frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
-    result = np.ascontiguousarray(array, dtype=dtype)
-    if result is array and result.flags.writeable:
-        result = result.copy()
-    result.flags.writeable = False
-    return result
-
-
-def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.array(lengths, dtype=np.int64))]).astype(np.int64)
-
-
-def _log_potentials(
-    values: NDArray[np.float64], tables: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    bad = ~(values >= 0.0) | np.isinf(values)
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        starts = _starts([table.size for table in tables])
-        factor = int(np.searchsorted(starts, at, side="right")) - 1
-        raise InputError(
-            f"factor {factor}: entry {at - starts[factor]} of its table is {values[at]}; "
-            "a potential is a finite number not below 0"
-        )
-    with np.errstate(divide="ignore"):
-        return np.log(values)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -301,6 +331,9 @@ def _validate(graph: FactorGraph) -> None:
             f"{count} names, {len(graph.cardinalities)} cardinalities and {len(graph.evidence)} "
             "evidence entries were given; give one of each per variable"
         )
+    if not all(issubclass(kind, str) for kind in set(map(type, graph.names))):
+        odd = next(name for name in graph.names if not isinstance(name, str))
+        raise InputError(f"the variable name {odd!r} is no text; put it in quotes")
     if len(graph.index) != count:
         repeated = Counter(graph.names).most_common(1)[0][0]
         raise InputError(f"the variable name {repeated!r} is given twice; names are unique")
@@ -316,19 +349,24 @@ def _validate(graph: FactorGraph) -> None:
 
 def _validate_scopes(graph: FactorGraph) -> None:
     starts, variables = graph.scope_starts, graph.scope_variables
-    if starts[0] != 0 or starts[-1] != len(variables) or np.any(np.diff(starts) < 0):
+    if not len(starts) or starts[0] != 0 or starts[-1] != len(variables):
+        raise InputError("scope_starts does not partition scope_variables; rebuild the graph")
+    if np.any(np.diff(starts) < 0):
         raise InputError("scope_starts does not partition scope_variables; rebuild the graph")
     if not len(variables):
         return
-    owner = np.repeat(np.arange(graph.n_factors), np.diff(starts))
     outside = (variables < 0) | (variables >= graph.n_variables)
     if outside.any():
         at = int(np.argmax(outside))
+        factor = int(np.searchsorted(starts, at, side="right")) - 1
         raise InputError(
-            f"factor {owner[at]} refers to variable {variables[at]}, which does not exist; "
+            f"factor {factor} refers to variable {variables[at]}, which does not exist; "
             f"variables run from 0 to {graph.n_variables - 1}"
         )
-    keys = np.sort(owner * graph.n_variables + variables)
+    # Scopes of one variable cannot repeat it; leaving them out spares a large graph a long sort.
+    arities = np.diff(starts)
+    owner = np.repeat(np.arange(graph.n_factors), np.where(arities > 1, arities, 0))
+    keys = np.sort(owner * graph.n_variables + variables[np.repeat(arities > 1, arities)])
     repeated = np.flatnonzero(keys[1:] == keys[:-1])
     if repeated.size:
         factor, variable = divmod(int(keys[repeated[0]]), graph.n_variables)
@@ -342,9 +380,14 @@ def _validate_tables(graph: FactorGraph) -> None:
     starts = graph.table_starts
     if len(starts) != graph.n_factors + 1 or starts[0] != 0 or starts[-1] != len(graph.log_values):
         raise InputError("table_starts does not partition log_values; rebuild the graph")
+    # In floating point, because the product over an absurd scope may overflow an integer.
     sizes = np.ones(graph.n_factors, dtype=np.float64)
-    owner = np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
-    np.multiply.at(sizes, owner, graph.cardinalities[graph.scope_variables])
+    filled = np.diff(graph.scope_starts) > 0
+    if filled.any():
+        sizes[filled] = np.multiply.reduceat(
+            graph.cardinalities[graph.scope_variables].astype(np.float64),
+            graph.scope_starts[:-1][filled],
+        )
     wrong = np.flatnonzero(np.diff(starts) != sizes)
     if wrong.size:
         factor = int(wrong[0])

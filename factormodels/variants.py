@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -46,12 +46,12 @@ def fr1(graph: FactGraph) -> FactGraph:
     atoms = set(graph.atom_ids)
     served: dict[str, list[str]] = {context.id: [] for context in graph.contexts}
     for relation in graph.relations:
-        for context, atom in (
+        for end, other in (
             (relation.source, relation.target),
             (relation.target, relation.source),
         ):
-            if context in served and atom in atoms and atom not in served[context]:
-                served[context].append(atom)
+            if end in served and other in atoms and other not in served[end]:
+                served[end].append(other)
     contexts: list[Context] = []
     relations: list[Relation] = []
     for context in graph.contexts:
@@ -72,23 +72,27 @@ def fr1(graph: FactGraph) -> FactGraph:
 
 
 def fr2(graph: FactGraph) -> FactGraph:
-    """Return the view with duplicate contexts merged and every recorded atom-context relation."""
+    """Return the view with duplicate contexts merged and every recorded atom-context relation.
+
+    Where both orders of a pair are recorded, the one from the context to the atom counts, as in
+    FR1: the paper has one factor per pair.
+    """
     merged = merge_duplicate_contexts(graph)
-    atoms = set(merged.atom_ids)
-    kept = tuple(r for r in merged.relations if (r.source in atoms) != (r.target in atoms))
-    return replace(merged, relations=kept)
+    return replace(merged, relations=tuple(_evidence(merged)))
 
 
 def fr3(graph: FactGraph) -> FactGraph:
-    """Return FR2's view plus the recorded context-context relations.
+    """Return FR2's view plus the recorded context-context relations, one per pair.
 
     Two contexts that entail each other, in both orders, become one equivalence; its probability is
-    the smaller of the two, since equivalence claims both.
+    the smaller of the two, since equivalence claims both. Of any other two relations between the
+    same contexts the more probable one stays (the first, if they are equal; a neutral one yields).
     """
     merged = merge_duplicate_contexts(graph)
-    atoms = set(merged.atom_ids)
-    kept = tuple(r for r in merged.relations if not (r.source in atoms and r.target in atoms))
-    return replace(merged, relations=tuple(_with_equivalences(kept)))
+    relations = (*_evidence(merged), *_between_contexts(merged))
+    recorded = {(r.source, r.target): place for place, r in enumerate(merged.relations)}
+    in_order = sorted(relations, key=lambda r: recorded[r.source, r.target])
+    return replace(merged, relations=tuple(in_order))
 
 
 VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
@@ -150,20 +154,36 @@ def _strength(relation: Relation) -> tuple[bool, float]:
     return relation.kind is not RelationKind.NEUTRAL, relation.probability
 
 
-def _with_equivalences(relations: Sequence[Relation]) -> Iterator[Relation]:
-    entailments = {
-        (r.source, r.target): r for r in relations if r.kind is RelationKind.ENTAILMENT
-    }
-    merged: set[tuple[str, str]] = set()
-    for relation in relations:
-        pair = (relation.source, relation.target)
-        back = entailments.get((relation.target, relation.source))
-        if relation.kind is not RelationKind.ENTAILMENT or back is None:
+def _evidence(graph: FactGraph) -> Iterator[Relation]:
+    atoms = set(graph.atom_ids)
+    recorded = {(r.source, r.target) for r in graph.relations}
+    for relation in graph.relations:
+        from_atom = relation.source in atoms
+        if from_atom == (relation.target in atoms):
+            continue
+        if not from_atom or (relation.target, relation.source) not in recorded:
             yield relation
-        elif pair not in merged:
-            merged.add((relation.target, relation.source))
-            yield replace(
-                relation,
-                kind=RelationKind.EQUIVALENCE,
-                probability=min(relation.probability, back.probability),
-            )
+
+
+def _between_contexts(graph: FactGraph) -> Iterator[Relation]:
+    contexts = set(graph.context_ids)
+    recorded = {
+        (r.source, r.target): r
+        for r in graph.relations
+        if r.source in contexts and r.target in contexts
+    }
+    done: set[tuple[str, str]] = set()
+    for pair, relation in recorded.items():
+        back = recorded.get((relation.target, relation.source))
+        if back is None:
+            yield relation
+        elif pair not in done:
+            done.add((relation.target, relation.source))
+            yield _united(relation, back)
+
+
+def _united(forward: Relation, backward: Relation) -> Relation:
+    if forward.kind is backward.kind is RelationKind.ENTAILMENT:
+        probability = min(forward.probability, backward.probability)
+        return replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
+    return max(forward, backward, key=_strength)

@@ -1,0 +1,130 @@
+"""The data that come with the package, each with a card that says where it is from.
+
+from factormodels import datasets
+datasets.load("factcheck-bench").graphs
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+
+__all__ = ["Card", "Dataset", "card", "load", "names"]
+
+# The options that each dataset's loader takes.
+_OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"factcheck-bench": ("stances",), "worked-examples": (), "demonstration": ()}
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a dataset is and where it comes from.
+
+    Attributes:
+        name: the name it is loaded by.
+        title: its title in words.
+        description: what it holds and what it is for.
+        source: where it comes from.
+        licence: the licence it is under.
+        counts: how many of what it holds.
+        notes: what a user should know before trusting it.
+    """
+
+    name: str
+    title: str
+    description: str
+    source: str
+    licence: str
+    counts: Mapping[str, int]
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+        object.__setattr__(self, "notes", tuple(self.notes))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A loaded dataset.
+
+    Attributes:
+        name: the name it was loaded by.
+        card: its card.
+        graphs: one fact graph per response, in the order of the file.
+        sha256: hexadecimal SHA-256 of the data file's bytes.
+    """
+
+    name: str
+    card: Card
+    graphs: tuple[FactGraph, ...]
+    sha256: str
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the datasets."""
+    return tuple(_OPTIONS)
+
+
+def card(name: str) -> Card:
+    """Return the card of a dataset without loading the data.
+
+    Raises:
+        InputError: if there is no dataset of that name.
+    """
+    _check(name, {})
+    return Card(**json.loads(_content(name, ".card.json")))
+
+
+def load(name: str, **options: Any) -> Dataset:
+    """Return a dataset: its fact graphs, its card and the hash of its file.
+
+    Args:
+        name: one of `names()`.
+        options: for "factcheck-bench": `stances`, the relations of stances that differ from the
+            default (see `factormodels.io.stances`). The others take none.
+
+    Raises:
+        InputError: for an unknown name or option, or an option's bad value.
+    """
+    from factormodels.io.json_text import decode_lines
+
+    _check(name, options)
+    content = _content(name, ".jsonl")
+    records = decode_lines(content.decode("utf-8"), f"dataset {name}")
+    if name == "factcheck-bench":
+        from factormodels.datasets.factcheck_file import record_from_object
+        from factormodels.io.factcheck_record import graph_from_record
+
+        graphs = tuple(
+            graph_from_record(record_from_object(obj), options.get("stances")) for _, obj in records
+        )
+    else:
+        from factormodels.io.fact_graph_json import parse_fact_graph
+
+        graphs = tuple(parse_fact_graph(obj, f"dataset {name}", line) for line, obj in records)
+    return Dataset(name, card(name), graphs, hashlib.sha256(content).hexdigest())
+
+
+def _check(name: str, options: Mapping[str, Any]) -> None:
+    if name not in _OPTIONS:
+        raise InputError(f"the dataset {name!r} is unknown; use one of {', '.join(_OPTIONS)}")
+    for option in options:
+        if option not in _OPTIONS[name]:
+            known = ", ".join(_OPTIONS[name]) or "none"
+            raise InputError(
+                f"the option {option!r} of the dataset {name!r} is unknown; its options: {known}"
+            )
+
+
+def _content(name: str, suffix: str) -> bytes:
+    file = name.replace("-", "_") + suffix
+    return resources.files(__name__).joinpath("data", file).read_bytes()

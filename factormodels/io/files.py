@@ -10,25 +10,43 @@ from pathlib import Path
 
 from factormodels.errors import InputError
 
+_GZIP_MAGIC = b"\x1f\x8b"
+
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a UTF-8 file.
+    """Return the text of a UTF-8 file, unpacked if it is compressed with gzip.
 
     Raises:
-        InputError: if there is no such file, it cannot be read, or it is not UTF-8.
+        InputError: if there is no such file, it cannot be read or unpacked, or it is not UTF-8.
     """
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        content = Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file; check the path") from None
     except IsADirectoryError:
         raise InputError(f"{path}: this is a folder; name a file in it") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
+    if content.startswith(_GZIP_MAGIC):
+        content = _unpacked(content, path)
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8; "
             "save the file as UTF-8"
+        ) from None
+
+
+def _unpacked(content: bytes, path: str | os.PathLike[str]) -> bytes:
+    import gzip
+    import zlib
+
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}: its gzip compression is damaged ({error}); fetch or pack the file again"
         ) from None
 
 

@@ -1,0 +1,82 @@
+"""Grouping: which atoms belong to which response, and sums over the atoms of each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.validation import Floats, Integers, is_missing
+from factormodels.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """The responses that atoms belong to.
+
+    Attributes:
+        responses: the distinct response ids, in order of first appearance.
+        index: int64 (n_atoms,), the position in `responses` of every atom's response.
+        sizes: int64 (n_responses,), the number of atoms of each response.
+    """
+
+    responses: tuple[Hashable, ...]
+    index: Integers
+    sizes: Integers
+
+    def sums(self, values: Any) -> Floats:
+        """Return the sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
+        weights = np.asarray(values, dtype=np.float64)
+        totals = np.bincount(self.index, weights=weights, minlength=len(self.responses))
+        return totals.astype(np.float64, copy=False)
+
+    def means(self, values: Any) -> Floats:
+        """Return the mean over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
+        return self.sums(values) / self.sizes
+
+
+def response_ids(responses: Any) -> list[Hashable]:
+    """Return response ids, one per atom, as a list of the values that were given.
+
+    Raises:
+        InputError: if `responses` is None, a text, or not a sequence.
+    """
+    if responses is None or isinstance(responses, (str, bytes)):
+        raise InputError(f"responses is {responses!r}; give one response id per atom")
+    # Lists are not made into arrays: numpy would turn the ids 1 and "1" into one.
+    try:
+        return list(responses.tolist() if hasattr(responses, "tolist") else responses)
+    except TypeError:
+        raise InputError(f"responses is {responses!r}; give one response id per atom") from None
+
+
+def group_by_response(responses: Any) -> Grouping:
+    """Return the grouping of atoms by response.
+
+    Args:
+        responses: response ids (n_atoms,), numbers or texts; equal ids are one response.
+
+    Raises:
+        InputError: if `responses` is empty or not a sequence, or an id is missing or a container.
+    """
+    ids = response_ids(responses)
+    if not ids:
+        raise InputError("responses is empty; give one response id per atom")
+    positions: dict[Hashable, int] = {}
+    try:
+        index = np.fromiter(
+            (positions.setdefault(identifier, len(positions)) for identifier in ids),
+            dtype=np.int64,
+            count=len(ids),
+        )
+    except TypeError:
+        raise InputError(
+            "responses holds a list, a table or another container; give one id per atom"
+        ) from None
+    for identifier, position in positions.items():
+        if is_missing(identifier):
+            first = int(np.argmax(index == position))
+            raise InputError(f"responses[{first}] is missing; give every atom a response id")
+    return Grouping(tuple(positions), index, np.bincount(index, minlength=len(positions)))

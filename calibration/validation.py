@@ -1,0 +1,213 @@
+"""The boundary: what a caller gives becomes checked arrays here, or one clear InputError."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from factormodels.errors import InputError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_LABEL_OF: dict[Any, float] = {True: 1.0, False: 0.0, None: math.nan}
+_LABELS_WANTED = "give True or False (1 or 0), and None or nan for an unlabelled atom"
+
+
+def probability_array(p: ArrayLike, name: str = "p") -> Floats:
+    """Return probabilities as a float64 array of shape (n,).
+
+    Args:
+        p: probabilities in [0, 1], one per atom.
+        name: what an error calls the argument.
+
+    Raises:
+        InputError: if `p` is empty, not one-dimensional, not numeric, has a nan, or leaves [0, 1].
+    """
+    array = _numbers(p, name, "probabilities")
+    # One comparison finds every fault: a nan fails it as well.
+    inside = (array >= 0) & (array <= 1)
+    if not inside.all():
+        position = int(np.argmin(inside))
+        value = float(array[position])
+        if math.isnan(value):
+            raise InputError(
+                f"{name}[{position}] is missing (nan or None); "
+                "leave out atoms that have no probability"
+            )
+        raise InputError(
+            f"{name}[{position}] is {value!r}, outside [0, 1]; "
+            "give probabilities, not percentages or logits"
+        )
+    return array
+
+
+def label_array(y: Any, name: str = "y") -> Floats:
+    """Return labels as a float64 array of shape (n,): 1 true, 0 false, nan unlabelled.
+
+    Args:
+        y: labels True or False (or 1, 0), and None or nan for an unlabelled atom.
+        name: what an error calls the argument.
+
+    Raises:
+        InputError: if `y` is empty, not one-dimensional, or holds anything else.
+    """
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
+    if hasattr(y, "dtype"):
+        array = np.asarray(y)
+        _check_shape(array, name, "labels")
+        if array.dtype.kind in "biuf":
+            labels = array.astype(np.float64)
+            allowed = (labels == 0) | (labels == 1) | np.isnan(labels)
+            if not allowed.all():
+                position = int(np.argmin(allowed))
+                raise _not_a_label(name, position, array[position].item())
+            return labels
+        items = array.tolist()
+    else:
+        items = _items(y, name, "labels")
+    labels = np.empty(len(items))
+    for position, item in enumerate(items):
+        labels[position] = _label(item, name, position)
+    return labels
+
+
+def labelled_pairs(p: ArrayLike, y: Any) -> tuple[Floats, Floats]:
+    """Return probabilities and labels of one length, every atom labelled, shape (n,) each.
+
+    Raises:
+        InputError: for bad probabilities or labels, lengths that differ, or an unlabelled atom.
+    """
+    probabilities, labels = probability_array(p), label_array(y)
+    check_lengths(p=probabilities.size, y=labels.size)
+    unlabelled = np.isnan(labels)
+    if unlabelled.any():
+        raise InputError(
+            f"y[{int(np.argmax(unlabelled))}] is unlabelled, as are {int(unlabelled.sum())} of "
+            f"{labels.size} atoms; choose what they count as with calibration.apply_policy first"
+        )
+    return probabilities, labels
+
+
+def check_lengths(**lengths: int) -> None:
+    """Check that arguments, given as name=length, have one value per atom each.
+
+    Raises:
+        InputError: if two lengths differ.
+    """
+    if len(set(lengths.values())) > 1:
+        given = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError(f"lengths differ: {given}; give one value per atom in each")
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """Return `value` as an int of at least `least`.
+
+    Raises:
+        InputError: if it is not a whole number, or too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
+    return int(value)
+
+
+def open_interval(value: Any, name: str, low: float, high: float) -> float:
+    """Return `value` as a float strictly between two bounds.
+
+    Raises:
+        InputError: if it is not a number, or not between them.
+    """
+    if not is_number(value) or not low < value < high:
+        raise InputError(f"{name} is {value!r}; give a number between {low} and {high}")
+    return float(value)
+
+
+def decision_tolerance(tolerance: Any) -> float:
+    """Return a tolerance on |p - 1/2| as a float in [0, 1/2).
+
+    Raises:
+        InputError: if it is anything else.
+    """
+    if not is_number(tolerance) or not 0 <= tolerance < 0.5:
+        raise InputError(f"tolerance is {tolerance!r}; give a number from 0 to below 0.5")
+    return float(tolerance)
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a real number, which True and False are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_missing(value: Any) -> bool:
+    """Say whether a value stands for an absent one: None, nan, or the NA of pandas."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, numbers.Real) and math.isnan(value)
+
+
+def _numbers(values: ArrayLike, name: str, what: str) -> Floats:
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError(f"{name} is ragged; give a flat sequence of {what}") from None
+    _check_shape(array, name, what)
+    if array.dtype.kind == "O":
+        items = [math.nan if is_missing(item) else item for item in array.tolist()]
+        for position, item in enumerate(items):
+            if not isinstance(item, numbers.Number) or isinstance(item, complex):
+                raise InputError(f"{name}[{position}] is {item!r}, not a number; give {what}")
+        return np.array(items, dtype=np.float64)
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name}[0] is {array[0].item()!r}, not a real number; give {what} as numbers"
+        )
+    return array.astype(np.float64)
+
+
+def _check_shape(array: NDArray[Any], name: str, what: str) -> None:
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} has shape {array.shape}; give a flat sequence of {what}, one per atom"
+        )
+    if array.size == 0:
+        raise InputError(f"{name} is empty; give {what} of at least one atom")
+
+
+def _items(values: Any, name: str, what: str) -> list[Any]:
+    if isinstance(values, (str, bytes)):
+        raise InputError(f"{name} is the text {values!r}; give a sequence of {what}")
+    try:
+        items = list(values)
+    except TypeError:
+        raise InputError(f"{name} is {values!r}; give a sequence of {what}") from None
+    if not items:
+        raise InputError(f"{name} is empty; give {what} of at least one atom")
+    return items
+
+
+def _label(item: Any, name: str, position: int) -> float:
+    try:
+        label = _LABEL_OF.get(item)
+    except TypeError:
+        raise _not_a_label(name, position, item) from None
+    if label is not None:
+        return label
+    if is_missing(item):
+        return math.nan
+    raise _not_a_label(name, position, item)
+
+
+def _not_a_label(name: str, position: int, value: Any) -> InputError:
+    hint = ""
+    if is_number(value) and 0 < value < 1:
+        hint = " (probabilities come first, labels second)"
+    return InputError(
+        f"{name}[{position}] is {value!r}, which is not a label; {_LABELS_WANTED}{hint}"
+    )

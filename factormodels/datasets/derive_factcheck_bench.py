@@ -1,0 +1,55 @@
+"""Derive the embedded Factcheck-Bench file from the raw one, leaving every text out.
+
+    python -m factormodels.datasets.derive_factcheck_bench RAW OUT
+
+RAW is `factcheck-GPT-benchmark.jsonl` of the release (github.com/yuxiaw/Factcheck-GPT).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from factormodels.datasets.factcheck_file import record_line
+from factormodels.errors import FactormodelsError
+from factormodels.io.factcheck_bench import split_record
+from factormodels.io.files import read_text, write_text
+from factormodels.io.json_text import decode_lines
+
+
+def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
+    """Write the records of `raw` to `out`, whole or not at all, and return their number.
+
+    Raises:
+        InputError: if `raw` is malformed or `out` cannot be written.
+    """
+    lines = [
+        record_line(split_record(obj, raw, line)[0])
+        for line, obj in decode_lines(read_text(raw), raw)
+    ]
+    write_text(out, "".join(f"{line}\n" for line in lines))
+    return len(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 2 for bad input."""
+    parser = argparse.ArgumentParser(
+        prog="python -m factormodels.datasets.derive_factcheck_bench",
+        description="Derive the embedded Factcheck-Bench file, without text, from the raw one.",
+    )
+    parser.add_argument("raw", help="factcheck-GPT-benchmark.jsonl of the release")
+    parser.add_argument("out", help="the file to write")
+    chosen = parser.parse_args(arguments)
+    try:
+        count = derive(chosen.raw, chosen.out)
+    except FactormodelsError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    sys.stdout.write(f"{chosen.out}: {count} responses\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""What a BIF text declares: variables, states, parents, and rows; every gap in it is told here.
+
+pgmpy passes over blocks and rows that it cannot make out, or fails without telling where.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from itertools import product
+
+from factormodels.errors import InputError
+from factormodels.io.directed import find_cycle
+from factormodels.io.json_records import shown
+
+_COMMENT_OR_TEXT = re.compile(r'("[^"]*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_VARIABLE = re.compile(
+    r"\bvariable\s+([^{]+?)\s*\{[^}]*?\btype\s+\w+\s*\[\s*(\d+)\s*\]\s*\{([^}]*)\}"
+)
+_PROBABILITY = re.compile(r"\bprobability\s*\(([^)|]+)(?:\|([^)]*))?\)\s*\{([^}]*)\}")
+_VARIABLE_BLOCK = re.compile(r"^\s*variable\b", re.MULTILINE)
+_NETWORK = re.compile(r"\s*network\b")
+
+
+@dataclass(frozen=True)
+class BifDeclarations:
+    """What a BIF text declares.
+
+    Attributes:
+        states: names of the states by name of the variable, both in the order of the file.
+        parents: for each variable, the positions of its parents, in the order of its block.
+    """
+
+    states: dict[str, tuple[str, ...]]
+    parents: list[list[int]]
+
+
+def looks_like_bif(text: str) -> bool:
+    """Whether a text begins as BIF does: with the word `network`, after any comments."""
+    return _NETWORK.match(_without_comments(text)) is not None
+
+
+def plain_bif(text: str) -> str:
+    """Return the text without comments and quotes, its lines ended by line feeds."""
+    return "\n".join(_without_comments(text).replace('"', " ").splitlines()) + "\n"
+
+
+def read_declarations(plain: str, source: str) -> BifDeclarations:
+    """Return what a text made plain by `plain_bif` declares.
+
+    Raises:
+        InputError: if it is cut short, declares something twice or not at all, has a row that does
+            not fit, or its parents form a cycle.
+    """
+    if _NETWORK.match(plain) is None:
+        raise InputError(
+            f"{source}: it does not begin with 'network', as BIF does; name a BIF file"
+        )
+    opened, closed = plain.count("{"), plain.count("}")
+    if opened != closed:
+        raise InputError(
+            f"{source}: it has {opened} opening and {closed} closing braces; complete the file"
+        )
+    states = _states(plain, source)
+    parents, bodies = _parents(plain, list(states), source)
+    names = list(states)
+    cycle = find_cycle(parents)
+    if cycle is not None:
+        circle = " -> ".join(names[variable] for variable in [*cycle, cycle[0]])
+        raise InputError(f"{source}: the parents form the cycle {circle}; drop one of them")
+    for name, above in zip(names, parents, strict=True):
+        of_parents = [states[names[parent]] for parent in above]
+        where = f"{source}: the probability block of {name!r}"
+        _check_rows(bodies[name], len(states[name]), of_parents, where)
+    return BifDeclarations(states, parents)
+
+
+def _without_comments(text: str) -> str:
+    return _COMMENT_OR_TEXT.sub(lambda match: match[1] or " ", text)
+
+
+def _states(plain: str, source: str) -> dict[str, tuple[str, ...]]:
+    states: dict[str, tuple[str, ...]] = {}
+    known: set[str] = set()
+    for name, count, listed in _VARIABLE.findall(plain):
+        # pgmpy takes names that differ in case alone for one.
+        if name.lower() in known:
+            raise InputError(
+                f"{source}: the variable {name!r} is declared twice (case aside); rename one"
+            )
+        known.add(name.lower())
+        words = [word.strip() for word in listed.split("," if "," in listed else None)]
+        states[name] = tuple(dict.fromkeys(word for word in words if word))
+        if len(states[name]) != int(count):
+            raise InputError(
+                f"{source}: variable {name!r} declares {count} states and lists "
+                f"{len(states[name])} different ones; make the two agree"
+            )
+    blocks = len(_VARIABLE_BLOCK.findall(plain))
+    if not blocks:
+        raise InputError(f"{source}: it declares no variable; complete the file")
+    if len(states) != blocks:
+        raise InputError(
+            f"{source}: {len(states)} of the {blocks} variable blocks can be read; "
+            "write each as `type discrete [ count ] { states };`"
+        )
+    return states
+
+
+def _parents(plain: str, names: list[str], source: str) -> tuple[list[list[int]], dict[str, str]]:
+    """Return the positions of each variable's parents, and the inside of its block by name."""
+    index = {name.lower(): position for position, name in enumerate(names)}
+    parents: list[list[int]] = [[] for _ in names]
+    bodies: dict[str, str] = {}
+    for head, tail, body in _PROBABILITY.findall(plain):
+        words = [head, *tail.split(",")]
+        if not tail and head.strip().lower() not in index:
+            words = head.replace(",", " ").split()
+        child, *above = [word.strip() for word in words if word.strip()]
+        for name in (child, *above):
+            if name.lower() not in index:
+                raise InputError(
+                    f"{source}: the probability block of {child!r} names {name!r}, which is not "
+                    "declared; declare it or correct the name"
+                )
+        position = index[child.lower()]
+        if names[position] in bodies:
+            raise InputError(f"{source}: {child!r} has two probability blocks; keep one")
+        parents[position] = [index[name.lower()] for name in above]
+        if len(set(parents[position])) < len(above):
+            raise InputError(f"{source}: {child!r} names a parent twice; name each once")
+        bodies[names[position]] = body
+    for name in names:
+        if name not in bodies:
+            raise InputError(
+                f"{source}: variable {name!r} has no probability block; add one, or complete the "
+                "file"
+            )
+    return parents, bodies
+
+
+def _check_rows(body: str, states: int, parents: list[tuple[str, ...]], where: str) -> None:
+    """Check that there is one table, or one row for each combination of the parents' states."""
+    combinations = math.prod(map(len, parents))
+    rows: set[tuple[str, ...]] = set()
+    statements = [words for part in body.split(";") if (words := part.strip())]
+    for statement in statements:
+        if statement.startswith("property"):
+            continue
+        if statement.startswith("table"):
+            _check_numbers(statement.removeprefix("table"), states * combinations, where)
+            rows.update(product(*parents))
+            continue
+        match = re.fullmatch(r"\(([^)]*)\)(.*)", statement, re.DOTALL)
+        if match is None:
+            raise InputError(
+                f"{where} has {shown(statement)}, which is neither `table` nor a row "
+                "`(states of the parents) numbers`; write it so"
+            )
+        row = tuple(word.strip() for word in match[1].split(","))
+        fits = len(row) == len(parents) and all(map(tuple.__contains__, parents, row))
+        if not fits or row in rows:
+            reason = "a second row" if fits else "a row"
+            raise InputError(
+                f"{where} has {reason} for ({', '.join(row)}); give one row for each combination "
+                "of states of its parents"
+            )
+        rows.add(row)
+        _check_numbers(match[2], states, f"{where}, row ({', '.join(row)}),")
+    if len(rows) != combinations:
+        missing = next(row for row in product(*parents) if row not in rows)
+        raise InputError(
+            f"{where} has {len(rows)} of {combinations} rows; add that for ({', '.join(missing)})"
+        )
+
+
+def _check_numbers(text: str, count: int, where: str) -> None:
+    words = re.split(r"[\s,]+", text.strip(" ,\t\n"))
+    for word in words:
+        try:
+            probability = float(word)
+        except ValueError:
+            raise InputError(f"{where} has {word!r} where a number is due; correct it") from None
+        if not 0.0 <= probability <= 1.0:
+            raise InputError(f"{where} has {word}; probabilities lie between 0 and 1")
+    if len(words) != count:
+        raise InputError(f"{where} has {len(words)} numbers; its states ask for {count}")

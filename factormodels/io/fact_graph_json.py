@@ -1,0 +1,262 @@
+"""Fact-graph JSON, the project's own format: one object per response, a superset of FactReasoner's.
+
+An object has `nodes` (atoms and contexts) and `edges` (relations). The ends of an edge are spelled
+`source` and `target`, or `from` and `to` as in FactReasoner's example files. `format`, `version`
+and `id` may be absent, as they are there; an absent id is the stem of the file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from factormodels.claims import Atom, Context, Relation
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text, write_text
+from factormodels.io.json_records import (
+    as_object,
+    as_text,
+    list_field,
+    located,
+    location,
+    record_id,
+    shown,
+    text_field,
+)
+from factormodels.io.json_text import check_keys, decode, encode
+
+FORMAT = "factormodels/fact-graph"
+VERSION = 1
+
+_GRAPH_TEXTS = ("query", "response", "topic")
+_GRAPH_KEYS = ("format", "version", "id", *_GRAPH_TEXTS, "metadata", "nodes", "edges")
+_NODE_KEYS = ("id", "type", "probability", "text")
+_ATOM_KEYS = (*_NODE_KEYS, "label", "annotation", "sentence")
+_CONTEXT_TEXTS = ("title", "link", "snippet", "note")
+_CONTEXT_KEYS = (*_NODE_KEYS, "title", "link", "snippet", "retrieved_for", "key", "note")
+_EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "link")
+
+
+def read_fact_graph(path: str | os.PathLike[str]) -> FactGraph:
+    """Return the fact graph of a JSON file.
+
+    Raises:
+        InputError: if the file cannot be read or is not of this format.
+    """
+    return parse_fact_graph(decode(read_text(path), path), path)
+
+
+def write_fact_graph(graph: FactGraph, path: str | os.PathLike[str]) -> None:
+    """Write a fact graph as JSON; `read_fact_graph` returns an equal one.
+
+    Raises:
+        InputError: if the file cannot be written, or the metadata hold what JSON cannot.
+    """
+    write_text(path, fact_graph_text(graph, indent=2) + "\n")
+
+
+def write_fact_graphs(graphs: Iterable[FactGraph], path: str | os.PathLike[str]) -> None:
+    """Write fact graphs as JSON Lines, one graph per line.
+
+    Raises:
+        InputError: if two graphs share an id, the file cannot be written, or metadata hold what
+            JSON cannot.
+    """
+    lines: dict[str, str] = {}
+    for graph in graphs:
+        if graph.id in lines:
+            raise InputError(
+                f"{path}: two graphs have the id {graph.id!r}; give each response its own"
+            )
+        lines[graph.id] = fact_graph_text(graph)
+    write_text(path, "".join(f"{line}\n" for line in lines.values()))
+
+
+def looks_like_fact_graph(obj: object) -> bool:
+    """Whether a JSON value has the keys of a fact graph."""
+    return isinstance(obj, dict) and not {"nodes", "edges", "format"}.isdisjoint(obj)
+
+
+def parse_fact_graph(
+    obj: object, source: str | os.PathLike[str], line: int | None = None
+) -> FactGraph:
+    """Return the fact graph of a decoded JSON object.
+
+    Args:
+        obj: the JSON value.
+        source: the file it comes from; its stem is the id of a graph without one.
+        line: its line in a file of many, counted from 1.
+
+    Raises:
+        InputError: if a key is missing, unknown or of a wrong type, or the parts make no graph.
+    """
+    where = location(source, line)
+    fields = _fields(obj, where, record_id(source, line))
+    with located(where):
+        return FactGraph(**fields)
+
+
+def fact_graph_text(graph: FactGraph, *, indent: int | None = None) -> str:
+    """Return the JSON text of a fact graph, without a final line end.
+
+    Keys come in the order of the format; what is empty or None is left out.
+
+    Raises:
+        InputError: if the text would not be read back as an equal graph.
+    """
+    what = f"fact graph {graph.id!r}"
+    obj = fact_graph_object(graph)
+    text = encode(obj, what, indent=indent)
+    # Python does not hold attributes to their types; a number as a text would not be readable.
+    _fields(obj, what, graph.id)
+    return text
+
+
+def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
+    """Return the JSON object of a fact graph."""
+    nodes = [*map(_atom_object, graph.atoms), *map(_context_object, graph.contexts)]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": graph.id,
+        **_filled(query=graph.query, response=graph.response, topic=graph.topic),
+        **_filled(metadata=dict(graph.metadata)),
+        "nodes": nodes,
+        "edges": [
+            {
+                "source": relation.source,
+                "target": relation.target,
+                "relation": relation.kind.value,
+                "probability": relation.probability,
+            }
+            for relation in graph.relations
+        ],
+    }
+
+
+def _atom_object(atom: Atom) -> dict[str, Any]:
+    return {
+        "id": atom.id,
+        "type": "atom",
+        "probability": atom.prior,
+        **_filled(text=atom.text),
+        **_given(label=atom.label, annotation=atom.annotation, sentence=atom.sentence),
+    }
+
+
+def _context_object(context: Context) -> dict[str, Any]:
+    return {
+        "id": context.id,
+        "type": "context",
+        "probability": context.prior,
+        **_filled(text=context.text, title=context.title, link=context.link),
+        **_filled(snippet=context.snippet, retrieved_for=list(context.retrieved_for)),
+        **_given(key=context.key),
+        **_filled(note=context.note),
+    }
+
+
+def _filled(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value not in ("", [], {})}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _fields(obj: object, where: str, default_id: str) -> dict[str, Any]:
+    graph = as_object(obj, where)
+    check_keys(graph, _GRAPH_KEYS, where)
+    if graph.get("format", FORMAT) != FORMAT:
+        raise InputError(
+            f"{where}: the format is {shown(graph['format'])}; this reader knows {FORMAT!r}"
+        )
+    version = graph.get("version", VERSION)
+    if isinstance(version, bool) or version != VERSION:
+        raise InputError(
+            f"{where}: the version is {shown(version)}; this release reads version {VERSION}"
+        )
+    nodes = [_node(node, f"{where}: nodes[{i}]") for i, node in _numbered(graph, "nodes", where)]
+    return {
+        "id": text_field(graph, "id", where, default_id),
+        "atoms": tuple(node for node in nodes if isinstance(node, Atom)),
+        "contexts": tuple(node for node in nodes if isinstance(node, Context)),
+        "relations": tuple(
+            _edge(edge, f"{where}: edges[{i}]") for i, edge in _numbered(graph, "edges", where)
+        ),
+        **{key: text_field(graph, key, where, "") for key in _GRAPH_TEXTS},
+        "metadata": as_object(graph.get("metadata", {}), f"{where}: key 'metadata'"),
+    }
+
+
+def _numbered(graph: Mapping[str, Any], key: str, where: str) -> enumerate[Any]:
+    return enumerate(list_field(graph, key, where))
+
+
+def _node(value: object, where: str) -> Atom | Context:
+    node = as_object(value, where)
+    kind = _required(node, "type", where)
+    if kind == "atom":
+        return _atom(node, where)
+    if kind == "context":
+        return _context(node, where)
+    raise InputError(f"{where}: the type {shown(kind)} is unknown; use 'atom' or 'context'")
+
+
+def _atom(node: Mapping[str, Any], where: str) -> Atom:
+    check_keys(node, _ATOM_KEYS, where)
+    label, sentence = node.get("label"), node.get("sentence")
+    if not (label is None or isinstance(label, bool)):
+        raise InputError(
+            f"{where}: key 'label': {shown(label)} is neither true nor false; "
+            "give one of them, or leave the key out where there is no judgement"
+        )
+    if sentence is not None and (type(sentence) is not int or sentence < 1):
+        raise InputError(
+            f"{where}: key 'sentence': {shown(sentence)} is no whole number from 1; "
+            "count the response's sentences from 1, or leave the key out"
+        )
+    text = text_field(node, "text", where, "")
+    annotation = _optional_text(node, "annotation", where)
+    name, prior = _required(node, "id", where), _required(node, "probability", where)
+    with located(where):
+        return Atom(name, text, prior, label, annotation, sentence)
+
+
+def _context(node: Mapping[str, Any], where: str) -> Context:
+    check_keys(node, _CONTEXT_KEYS, where)
+    served = list_field(node, "retrieved_for", where, [])
+    retrieved_for = tuple(as_text(atom, f"{where}: key 'retrieved_for'") for atom in served)
+    texts = {key: text_field(node, key, where, "") for key in ("text", *_CONTEXT_TEXTS)}
+    key = _optional_text(node, "key", where)
+    name, prior = _required(node, "id", where), _required(node, "probability", where)
+    with located(where):
+        return Context(name, prior=prior, retrieved_for=retrieved_for, key=key, **texts)
+
+
+def _edge(value: object, where: str) -> Relation:
+    edge = as_object(value, where)
+    check_keys(edge, _EDGE_KEYS, where)
+    source = _end(edge, "source", "from", where)
+    target = _end(edge, "target", "to", where)
+    kind, probability = _required(edge, "relation", where), _required(edge, "probability", where)
+    with located(where):
+        return Relation(source, target, kind, probability)
+
+
+def _end(edge: Mapping[str, Any], key: str, other: str, where: str) -> Any:
+    if key in edge and other in edge:
+        raise InputError(f"{where}: the keys {key!r} and {other!r} mean the same; keep one")
+    return _required(edge, other if other in edge else key, where)
+
+
+def _required(obj: Mapping[str, Any], key: str, where: str) -> Any:
+    if key not in obj:
+        raise InputError(f"{where}: the key {key!r} is missing; add it")
+    return obj[key]
+
+
+def _optional_text(obj: Mapping[str, Any], key: str, where: str) -> str | None:
+    return None if obj.get(key) is None else as_text(obj[key], f"{where}: key {key!r}")

@@ -1,0 +1,240 @@
+"""Factcheck-Bench's JSON Lines: responses split into claims, with evidence, stances and labels.
+
+Source: Wang et al. 2024, "Factcheck-Bench: Fine-Grained Evaluation Benchmark for Automatic
+Fact-checkers", and its data release (yuxiaw/Factcheck-GPT, Apache-2.0).
+
+Every claim has a label and five passages of evidence, and nearly every passage a human stance.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.factcheck_record import (
+    FACTUAL,
+    Claim,
+    Evidence,
+    FactcheckRecord,
+    FactcheckTexts,
+    graph_from_record,
+)
+from factormodels.io.files import read_text
+from factormodels.io.json_records import (
+    as_object,
+    as_text,
+    list_field,
+    location,
+    shown,
+    text_field,
+)
+from factormodels.io.json_text import decode_lines
+from factormodels.io.stances import DEFAULT_STANCES, StanceMapping
+from factormodels.variants import normalised_text
+
+_KEY_DIGITS = 16
+
+
+def read_factcheck_bench(
+    path: str | os.PathLike[str], mapping: StanceMapping | None = None
+) -> list[FactGraph]:
+    """Return one fact graph per response of a Factcheck-Bench file, in order.
+
+    Args:
+        path: the file.
+        mapping: the relations of stances that differ from `DEFAULT_STANCES`.
+
+    Raises:
+        InputError: if the file cannot be read, holds nothing, or a line is malformed.
+    """
+    graphs = [
+        parse_factcheck_record(obj, path, line, mapping)
+        for line, obj in decode_lines(read_text(path), path)
+    ]
+    if not graphs:
+        raise InputError(f"{path}: the file holds no record; give one JSON object per line")
+    return graphs
+
+
+def looks_like_factcheck(obj: object) -> bool:
+    """Whether a JSON value has the keys of a Factcheck-Bench record."""
+    return isinstance(obj, dict) and "sentences" in obj and "response" in obj
+
+
+def parse_factcheck_record(
+    obj: object,
+    source: str | os.PathLike[str],
+    line: int,
+    mapping: StanceMapping | None = None,
+) -> FactGraph:
+    """Return the fact graph of one line; see `graph_from_record` for what becomes what.
+
+    Args:
+        obj: the JSON value of the line.
+        source: the file, for error messages.
+        line: the line in the file, from 1; the id is "fcb-" and its three digits.
+        mapping: the relations of stances that differ from `DEFAULT_STANCES`.
+
+    Raises:
+        InputError: if the record is malformed or the mapping is.
+    """
+    record, texts = split_record(obj, source, line)
+    return graph_from_record(record, mapping, texts)
+
+
+def split_record(
+    obj: object, source: str | os.PathLike[str], line: int
+) -> tuple[FactcheckRecord, FactcheckTexts]:
+    """Return the record and the texts of one line of Factcheck-Bench.
+
+    Passages are the same if their normalised texts are: the release repeats passages between the
+    claims of a response, at times under several addresses (the first is kept).
+
+    Raises:
+        InputError: if the line is malformed: a key missing or of another type, lists of unequal
+            length in a sentence, an unknown label or stance.
+    """
+    where = location(source, line)
+    value = as_object(obj, where)
+    query = text_field(value, "prompt", where, "")
+    response = text_field(value, "response", where)
+    if "sentences" not in value:
+        raise InputError(f"{where}: the key 'sentences' is missing; add it")
+    sentences = as_object(value["sentences"], f"{where}: key 'sentences'")
+    pool = _Passages()
+    claims: list[Claim] = []
+    claim_texts: dict[str, str] = {}
+    for number, (name, sentence) in enumerate(sentences.items(), start=1):
+        place = f"{where}: {name}"
+        for text, columns in _rows(as_object(sentence, place), place):
+            claim_id = f"a{len(claims) + 1}"
+            claim_texts[claim_id] = text
+            claim_place = f"{place}, claim {shown(text)}"
+            claims.append(_claim(claim_id, number, columns, claim_place, pool))
+    record = FactcheckRecord(
+        id=f"fcb-{line:03d}",
+        factual=_verdict(value.get("response_factuality"), where),
+        sentences=len(sentences),
+        passages=MappingProxyType(pool.keys),
+        claims=tuple(claims),
+    )
+    return record, FactcheckTexts(query, response, claim_texts, pool.texts, pool.links)
+
+
+def _verdict(value: object, where: str) -> bool | None:
+    if not (value is None or isinstance(value, bool) or value == "NA"):
+        raise InputError(
+            f"{where}: key 'response_factuality': {shown(value)} is no verdict; "
+            "use true, false or 'NA'"
+        )
+    return value if isinstance(value, bool) else None
+
+
+class _Passages:
+    """The passages of one response: ids by first appearance of their normalised text."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, str | None] = {}
+        self.texts: dict[str, str] = {}
+        self.links: dict[str, str] = {}
+        self.n_evidence = 0
+        self._ids: dict[str, str] = {}
+
+    def add(self, text: str, link: str) -> tuple[str, str]:
+        """Return the ids of a new piece of evidence and of its passage."""
+        self.n_evidence += 1
+        key = passage_key(text)
+        new = f"c{len(self.keys) + 1}"
+        # Two passages that are both empty have nothing in common.
+        passage = new if key is None else self._ids.setdefault(key, new)
+        if passage == new:
+            self.keys[passage], self.texts[passage], self.links[passage] = key, text, link
+        return f"e{self.n_evidence}", passage
+
+
+def passage_key(text: str) -> str | None:
+    """Return the hash that identifies a passage, or None if it is empty.
+
+    The hash is 16 hexadecimal digits of SHA-256, taken of the normalised text, so that differences
+    of case, white space and Unicode form do not matter.
+    """
+    normalised = normalised_text(text)
+    if not normalised:
+        return None
+    return hashlib.sha256(normalised.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
+
+
+_COLUMNS = (
+    "claims_factuality_label",
+    "claim_checkworthiness",
+    "auto_evidence",
+    "auto_evidence_url",
+    "stance_claim_autoEvid",
+)
+_OPTIONAL_COLUMNS = {"claim_checkworthiness", "auto_evidence_url"}
+
+
+def _rows(sentence: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return (text, value of each column) per claim of a sentence, which stores parallel lists."""
+    claims = list_field(sentence, "claims", where)
+    columns: dict[str, list[Any]] = {}
+    for key in _COLUMNS:
+        if key in _OPTIONAL_COLUMNS and sentence.get(key) is None:
+            continue
+        column = list_field(sentence, key, where)
+        if len(column) != len(claims):
+            raise InputError(
+                f"{where}: key {key!r} has {len(column)} entries for {len(claims)} claims; "
+                "give one per claim"
+            )
+        columns[key] = column
+    return [
+        (
+            as_text(text, f"{where}: claims[{position}]"),
+            {key: column[position] for key, column in columns.items()},
+        )
+        for position, text in enumerate(claims)
+    ]
+
+
+def _claim(
+    claim_id: str, sentence: int, columns: Mapping[str, Any], where: str, pool: _Passages
+) -> Claim:
+    label = columns["claims_factuality_label"]
+    # 1 and 0 equal True and False, but the release writes only the latter.
+    if not (isinstance(label, bool) or label == "unknown"):
+        raise InputError(
+            f"{where}: key 'claims_factuality_label': {shown(label)} is no label; "
+            "use true, false or 'unknown'"
+        )
+    texts = list_field(columns, "auto_evidence", where)
+    stances = list_field(columns, "stance_claim_autoEvid", where) or [None] * len(texts)
+    links = list_field(columns, "auto_evidence_url", where, []) or [""] * len(texts)
+    for key, column in (("stance_claim_autoEvid", stances), ("auto_evidence_url", links)):
+        if len(column) != len(texts):
+            raise InputError(
+                f"{where}: key {key!r} has {len(column)} entries for {len(texts)} passages; "
+                "give one per passage, or none"
+            )
+    evidence = []
+    for text, stance, link in zip(texts, stances, links, strict=True):
+        if stance is not None and (not isinstance(stance, str) or stance not in DEFAULT_STANCES):
+            raise InputError(
+                f"{where}: the stance {shown(stance)} is unknown; "
+                f"use one of {', '.join(DEFAULT_STANCES)}"
+            )
+        passage_text = as_text(text, f"{where}: key 'auto_evidence'")
+        address = as_text(link, f"{where}: key 'auto_evidence_url'") if link is not None else ""
+        evidence.append(Evidence(*pool.add(passage_text, address), stance))
+    return Claim(
+        id=claim_id,
+        sentence=sentence,
+        label=label if isinstance(label, bool) else None,
+        checkworthiness=text_field(columns, "claim_checkworthiness", where, FACTUAL),
+        evidence=tuple(evidence),
+    )

@@ -1,0 +1,131 @@
+"""FActScore's labelled JSON Lines: one biography per line, its atomic facts labelled by people.
+
+Source: Min et al. 2023, "FActScore: Fine-grained Atomic Evaluation of Factual Precision in Long
+Form Text Generation", and its data release (MIT).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.claims import Atom
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text
+from factormodels.io.json_records import (
+    as_object,
+    list_field,
+    location,
+    record_id,
+    shown,
+    text_field,
+    texts_field,
+)
+from factormodels.io.json_text import decode_lines
+
+LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
+"""Supported, not supported, irrelevant to the topic: the last is no judgement of truth."""
+
+
+def read_factscore(path: str | os.PathLike[str]) -> list[FactGraph]:
+    """Return one fact graph per biography of a FActScore file, in order.
+
+    Raises:
+        InputError: if the file cannot be read, holds nothing, or a line is malformed.
+    """
+    graphs = [
+        parse_factscore_record(obj, path, line) for line, obj in decode_lines(read_text(path), path)
+    ]
+    if not graphs:
+        raise InputError(f"{path}: the file holds no record; give one JSON object per line")
+    return graphs
+
+
+def looks_like_factscore(obj: object) -> bool:
+    """Whether a JSON value has the keys of a FActScore record."""
+    return isinstance(obj, dict) and "annotations" in obj and "output" in obj
+
+
+def parse_factscore_record(obj: object, source: str | os.PathLike[str], line: int) -> FactGraph:
+    """Return the fact graph of one labelled biography: atoms without contexts.
+
+    Atoms are the human atomic facts, named a1, a2, ... over the biography, each with the index of
+    its sentence (from 1). The metadata hold `cat`, `annotated` (false where the whole record was
+    left out: no atoms), and of an annotated record the number of `sentences` and the indices of
+    those with no human facts: `sentences_not_annotated`, and `sentences_not_relevant` for those
+    that the annotators set aside as not about the topic.
+
+    Args:
+        obj: the JSON value of the line.
+        source: the file; its stem and the line make the graph's id, such as "ChatGPT-001".
+        line: the line in the file, from 1.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    if "annotations" not in record:
+        raise InputError(
+            f"{where}: the key 'annotations' is missing; add it, null where nobody annotated"
+        )
+    metadata: dict[str, Any] = {
+        "cat": texts_field(record, "cat", where),
+        "annotated": record.get("annotations") is not None,
+    }
+    atoms: list[Atom] = []
+    if metadata["annotated"]:
+        sentences = list_field(record, "annotations", where)
+        without_facts: list[int] = []
+        not_relevant: list[int] = []
+        for number, value in enumerate(sentences, start=1):
+            place = f"{where}: sentence {number} (annotations[{number - 1}])"
+            sentence = as_object(value, place)
+            if not _is_relevant(sentence, place):
+                not_relevant.append(number)
+            if sentence.get("human-atomic-facts") is None:
+                without_facts.append(number)
+                continue
+            for fact in list_field(sentence, "human-atomic-facts", place):
+                atoms.append(_atom(fact, place, len(atoms) + 1, number))
+        metadata["sentences"] = len(sentences)
+        metadata["sentences_not_annotated"] = without_facts
+        metadata["sentences_not_relevant"] = not_relevant
+    return FactGraph(
+        id=record_id(source, line),
+        atoms=tuple(atoms),
+        query=text_field(record, "input", where, ""),
+        response=text_field(record, "output", where, ""),
+        topic=text_field(record, "topic", where, ""),
+        metadata=metadata,
+    )
+
+
+def _is_relevant(sentence: Mapping[str, Any], where: str) -> bool:
+    value = sentence.get("is-relevant")
+    if value is not None and not isinstance(value, bool):
+        raise InputError(
+            f"{where}: key 'is-relevant': {shown(value)} is neither true nor false; correct it"
+        )
+    return value is not False
+
+
+def _atom(value: object, where: str, number: int, sentence: int) -> Atom:
+    fact = as_object(value, f"{where}: key 'human-atomic-facts'")
+    text = text_field(fact, "text", where)
+    annotation = fact.get("label")
+    if not isinstance(annotation, str) or annotation not in LABELS:
+        raise InputError(
+            f"{where}: the label {shown(annotation)} of the fact {shown(text)} is unknown; "
+            f"use one of {', '.join(LABELS)}"
+        )
+    return Atom(
+        id=f"a{number}",
+        text=text,
+        label=LABELS[annotation],
+        annotation=annotation,
+        sentence=sentence,
+    )

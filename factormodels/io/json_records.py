@@ -1,0 +1,103 @@
+"""Taking typed values out of decoded JSON, with one clear sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from factormodels.errors import InputError
+
+_SHOWN = 60
+
+
+def location(source: str | os.PathLike[str], line: int | None = None) -> str:
+    """Return how an error names a file, or a line of it (counted from 1)."""
+    return f"{source}" if line is None else f"{source}, line {line}"
+
+
+def record_id(source: str | os.PathLike[str], line: int | None = None) -> str:
+    """Return the id of a record without one: the file's stem, and its line in a file of many."""
+    path = Path(source)
+    stem = (path.with_suffix("") if path.suffix == ".gz" else path).stem or "record"
+    return stem if line is None else f"{stem}-{line:03d}"
+
+
+def shown(value: object) -> str:
+    """Return `value` as an error repeats it: its JSON-like text, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Put `where` before the message of an InputError that the block raises."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def as_object(value: object, where: str) -> dict[str, Any]:
+    """Return `value` if it is a JSON object.
+
+    Raises:
+        InputError: if it is not; `where` names the place.
+    """
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: {shown(value)} is not a JSON object; give an object there")
+    return value
+
+
+def as_text(value: object, where: str) -> str:
+    """Return `value` if it is a text.
+
+    Raises:
+        InputError: if it is not; `where` names the place.
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {shown(value)} is not a text; give a text there")
+    return value
+
+
+def text_field(record: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
+    """Return the text at `key`; `default` (if given) where it is absent or null.
+
+    Raises:
+        InputError: if it is no text, or absent without a default.
+    """
+    value = _field(record, key, where, default)
+    return as_text(value, f"{where}: key {key!r}")
+
+
+def list_field(
+    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
+) -> list[Any]:
+    """Return the list at `key`; `default` (if given) where it is absent or null.
+
+    Raises:
+        InputError: if it is no list, or absent without a default.
+    """
+    value = _field(record, key, where, default)
+    if not isinstance(value, list):
+        raise InputError(f"{where}: key {key!r}: {shown(value)} is not a list; give a list there")
+    return value
+
+
+def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:
+    """Return the list of texts at `key`; an empty one where it is absent or null.
+
+    Raises:
+        InputError: if it is no list, or one of its entries is no text.
+    """
+    entries = list_field(record, key, where, [])
+    return [as_text(entry, f"{where}: key {key!r}") for entry in entries]
+
+
+def _field(record: Mapping[str, Any], key: str, where: str, default: object) -> object:
+    if default is None and key not in record:
+        raise InputError(f"{where}: the key {key!r} is missing; add it")
+    value = record.get(key)
+    return default if value is None and default is not None else value

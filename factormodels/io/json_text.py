@@ -1,0 +1,153 @@
+"""Strict JSON text: what the standard library lets pass, and a data file must not hold, is refused.
+
+Refused are NaN and Infinity, numbers too large for a float, and keys given twice in one object; on
+writing, whatever would not be read back as an equal value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.io.json_records import location, shown
+
+_STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[-+.\deE]*', re.DOTALL)
+
+
+class _Refused(Exception):
+    """Carries out of the decoder's hooks why well-formed JSON is refused."""
+
+
+class _RefusedNumber(Exception):
+    def __init__(self, digits: str, reason: str) -> None:
+        super().__init__(f"{digits} {reason}")
+        self.digits = digits
+
+
+def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -> Any:
+    """Return the value of a JSON document.
+
+    Args:
+        text: the document.
+        source: its file, which messages name.
+        line: its line in a JSON Lines file, counted from 1.
+
+    Raises:
+        InputError: if `text` is not strict JSON; the message names the place.
+    """
+    where = location(source, line)
+    if not text.strip():
+        raise InputError(f"{where}: there is nothing in it; give a JSON object")
+    try:
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_without_repeats,
+        )
+    except json.JSONDecodeError as error:
+        place = "" if line is not None else f"line {error.lineno}, "
+        raise InputError(
+            f"{where}: {place}column {error.colno} is not JSON ({error.msg}); correct it there"
+        ) from None
+    except _Refused as error:
+        raise InputError(f"{where}: {error}") from None
+    except _RefusedNumber as error:
+        raise InputError(f"{where}: {_place_of(error.digits, text, line)}{error}") from None
+    except RecursionError:
+        raise InputError(f"{where}: its values are nested too deeply; flatten them") from None
+    except ValueError as error:
+        # Python converts no whole numbers of thousands of digits.
+        raise InputError(f"{where}: a number cannot be read ({error}); shorten it") from None
+
+
+def decode_lines(text: str, source: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
+    """Yield (line number from 1, value) of each line of JSON Lines text that is not blank.
+
+    Raises:
+        InputError: if a line is not strict JSON.
+    """
+    # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, decode(line, source, number)
+
+
+def encode(value: Any, what: str, *, indent: int | None = None) -> str:
+    """Return `value` as JSON text that `decode` turns back into an equal value.
+
+    Args:
+        value: a value of dicts, lists, texts, numbers, booleans and None.
+        what: what is written, which messages name.
+        indent: spaces per level; None puts everything on one line.
+
+    Raises:
+        InputError: if JSON cannot hold the value: NaN, keys that are no texts, tuples, other types.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{what}: JSON cannot hold one of its values ({error}); replace or drop it"
+        ) from None
+    # A lone surrogate has no UTF-8 form; its escape is read back as the same character.
+    text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    if decode(text, what) != value:
+        raise InputError(
+            f"{what}: one of its values would be read back as another; use texts, finite numbers, "
+            "true, false, null, lists, and objects whose keys are texts"
+        )
+    return text
+
+
+def check_keys(obj: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """Refuse keys that are not known, naming the nearest known one.
+
+    Raises:
+        InputError: for the first unknown key.
+    """
+    for key in obj:
+        if key not in known:
+            import difflib
+
+            near = difflib.get_close_matches(key, known, n=1)
+            mend = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+            raise InputError(f"{where}: the key {shown(key)} is unknown; {mend}")
+
+
+def _refuse_constant(name: str) -> float:
+    raise _RefusedNumber(name, "is no JSON number; give a finite number or leave the key out")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise _RefusedNumber(digits, "is too large for a number; give a smaller one")
+    return value
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    obj = dict(pairs)
+    if len(obj) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for position, key in enumerate(keys) if key in keys[:position])
+        raise _Refused(
+            f"the key {shown(repeated)} is given twice in the object that starts with "
+            f"{pairs[0][0]!r}: {shown(pairs[0][1])}; keep one"
+        )
+    return obj
+
+
+def _place_of(digits: str, text: str, line: int | None) -> str:
+    # The decoder reads from the start, so the first such number outside a string is the one.
+    for match in _STRING_OR_NUMBER.finditer(text):
+        if match[0] == digits:
+            column = match.start() - text.rfind("\n", 0, match.start())
+            row = text.count("\n", 0, match.start()) + 1
+            return f"column {column}: " if line is not None else f"line {row}, column {column}: "
+    return ""

@@ -1,0 +1,105 @@
+"""Texts of numbers parted by white space: read at once, looked up by place when one is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+
+_WORD_SHOWN = 30
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTokens:
+    """The words of a text and their values.
+
+    Attributes:
+        source: the file, which messages name.
+        text: the whole text.
+        words: its words, header included.
+        values: float64, one per word; NaN for the header's words.
+    """
+
+    source: str
+    text: str
+    words: list[str]
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def fail(self, position: int, message: str) -> NoReturn:
+        """Raise an InputError that names the file and the line and text of word `position`.
+
+        Raises:
+            InputError: always. Beyond the last word, it says that the file ends.
+        """
+        if position >= len(self.words):
+            last = self.text.count("\n", 0, len(self.text.rstrip())) + 1
+            raise InputError(f"{self.source}: the file ends on line {last}, {message}")
+        start = next(
+            match.start()
+            for index, match in enumerate(re.finditer(r"\S+", self.text))
+            if index == position
+        )
+        line = self.text.count("\n", 0, start) + 1
+        word = self.words[position]
+        shown = word if len(word) <= _WORD_SHOWN else f"{word[: _WORD_SHOWN - 3]}..."
+        raise InputError(f"{self.source}: line {line}: {shown!r} {message}")
+
+    def whole(self, position: int, what: str, *, least: int = 0) -> int:
+        """Return the whole number at `position`.
+
+        Raises:
+            InputError: if the text ends before it, or it is no whole number from `least`.
+        """
+        if position >= len(self.words):
+            self.fail(position, f"where {what} is due; complete the file")
+        value = float(self.values[position])
+        if not value.is_integer() or value < least:
+            self.fail(
+                position, f"stands where {what} is due, a whole number from {least}; correct it"
+            )
+        return int(value)
+
+
+def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0) -> NumberTokens:
+    """Return the words of `text`, all numbers but for the first `header` of them.
+
+    "nan" and "inf" pass as numbers: the reader knows the place, and refuses them there.
+
+    Raises:
+        InputError: if a word is no number.
+    """
+    words = text.split()
+    try:
+        numbers = list(map(float, words[header:]))
+        # Python's float also takes digits of other scripts and underscores between digits.
+        if not text.isascii() or "_" in text:
+            _ = [_plain_float(word) for word in words[header:]]
+    except ValueError:
+        position = next(i for i in range(header, len(words)) if not _is_number(words[i]))
+        tokens = NumberTokens(os.fspath(source), text, words, np.full(len(words), np.nan))
+        tokens.fail(position, "is not a number; write one there")
+    values = np.concatenate([np.full(len(words) - len(numbers), np.nan), numbers])
+    return NumberTokens(os.fspath(source), text, words, values)
+
+
+def _plain_float(word: str) -> float:
+    if not word.isascii() or "_" in word:
+        raise ValueError(word)
+    return float(word)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        _plain_float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""Stances: what an annotator said of a passage and a claim, and the relation it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from factormodels.claims import Relation, RelationKind, validated_probability
+from factormodels.errors import InputError
+
+StanceMapping = Mapping[str, tuple[str, float] | None]
+"""Stance -> (kind of relation, its probability), or None for a stance that makes no relation."""
+
+DEFAULT_STANCES: StanceMapping = MappingProxyType(
+    {
+        "completely-support": (RelationKind.ENTAILMENT, 0.9),
+        "partially-support": (RelationKind.ENTAILMENT, 0.7),
+        "refute": (RelationKind.CONTRADICTION, 0.9),
+        "irrelevant": None,
+    }
+)
+"""The stances of Factcheck-Bench. The strengths are a convention of this project, not a
+measurement: vary them, or fit them."""
+
+
+def resolve_stances(mapping: StanceMapping | None = None) -> StanceMapping:
+    """Return the relation of every known stance: the default, replaced where `mapping` says so.
+
+    Args:
+        mapping: entries that differ from the default. A stance may become a neutral relation,
+            which is recorded but makes no factor; None makes no relation at all.
+
+    Raises:
+        InputError: for an unknown stance or relation, or a probability outside [0, 1].
+    """
+    resolved: dict[str, tuple[str, float] | None] = dict(DEFAULT_STANCES)
+    for stance, relation in (mapping or {}).items():
+        if stance not in DEFAULT_STANCES:
+            raise InputError(
+                f"the stance {stance!r} is unknown; map some of {', '.join(DEFAULT_STANCES)}"
+            )
+        resolved[stance] = None if relation is None else _validated(stance, relation)
+    return MappingProxyType(resolved)
+
+
+def relation_from_stances(
+    source: str, target: str, stances: list[str], mapping: StanceMapping
+) -> Relation | None:
+    """Return the one relation from a passage to a claim, given every stance on that pair.
+
+    A passage can be retrieved twice for a claim and judged twice, not always alike. As where
+    duplicate contexts are merged, the more probable relation stays, and any relation outweighs a
+    neutral one.
+
+    Args:
+        source: id of the passage's context.
+        target: id of the claim's atom.
+        stances: the stances on this pair, each a key of `mapping`.
+        mapping: the relation of every stance, as `resolve_stances` returns it.
+    """
+    best: Relation | None = None
+    for stance in stances:
+        mapped = mapping[stance]
+        if mapped is None:
+            continue
+        relation = Relation(source, target, RelationKind(mapped[0]), mapped[1])
+        if best is None or _strength(relation) > _strength(best):
+            best = relation
+    return best
+
+
+def _strength(relation: Relation) -> tuple[bool, float]:
+    return relation.kind is not RelationKind.NEUTRAL, relation.probability
+
+
+def _validated(stance: str, relation: object) -> tuple[str, float]:
+    where = f"the stance {stance!r}"
+    # A list is what the same pair becomes in a configuration file.
+    if not isinstance(relation, tuple | list) or len(relation) != 2:
+        raise InputError(
+            f"{where} is mapped to {relation!r}; give a pair such as ('entailment', 0.9), or None"
+        )
+    kind, probability = relation
+    try:
+        validated_kind = RelationKind(kind)
+    except ValueError:
+        raise InputError(
+            f"{where} is mapped to the relation {kind!r}, which is unknown; "
+            f"use one of {', '.join(RelationKind)}"
+        ) from None
+    return validated_kind, validated_probability(probability, where)

@@ -1,0 +1,304 @@
+"""UAI model files: MARKOV and BAYES networks as in the UAI inference competitions.
+
+A file gives the kind, the number of variables, their cardinalities, the number of factors, each
+factor's scope, and each factor's table: its number of entries and the entries, the last variable
+of the scope varying fastest. White space of any kind parts the numbers. In a BAYES file the last
+variable of a scope is the child. The format has no names: they lie in a sidecar file
+``<path>.names``, one name per line, and are read from there if it exists; variables without names
+are called "0", "1", ... Evidence and results have files of their own; see
+`factormodels.io.uai_results`, whose functions are found here too.
+
+Source: the file formats of the UAI 2014 inference competition.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph, default_names
+from factormodels.io.directed import find_cycle
+from factormodels.io.files import read_text
+from factormodels.io.json_records import located
+from factormodels.io.number_tokens import NumberTokens, number_tokens
+from factormodels.io.uai_names import names_path, read_names
+from factormodels.io.uai_results import (
+    read_evidence,
+    read_log10_partition,
+    read_marginals,
+    write_evidence,
+    write_log10_partition,
+    write_marginals,
+)
+from factormodels.io.uai_writer import write_uai
+
+__all__ = [
+    "KINDS",
+    "names_path",
+    "parse_uai",
+    "read_evidence",
+    "read_log10_partition",
+    "read_marginals",
+    "read_names",
+    "read_uai",
+    "write_evidence",
+    "write_log10_partition",
+    "write_marginals",
+    "write_uai",
+]
+
+logger = logging.getLogger(__name__)
+
+KINDS = ("MARKOV", "BAYES")
+"""First words of a UAI model file."""
+
+ROW_SUM_TOLERANCE = 1e-3
+"""How far a row of a BAYES table may sum from 1 unremarked: files are printed with few digits."""
+
+
+def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
+    """Return the factor graph of a UAI model file, with the names of its sidecar if there is one.
+
+    Raises:
+        InputError: if the file cannot be read, is malformed, or a BAYES file has a cycle.
+    """
+    return parse_uai(read_text(path), path, names=read_names(path))
+
+
+def parse_uai(
+    text: str, source: str | os.PathLike[str], *, names: Sequence[str] | None = None
+) -> FactorGraph:
+    """Return the factor graph of the text of a UAI model file.
+
+    Args:
+        text: the text.
+        source: its file, which messages name.
+        names: one name per variable; "0", "1", ... if omitted.
+
+    Raises:
+        InputError: if the text is malformed, or the names do not fit.
+    """
+    tokens = number_tokens(text, source, header=1)
+    if not len(tokens) or tokens.words[0].upper() not in KINDS:
+        tokens.fail(0, f"stands where the kind of network is due, {' or '.join(KINDS)}; correct it")
+    count = tokens.whole(1, "the number of variables")
+    cardinalities = _cardinalities(tokens, count)
+    if names is not None and len(names) != count:
+        raise InputError(
+            f"{names_path(source)}: it has {len(names)} names for the {count} variables of "
+            f"{source}; give one per line, or remove it"
+        )
+    scope_starts, scope_variables, end = _scopes(tokens, 2 + count, count)
+    n_factors = len(scope_starts) - 1
+    owner = np.repeat(np.arange(n_factors), np.diff(scope_starts))
+    # In floating point: the size that an absurd scope asks for may be beyond any integer.
+    sizes = np.ones(n_factors)
+    with np.errstate(over="ignore"):
+        np.multiply.at(sizes, owner, cardinalities[scope_variables])
+    table_starts, potentials = _tables(tokens, end, sizes)
+    with np.errstate(divide="ignore"):
+        log_values = np.log(potentials)
+    with located(os.fspath(source)):
+        graph = FactorGraph(
+            names=tuple(names) if names is not None else default_names(count),
+            cardinalities=cardinalities,
+            scope_starts=scope_starts,
+            scope_variables=scope_variables,
+            table_starts=table_starts,
+            log_values=log_values,
+            evidence=np.full(count, UNOBSERVED, dtype=np.int64),
+        )
+    if tokens.words[0].upper() == "BAYES":
+        _check_directed(graph, potentials, os.fspath(source))
+    return graph
+
+
+def _cardinalities(tokens: NumberTokens, count: int) -> NDArray[np.int64]:
+    values = tokens.values[2 : 2 + count]
+    bad = ~((values >= 1) & (values == np.floor(values)) & (values < 2**53))
+    if bad.any() or len(values) < count:
+        variable = int(np.argmax(bad)) if bad.any() else len(values)
+        tokens.whole(2 + variable, f"the number of states of variable {variable}", least=1)
+        tokens.fail(2 + variable, f"is too many states for variable {variable}; correct it")
+    return values.astype(np.int64)
+
+
+def _scopes(
+    tokens: NumberTokens, start: int, n_variables: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return scope starts, scope variables, and the position after the last scope."""
+    n_factors = tokens.whole(start, "the number of factors")
+    numbers, total = tokens.values.tolist(), len(tokens)
+    position = start + 1
+    heads: list[int] = []
+    while len(heads) < n_factors:
+        arity = numbers[position] if position < total else np.nan
+        if not (0 <= arity <= n_variables and arity.is_integer()):
+            factor = len(heads)
+            tokens.whole(position, f"the size of the scope of factor {factor}")
+            tokens.fail(
+                position,
+                f"stands where the size of the scope of factor {factor} is due, at most the "
+                f"{n_variables} variables; correct it, or the scope before it",
+            )
+        heads.append(position)
+        position += 1 + int(arity)
+    is_head = np.zeros(position - start - 1, dtype=bool)
+    head_positions = np.array(heads, dtype=np.int64)
+    is_head[head_positions - start - 1] = True
+    starts = head_positions - start - 1 - np.arange(n_factors)
+    places = np.flatnonzero(~is_head) + start + 1
+    starts = np.append(starts, len(places))
+    values = tokens.values[places[places < total]]
+    bad = ~((values >= 0) & (values < n_variables) & (values == np.floor(values)))
+    if bad.any() or len(values) < len(places):
+        entry = int(np.argmax(bad)) if bad.any() else len(values)
+        what = f"a variable of factor {int(np.searchsorted(starts, entry, side='right')) - 1}"
+        tokens.whole(int(places[entry]), what)
+        tokens.fail(
+            int(places[entry]),
+            f"stands where {what} is due, but variables run from 0 to {n_variables - 1}; "
+            "correct it",
+        )
+    return starts, values.astype(np.int64), position
+
+
+def _tables(
+    tokens: NumberTokens, start: int, sizes: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return table starts and potentials of tables of the given sizes."""
+    total, n_factors = len(tokens), len(sizes)
+    ends = start + np.cumsum(1.0 + sizes)
+    heads = np.concatenate([[start], ends[:-1]]) if n_factors else np.zeros(0)
+    inside = heads[heads < total].astype(np.int64)
+    wrong = tokens.values[inside] != sizes[: len(inside)]
+    if wrong.any():
+        factor = int(np.argmax(wrong))
+        earlier = ", or the table before it if that is too short or too long" if factor else ""
+        tokens.fail(
+            int(inside[factor]),
+            f"stands where the table of factor {factor} announces its number of entries, "
+            f"{sizes[factor]:.0f} by its scope; correct it{earlier}",
+        )
+    if n_factors and ends[-1] > total:
+        factor = int(np.argmax(ends > total))
+        found = max(total - int(heads[factor]) - 1, 0)
+        tokens.fail(
+            total,
+            f"after {found} of the {sizes[factor]:.0f} entries of the table of factor {factor} "
+            f"(of {n_factors}); complete the file",
+        )
+    is_entry = np.ones((int(ends[-1]) if n_factors else start) - start, dtype=bool)
+    is_entry[inside - start] = False
+    places = np.flatnonzero(is_entry) + start
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    potentials = tokens.values[places]
+    _check_potentials(tokens, places, potentials, starts)
+    _check_rest(tokens, start + len(is_entry))
+    return starts, potentials
+
+
+def _check_potentials(
+    tokens: NumberTokens,
+    places: NDArray[np.int64],
+    potentials: NDArray[np.float64],
+    starts: NDArray[np.int64],
+) -> None:
+    def refuse(entry: int, message: str) -> NoReturn:
+        factor = int(np.searchsorted(starts, entry, side="right")) - 1
+        what = f"is entry {entry - starts[factor]} of the table of factor {factor}"
+        tokens.fail(int(places[entry]), f"{what}; {message}")
+
+    bad = ~((potentials >= 0.0) & (potentials < np.inf))
+    if bad.any():
+        refuse(int(np.argmax(bad)), "a potential is a finite number not below 0, so correct it")
+    if "e-" in tokens.text or "E-" in tokens.text:
+        for entry in np.flatnonzero(potentials == 0.0).tolist():
+            mantissa = tokens.words[places[entry]].lower().partition("e")[0]
+            if mantissa.strip("+-.0"):
+                refuse(entry, "too small for a float, it would be read as 0, so rescale the table")
+
+
+def _check_rest(tokens: NumberTokens, start: int) -> None:
+    """Let pass, with a warning, only lists of whole numbers, each after its length.
+
+    Some published networks carry such lists (of query variables, say) after their tables; other
+    programs read no further than the tables.
+    """
+    position = start
+    while position < len(tokens):
+        length = float(tokens.values[position])
+        last = position + 1 + (int(length) if length.is_integer() and length >= 0 else len(tokens))
+        following = tokens.values[position + 1 : last]
+        if last > len(tokens) or not np.all(following % 1 == 0):
+            tokens.fail(start, "stands after the last table; remove what follows the tables")
+        position = last
+    if start < len(tokens):
+        logger.warning(
+            "%s: %d whole numbers after the last table are not part of the model and are ignored",
+            tokens.source,
+            len(tokens) - start,
+        )
+
+
+def _check_directed(graph: FactorGraph, potentials: NDArray[np.float64], source: str) -> None:
+    parents: list[list[int]] = [[] for _ in range(graph.n_variables)]
+    tables_of = np.zeros(graph.n_variables, dtype=np.int64)
+    bounds, variables = graph.scope_starts.tolist(), graph.scope_variables.tolist()
+    nonempty = np.flatnonzero(np.diff(graph.scope_starts))
+    for factor in nonempty.tolist():
+        *above, child = variables[bounds[factor] : bounds[factor + 1]]
+        parents[child].extend(above)
+        tables_of[child] += 1
+    cycle = find_cycle(parents)
+    if cycle is not None:
+        shown = " -> ".join(graph.names[variable] for variable in [*cycle, cycle[0]])
+        raise InputError(
+            f"{source}: the parents form the cycle {shown}; correct a scope (its last variable is "
+            "the child), or call the network MARKOV"
+        )
+    if np.any(tables_of != 1):
+        variable = int(np.flatnonzero(tables_of != 1)[0])
+        logger.warning(
+            "%s: variable %s is the child of %d tables, not of 1 as in a Bayesian network; "
+            "the product of the tables is used as it stands",
+            source,
+            graph.names[variable],
+            tables_of[variable],
+        )
+    _warn_of_row_sums(graph, potentials, nonempty, source)
+
+
+def _warn_of_row_sums(
+    graph: FactorGraph,
+    potentials: NDArray[np.float64],
+    factors: NDArray[np.int64],
+    source: str,
+) -> None:
+    if not len(factors):
+        return
+    states = graph.cardinalities[graph.scope_variables[graph.scope_starts[factors + 1] - 1]]
+    rows = np.diff(graph.table_starts)[factors] // states
+    owner = np.repeat(factors, rows)
+    lengths = np.repeat(states, rows)
+    in_first_place = np.cumsum(rows) - rows
+    within = np.arange(len(owner)) - np.repeat(in_first_place, rows)
+    sums = np.add.reduceat(potentials, graph.table_starts[owner] + within * lengths)
+    off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+    if off.any():
+        row = int(np.argmax(off))
+        logger.warning(
+            "%s: %d of the %d rows of the conditional tables do not sum to 1 (the first belongs to "
+            "factor %d and sums to %g); the tables are used as they stand",
+            source,
+            int(off.sum()),
+            len(sums),
+            owner[row],
+            sums[row],
+        )

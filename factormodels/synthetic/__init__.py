@@ -1,0 +1,52 @@
+"""Seeded generators of graphs: responses shaped like real ones, grids, chains, random graphs.
+
+    from factormodels.synthetic import fr2
+    graph = fr2(31, 3, density=0.05, seed=0)
+
+The same arguments and seed give the same graph, up to the last digit of a number where
+mathematical libraries of two machines differ.
+"""
+
+from __future__ import annotations
+
+from factormodels.synthetic.facts import (
+    FactArrays,
+    draw_facts,
+    fact_graph,
+    fr1_forest,
+    fr2,
+    fr3,
+)
+from factormodels.synthetic.graphs import chain, grid, random_graph
+from factormodels.synthetic.labelled import labelled_responses
+from factormodels.synthetic.laws import (
+    Beta,
+    Constant,
+    Densities,
+    FactLaws,
+    Law,
+    Mixture,
+    Uniform,
+    mixed_reliability,
+)
+
+__all__ = [
+    "Beta",
+    "Constant",
+    "Densities",
+    "FactArrays",
+    "FactLaws",
+    "Law",
+    "Mixture",
+    "Uniform",
+    "chain",
+    "draw_facts",
+    "fact_graph",
+    "fr1_forest",
+    "fr2",
+    "fr3",
+    "grid",
+    "labelled_responses",
+    "mixed_reliability",
+    "random_graph",
+]

@@ -1,0 +1,279 @@
+"""Synthetic responses: atoms and contexts related as in FactReasoner's FR1, FR2 and FR3.
+
+Source of the variants: FactReasoner, section 3.3. Contexts are spread evenly over the atoms that
+they were retrieved for; which further pairs are related, and how, is drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import Atom, Context, Relation, RelationKind, validated_probability
+from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES, encode_many
+from factormodels.fact_graph import FactGraph, pairwise_factor_graph
+from factormodels.factor_graph import FactorGraph
+from factormodels.synthetic.laws import Densities, FactLaws, Seed, choose
+from factormodels.synthetic.structure import draw_structure
+
+DEFAULT_LAWS = FactLaws()
+
+_KINDS: tuple[RelationKind, ...] = tuple(KIND_CODES)
+
+
+@dataclass(frozen=True, eq=False)
+class FactArrays:
+    """A response as flat arrays: what `FactGraph` holds, at the size of millions.
+
+    Variables are the n atoms, named "a1", "a2", ..., then the m contexts, "c1", "c2", ...
+
+    Attributes:
+        atom_priors: (n,) prior of each atom.
+        context_priors: (m,) prior of each context.
+        owners: (m,) index of the atom that each context was retrieved for.
+        pairs: (e, 2) variables of each relation, source first.
+        kinds: (e,) code of each relation, as in `encodings.KIND_CODES`.
+        probabilities: (e,) probability of each relation.
+    """
+
+    atom_priors: NDArray[np.float64]
+    context_priors: NDArray[np.float64]
+    owners: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables, in order."""
+        atoms = [f"a{number}" for number in range(1, len(self.atom_priors) + 1)]
+        return (*atoms, *[f"c{number}" for number in range(1, len(self.context_priors) + 1)])
+
+    def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
+        """Return the factor graph, equal to that of `to_fact_graph`, without the objects between.
+
+        Raises:
+            InputError: if the encoding is unknown.
+        """
+        priors = np.concatenate([self.atom_priors, self.context_priors])
+        targets = priors[self.pairs[:, 1]]
+        tables = encode_many(self.kinds, self.probabilities, targets, encoding)
+        return pairwise_factor_graph(self.names, priors, self.pairs, tables)
+
+    def to_fact_graph(
+        self,
+        id: str = "synthetic",
+        *,
+        labels: Sequence[bool | None] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> FactGraph:
+        """Return the response as a fact graph without texts.
+
+        Args:
+            id: name of the response.
+            labels: the truth of each atom; None where it is not known.
+            metadata: further facts about the response.
+        """
+        names = self.names
+        n = len(self.atom_priors)
+        truths = [None] * n if labels is None else labels
+        return FactGraph(
+            id=id,
+            atoms=tuple(
+                Atom(id=name, prior=prior, label=label)
+                for name, prior, label in zip(
+                    names[:n], self.atom_priors.tolist(), truths, strict=True
+                )
+            ),
+            contexts=tuple(
+                Context(id=name, prior=prior, retrieved_for=(names[owner],))
+                for name, prior, owner in zip(
+                    names[n:], self.context_priors.tolist(), self.owners.tolist(), strict=True
+                )
+            ),
+            relations=tuple(
+                Relation(names[source], names[target], _KINDS[code], probability)
+                for (source, target), code, probability in zip(
+                    self.pairs.tolist(),
+                    self.kinds.tolist(),
+                    self.probabilities.tolist(),
+                    strict=True,
+                )
+            ),
+            metadata=dict(metadata or {}),
+        )
+
+
+def draw_facts(
+    n_atoms: int,
+    contexts_per_atom: int | Sequence[int],
+    density: float | Densities = 0.0,
+    context_density: float | Densities = 0.0,
+    *,
+    own: bool = True,
+    reach: int | None = None,
+    seed: Seed,
+    laws: FactLaws = DEFAULT_LAWS,
+) -> FactArrays:
+    """Draw a response.
+
+    The structure, the kinds and the numbers come from streams of their own: with one seed,
+    other laws change the numbers and leave the structure and the kinds as they are.
+
+    Args:
+        n_atoms: number of atoms.
+        contexts_per_atom: contexts retrieved for each atom, or one number per atom.
+        density: probability that a context is related to an atom that it was not retrieved for:
+            in all (the kinds then follow `laws.shares`), or for each kind.
+        context_density: the same for two contexts.
+        own: whether a context is always related to the atom it was retrieved for, by a kind in
+            the proportions of `density` (or `laws.shares` where that is 0); if not, that pair is
+            as any other.
+        reach: if given, only pairs whose atoms (a context standing where its own atom does) are
+            at most this far apart in order are related.
+        seed: seed of the random numbers, or a generator.
+        laws: laws of the priors, the kinds and the probabilities.
+
+    Raises:
+        InputError: if a number is not what it should be.
+    """
+    evidence_densities = _densities(density, laws, "density")
+    context_densities = _densities(context_density, laws, "context_density")
+    shape, kind, strength = np.random.default_rng(seed).spawn(3)
+    structure = draw_structure(
+        shape,
+        n_atoms,
+        contexts_per_atom,
+        density=evidence_densities.total,
+        context_density=context_densities.total,
+        own=own,
+        reach=reach,
+    )
+    contexts = len(structure.owners)
+    kinds = [
+        _draw_kinds(kind, evidence_densities, laws, len(structure.evidence)),
+        _draw_kinds(kind, context_densities, laws, len(structure.context_pairs)),
+    ]
+    all_kinds = np.concatenate(kinds)
+    return FactArrays(
+        atom_priors=laws.atom_prior.sample(strength, n_atoms),
+        context_priors=laws.context_prior.sample(strength, contexts),
+        owners=structure.owners,
+        pairs=structure.variable_pairs(),
+        kinds=all_kinds,
+        probabilities=laws.sample_probabilities(strength, all_kinds),
+    )
+
+
+def fr1_forest(
+    n_atoms: int,
+    contexts_per_atom: int | Sequence[int],
+    *,
+    seed: Seed,
+    laws: FactLaws = DEFAULT_LAWS,
+    encoding: str = DEFAULT_ENCODING,
+) -> FactorGraph:
+    """Return an FR1 graph: every context is related to its own atom alone, so it is a forest.
+
+    Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
+    """
+    facts = draw_facts(n_atoms, contexts_per_atom, seed=seed, laws=laws)
+    return facts.to_factor_graph(encoding)
+
+
+def fr2(
+    n_atoms: int,
+    contexts_per_atom: int | Sequence[int],
+    density: float | Densities,
+    *,
+    own: bool = True,
+    reach: int | None = None,
+    seed: Seed,
+    laws: FactLaws = DEFAULT_LAWS,
+    encoding: str = DEFAULT_ENCODING,
+) -> FactorGraph:
+    """Return an FR2 graph: any context may be related to any atom.
+
+    Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
+    """
+    facts = draw_facts(
+        n_atoms, contexts_per_atom, density, own=own, reach=reach, seed=seed, laws=laws
+    )
+    return facts.to_factor_graph(encoding)
+
+
+def fr3(
+    n_atoms: int,
+    contexts_per_atom: int | Sequence[int],
+    density: float | Densities,
+    context_density: float | Densities,
+    *,
+    own: bool = True,
+    reach: int | None = None,
+    seed: Seed,
+    laws: FactLaws = DEFAULT_LAWS,
+    encoding: str = DEFAULT_ENCODING,
+) -> FactorGraph:
+    """Return an FR3 graph: contexts may be related to any atom and to each other.
+
+    Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
+    """
+    facts = draw_facts(
+        n_atoms,
+        contexts_per_atom,
+        density,
+        context_density,
+        own=own,
+        reach=reach,
+        seed=seed,
+        laws=laws,
+    )
+    return facts.to_factor_graph(encoding)
+
+
+def fact_graph(
+    n_atoms: int,
+    contexts_per_atom: int | Sequence[int],
+    density: float | Densities = 0.0,
+    context_density: float | Densities = 0.0,
+    *,
+    own: bool = True,
+    reach: int | None = None,
+    seed: Seed,
+    laws: FactLaws = DEFAULT_LAWS,
+    id: str = "synthetic",
+) -> FactGraph:
+    """Return the fact graph whose factor graph `fr1_forest`, `fr2` or `fr3` returns.
+
+    Arguments are those of `draw_facts`; `id` names the response.
+    """
+    facts = draw_facts(
+        n_atoms,
+        contexts_per_atom,
+        density,
+        context_density,
+        own=own,
+        reach=reach,
+        seed=seed,
+        laws=laws,
+    )
+    return facts.to_fact_graph(id)
+
+
+def _densities(density: float | Densities, laws: FactLaws, what: str) -> Densities:
+    if isinstance(density, Densities):
+        return density
+    total = validated_probability(density, what)
+    scale = total / laws.shares.total
+    return Densities(*(scale * share for share in astuple(laws.shares)))
+
+
+def _draw_kinds(
+    generator: np.random.Generator, densities: Densities, laws: FactLaws, size: int
+) -> NDArray[np.int64]:
+    shares = densities if densities.total > 0.0 else laws.shares
+    return choose(generator, astuple(shares), size)

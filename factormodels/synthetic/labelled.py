@@ -1,0 +1,166 @@
+"""Synthetic responses whose truth is known: data for studies of calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import RelationKind, validated_probability
+from factormodels.encodings import KIND_CODES
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.synthetic.facts import FactArrays
+from factormodels.synthetic.laws import ATOM_PRIORS, CONTEXT_PRIORS, STRENGTH, Law, Seed, whole
+from factormodels.synthetic.structure import Structure, draw_structure
+
+_ENTAILMENT = KIND_CODES[RelationKind.ENTAILMENT]
+_CONTRADICTION = KIND_CODES[RelationKind.CONTRADICTION]
+_EQUIVALENCE = KIND_CODES[RelationKind.EQUIVALENCE]
+
+
+def labelled_responses(
+    n_responses: int,
+    *,
+    n_atoms: int | tuple[int, int],
+    contexts_per_atom: int | Sequence[int],
+    density: float = 0.0,
+    context_density: float = 0.0,
+    reach: int | None = None,
+    strength: Law = STRENGTH,
+    atom_prior: Law = ATOM_PRIORS,
+    context_prior: Law = CONTEXT_PRIORS,
+    truth_rate: float | None = None,
+    reliability: float | None = None,
+    error_rate: float | None = None,
+    unlabelled: float = 0.0,
+    seed: Seed,
+) -> tuple[FactGraph, ...]:
+    """Return responses drawn from a known process, their atoms labelled with the truth.
+
+    An atom is true with its prior, a context with its own. What two related texts have to do with
+    each other follows from their truth: a true context entails a true atom and contradicts a false
+    one; a true context is equivalent to a true one and contradicts a false one; where the source
+    (of two contexts: both) is false, either relation is as likely as the other. The relation model
+    states a probability p, drawn from `strength`, and reports the relation, or with its error rate
+    the other one.
+
+    By default the error rate of a relation is 1 - p. With atom priors of 0.5 and no relations
+    between contexts, the exact posteriors under the encoding *conditional* are then calibrated:
+    its tables are the probabilities of the reported relations, up to a constant. Relations between
+    contexts, `truth_rate`, `reliability` and `error_rate` depart from this, each in a known way.
+
+    Args:
+        n_responses: number of responses, named "r1", "r2", ...; the first are the same whatever
+            the number.
+        n_atoms: atoms of each response, or the smallest and largest number.
+        contexts_per_atom: contexts retrieved for each atom, or one number per atom.
+        density: probability that a context is related to an atom it was not retrieved for.
+        context_density: probability that two contexts are related.
+        reach: farthest distance of related pairs, as in `draw_facts`.
+        strength: law of the stated probability of a relation.
+        atom_prior: law of the stated priors of atoms.
+        context_prior: law of the stated priors of contexts.
+        truth_rate: share of true atoms, in place of the stated priors.
+        reliability: share of true contexts, in place of the stated priors.
+        error_rate: the relation model's rate of error, in place of 1 - p.
+        unlabelled: share of atoms whose label is withheld.
+        seed: seed of the random numbers, or a generator.
+
+    Returns:
+        Fact graphs; ``metadata["true_contexts"]`` lists the ids of the contexts that are true.
+
+    Raises:
+        InputError: if a number is not what it should be.
+    """
+    sizes = _sizes(n_atoms)
+    for value, what in (
+        (density, "density"),
+        (context_density, "context_density"),
+        (truth_rate, "truth_rate"),
+        (reliability, "reliability"),
+        (error_rate, "error_rate"),
+        (unlabelled, "unlabelled"),
+    ):
+        if value is not None:
+            validated_probability(value, what)
+    graphs = []
+    generators = np.random.default_rng(seed).spawn(whole(n_responses, "n_responses", 0))
+    for number, generator in enumerate(generators, start=1):
+        structure = draw_structure(
+            generator,
+            int(generator.integers(sizes[0], sizes[1], endpoint=True)),
+            contexts_per_atom,
+            density=density,
+            context_density=context_density,
+            reach=reach,
+        )
+        atom_priors = atom_prior.sample(generator, structure.n_atoms)
+        context_priors = context_prior.sample(generator, len(structure.owners))
+        atoms = _truths(generator, atom_priors, truth_rate)
+        contexts = _truths(generator, context_priors, reliability)
+        kinds = _true_kinds(generator, structure, atoms, contexts)
+        probabilities = strength.sample(generator, len(kinds))
+        errors = 1.0 - probabilities if error_rate is None else error_rate
+        wrong = generator.random(len(kinds)) < errors
+        kinds = np.where(wrong, _opposites(kinds, len(structure.evidence)), kinds)
+        withheld = generator.random(len(atoms)) < unlabelled
+        facts = FactArrays(
+            atom_priors=atom_priors,
+            context_priors=context_priors,
+            owners=structure.owners,
+            pairs=structure.variable_pairs(),
+            kinds=kinds,
+            probabilities=probabilities,
+        )
+        labels = [
+            None if hidden else truth
+            for truth, hidden in zip(atoms.tolist(), withheld.tolist(), strict=True)
+        ]
+        true_contexts = [f"c{index + 1}" for index in np.flatnonzero(contexts).tolist()]
+        graphs.append(
+            facts.to_fact_graph(
+                f"r{number}", labels=labels, metadata={"true_contexts": true_contexts}
+            )
+        )
+    return tuple(graphs)
+
+
+def _sizes(n_atoms: int | tuple[int, int]) -> tuple[int, int]:
+    smallest, largest = (n_atoms, n_atoms) if isinstance(n_atoms, int | np.integer) else n_atoms
+    if whole(largest, "the largest n_atoms", 0) < whole(smallest, "the smallest n_atoms", 0):
+        raise InputError(
+            f"n_atoms runs from {smallest} to {largest}; give the smaller number first"
+        )
+    return int(smallest), int(largest)
+
+
+def _truths(
+    generator: np.random.Generator, priors: NDArray[np.float64], rate: float | None
+) -> NDArray[np.bool_]:
+    truths: NDArray[np.bool_] = generator.random(len(priors)) < (priors if rate is None else rate)
+    return truths
+
+
+def _true_kinds(
+    generator: np.random.Generator,
+    structure: Structure,
+    atoms: NDArray[np.bool_],
+    contexts: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    source, target = contexts[structure.evidence[:, 0]], atoms[structure.evidence[:, 1]]
+    supports = np.where(source, target, generator.random(len(source)) < 0.5)
+    first, second = contexts[structure.context_pairs].T
+    agree = np.where(first | second, first & second, generator.random(len(first)) < 0.5)
+    return np.concatenate(
+        [
+            np.where(supports, _ENTAILMENT, _CONTRADICTION),
+            np.where(agree, _EQUIVALENCE, _CONTRADICTION),
+        ]
+    )
+
+
+def _opposites(kinds: NDArray[np.int64], n_evidence: int) -> NDArray[np.int64]:
+    support = np.where(np.arange(len(kinds)) < n_evidence, _ENTAILMENT, _EQUIVALENCE)
+    return np.where(kinds == _CONTRADICTION, support, _CONTRADICTION)

@@ -1,0 +1,214 @@
+"""Probability laws that synthetic priors and relation probabilities are drawn from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR, validated_probability
+from factormodels.errors import InputError
+
+Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator
+"""What numpy makes a random generator of."""
+
+
+class Law(Protocol):
+    """A law of numbers in [0, 1]."""
+
+    def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Return `size` independent draws."""
+
+
+@dataclass(frozen=True)
+class Beta:
+    """The beta distribution with shape parameters `a` and `b`, mean a / (a + b)."""
+
+    a: float
+    b: float
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.a < math.inf and 0.0 < self.b < math.inf):
+            raise InputError(
+                f"Beta({self.a!r}, {self.b!r}) is no law; both parameters are numbers above 0"
+            )
+
+    def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Return `size` independent draws."""
+        return generator.beta(self.a, self.b, size)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The uniform distribution between `low` and `high`."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.low <= self.high <= 1.0:
+            raise InputError(
+                f"Uniform({self.low!r}, {self.high!r}) is no law of probabilities; "
+                "give 0 <= low <= high <= 1"
+            )
+
+    def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Return `size` independent draws."""
+        return generator.uniform(self.low, self.high, size)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The law that always gives `value`."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        validated_probability(self.value, "Constant")
+
+    def sample(
+        self,
+        generator: np.random.Generator,  # noqa: ARG002
+        size: int,
+    ) -> NDArray[np.float64]:
+        """Return `size` times the value; the generator stays as it is."""
+        return np.full(size, float(self.value))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One of several laws, chosen anew for every draw.
+
+    Attributes:
+        parts: pairs of a weight above 0 and a law; weights need not sum to 1.
+    """
+
+    parts: tuple[tuple[float, Law], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple((w, law) for w, law in self.parts))
+        if not self.parts or not all(0.0 < weight < math.inf for weight, _ in self.parts):
+            weights = [weight for weight, _ in self.parts]
+            raise InputError(f"the weights of a mixture are {weights}; give numbers above 0")
+
+    def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Return `size` independent draws."""
+        chosen = choose(generator, [weight for weight, _ in self.parts], size)
+        values = np.empty(size)
+        for part, (_, law) in enumerate(self.parts):
+            mine = chosen == part
+            values[mine] = law.sample(generator, int(mine.sum()))
+        return values
+
+
+def mixed_reliability(share: float = 0.2) -> Mixture | Constant:
+    """Return a law of context priors: 0.99, but uniform on [0.5, 0.95] for a `share` of them.
+
+    Raises:
+        InputError: if the share is not in [0, 1).
+    """
+    if not 0.0 <= share < 1.0:
+        raise InputError(f"the share {share!r} of unreliable contexts is not in [0, 1); correct it")
+    reliable = Constant(CONTEXT_PRIOR)
+    if share == 0.0:
+        return reliable
+    return Mixture(((1.0 - share, reliable), (share, Uniform(0.5, 0.95))))
+
+
+@dataclass(frozen=True)
+class Densities:
+    """The probability that a pair is related, by kind of relation."""
+
+    entailment: float = 0.0
+    contradiction: float = 0.0
+    equivalence: float = 0.0
+
+    def __post_init__(self) -> None:
+        for kind, density in asdict(self).items():
+            validated_probability(density, f"density of {kind}")
+        if self.total > 1.0 + 1e-12:
+            raise InputError(
+                f"the densities sum to {self.total!r}; a pair has one relation at most, "
+                "so give densities whose sum is at most 1"
+            )
+
+    @property
+    def total(self) -> float:
+        """The probability that a pair is related at all."""
+        return math.fsum(astuple(self))
+
+
+SHARES = Densities(entailment=0.6, contradiction=0.25, equivalence=0.15)
+"""Default shares of the kinds among related pairs."""
+
+STRENGTH = Beta(8.0, 2.0)
+"""Default law of the probability of a relation: mean 0.8, seldom below 0.5."""
+
+ATOM_PRIORS = Constant(ATOM_PRIOR)
+CONTEXT_PRIORS = Constant(CONTEXT_PRIOR)
+
+
+@dataclass(frozen=True)
+class FactLaws:
+    """The laws of a synthetic response's priors and relation probabilities.
+
+    Attributes:
+        shares: shares of each kind among related pairs, by their weights.
+        entailment: law of the probability of an entailment.
+        contradiction: law of the probability of a contradiction.
+        equivalence: law of the probability of an equivalence.
+        atom_prior: law of the priors of atoms.
+        context_prior: law of the priors of contexts.
+    """
+
+    shares: Densities = SHARES
+    entailment: Law = STRENGTH
+    contradiction: Law = STRENGTH
+    equivalence: Law = STRENGTH
+    atom_prior: Law = ATOM_PRIORS
+    context_prior: Law = CONTEXT_PRIORS
+
+    def __post_init__(self) -> None:
+        if self.shares.total == 0.0:
+            raise InputError("the shares of the kinds of relation are all 0; give one above 0")
+
+    def sample_probabilities(
+        self, generator: np.random.Generator, kinds: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return one probability per relation, from the law of its kind.
+
+        Args:
+            generator: source of randomness.
+            kinds: (m,) code of each relation, as in `encodings.KIND_CODES`.
+        """
+        values = np.empty(len(kinds))
+        for code, law in enumerate((self.entailment, self.contradiction, self.equivalence)):
+            mine = kinds == code
+            values[mine] = law.sample(generator, int(mine.sum()))
+        return values
+
+
+def choose(
+    generator: np.random.Generator, weights: Sequence[float], size: int
+) -> NDArray[np.int64]:
+    """Return `size` independent indices, each drawn in proportion to its weight."""
+    steps = np.cumsum(np.asarray(weights, dtype=np.float64))
+    drawn = np.searchsorted(steps, generator.random(size) * steps[-1], side="right")
+    # Rounding may carry a draw to the very end, past indices of weight 0.
+    chosen: NDArray[np.int64] = np.minimum(drawn, int(np.flatnonzero(weights)[-1]))
+    return chosen
+
+
+def whole(value: object, what: str, least: int) -> int:
+    """Return `value` as an integer.
+
+    Raises:
+        InputError: if it is no whole number or below `least`; `what` names it.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{what} is {value!r}; give a whole number, at least {least}")
+    return int(value)

@@ -1,0 +1,148 @@
+"""Which pairs of a synthetic response are related: random structure in flat arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.synthetic.laws import whole
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The related pairs of a response.
+
+    Attributes:
+        n_atoms: number of atoms.
+        owners: (m,) index of the atom that each context was retrieved for.
+        evidence: (e, 2) related pairs (context, atom), in the order of contexts, then atoms.
+        context_pairs: (r, 2) related pairs of contexts, the earlier first, in order.
+    """
+
+    n_atoms: int
+    owners: NDArray[np.int64]
+    evidence: NDArray[np.int64]
+    context_pairs: NDArray[np.int64]
+
+    def variable_pairs(self) -> NDArray[np.int64]:
+        """Return (e + r, 2) all pairs as variables: the atoms first, then the contexts."""
+        evidence = self.evidence + np.array([self.n_atoms, 0])
+        return np.concatenate([evidence, self.context_pairs + self.n_atoms])
+
+
+def draw_structure(
+    generator: np.random.Generator,
+    n_atoms: int,
+    contexts_per_atom: int | Sequence[int],
+    *,
+    density: float = 0.0,
+    context_density: float = 0.0,
+    own: bool = True,
+    reach: int | None = None,
+) -> Structure:
+    """Draw the related pairs of a response in time linear in their number.
+
+    Args:
+        generator: source of randomness.
+        n_atoms: number of atoms.
+        contexts_per_atom: contexts retrieved for each atom, or one number per atom.
+        density: probability that a context and an atom are related.
+        context_density: probability that two contexts are related.
+        own: whether contexts are always related to the atom they were retrieved for.
+        reach: if given, pairs are related only where the atom and the context's own atom (or the
+            own atoms of two contexts) are at most this far apart in the order of atoms; keeps the
+            induced width of large graphs low.
+
+    Raises:
+        InputError: if a number is not what it should be.
+    """
+    owners = _owners(n_atoms, contexts_per_atom)
+    contexts = np.arange(len(owners))
+    evidence = _evidence(generator, owners, n_atoms, density, reach)
+    if own:
+        foreign = evidence[owners[evidence[:, 0]] != evidence[:, 1]]
+        evidence = np.concatenate([foreign, np.stack([contexts, owners], axis=1)])
+        evidence = evidence[np.argsort(evidence[:, 0] * n_atoms + evidence[:, 1])]
+    context_pairs = _context_pairs(generator, owners, context_density, reach)
+    return Structure(n_atoms, owners, evidence, context_pairs)
+
+
+def _owners(n_atoms: int, contexts_per_atom: int | Sequence[int]) -> NDArray[np.int64]:
+    n_atoms = whole(n_atoms, "n_atoms", 0)
+    if isinstance(contexts_per_atom, int | np.integer):
+        counts = np.full(n_atoms, whole(contexts_per_atom, "contexts_per_atom", 0))
+    else:
+        given = list(contexts_per_atom)
+        if len(given) != n_atoms:
+            raise InputError(
+                f"contexts_per_atom has {len(given)} entries; give one for each of {n_atoms} atoms"
+            )
+        counts = np.array(
+            [whole(c, f"contexts_per_atom[{at}]", 0) for at, c in enumerate(given)], dtype=np.int64
+        )
+    return np.repeat(np.arange(n_atoms), counts)
+
+
+def _evidence(
+    generator: np.random.Generator,
+    owners: NDArray[np.int64],
+    n_atoms: int,
+    density: float,
+    reach: int | None,
+) -> NDArray[np.int64]:
+    if reach is None:
+        return _random_pairs(generator, len(owners), n_atoms, density)
+    reach = whole(reach, "reach", 0)
+    pairs = _random_pairs(generator, len(owners), 2 * reach + 1, density)
+    pairs[:, 1] += owners[pairs[:, 0]] - reach
+    return pairs[(pairs[:, 1] >= 0) & (pairs[:, 1] < n_atoms)]
+
+
+def _context_pairs(
+    generator: np.random.Generator,
+    owners: NDArray[np.int64],
+    density: float,
+    reach: int | None,
+) -> NDArray[np.int64]:
+    count = len(owners)
+    if reach is None:
+        pairs = _random_pairs(generator, count, count, density)
+        return pairs[pairs[:, 0] < pairs[:, 1]]
+    after = np.searchsorted(owners, owners + reach, side="right")
+    window = int((after - np.arange(count)).max(initial=1)) - 1
+    pairs = _random_pairs(generator, count, window, density)
+    pairs[:, 1] += pairs[:, 0] + 1
+    return pairs[pairs[:, 1] < after[pairs[:, 0]]]
+
+
+def _random_pairs(
+    generator: np.random.Generator, rows: int, columns: int, density: float
+) -> NDArray[np.int64]:
+    cells = _random_cells(generator, rows * columns, density)
+    return np.stack(np.divmod(cells, max(columns, 1)), axis=1)
+
+
+def _random_cells(
+    generator: np.random.Generator, total: int, probability: float
+) -> NDArray[np.int64]:
+    # The gaps between the successes of independent trials are geometric: time and memory follow
+    # the number of related pairs, not of all pairs.
+    if probability <= 0.0 or total == 0:
+        return np.zeros(0, dtype=np.int64)
+    if probability >= 1.0:
+        return np.arange(total)
+    found = []
+    last = -1
+    while last < total:
+        expected = (total - last) * probability
+        count = int(expected + 4.0 * math.sqrt(expected)) + 16
+        gaps = np.minimum(generator.geometric(probability, count), total + 1)
+        cells = last + np.cumsum(gaps)
+        found.append(cells[cells < total])
+        last = int(cells[-1])
+    return np.concatenate(found)

@@ -1,0 +1,233 @@
+"""The reliability diagram and the files it is saved in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from calibration import ReliabilityBins, reliability_bins, reliability_diagram, save_figure
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def bins_of(seed: int, n: int = 300, responses: bool = True) -> ReliabilityBins:
+    generator = np.random.default_rng(seed)
+    p = generator.random(n)
+    ids = generator.integers(0, 30, n) if responses else None
+    return reliability_bins(p, generator.random(n) < p, responses=ids, n_bootstrap=50)
+
+
+def legend_of(axes: Axes) -> list[str]:
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+
+
+def test_points_and_intervals_are_those_of_the_bins() -> None:
+    from matplotlib.patches import Rectangle
+
+    methods = {"exact": bins_of(0), "lbp": bins_of(1)}
+    diagram, *strips = reliability_diagram(methods).axes
+    diagonal, *curves = diagram.lines
+    assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
+    for curve, intervals, strip, bins in zip(
+        curves, diagram.collections, strips, methods.values(), strict=True
+    ):
+        np.testing.assert_array_equal(curve.get_xdata(), bins.mean_predicted)
+        np.testing.assert_array_equal(curve.get_ydata(), bins.observed)
+        ends = np.array([path.vertices for path in intervals.get_paths()])
+        np.testing.assert_array_equal(ends[:, 0], np.c_[bins.mean_predicted, bins.lower])
+        np.testing.assert_array_equal(ends[:, 1], np.c_[bins.mean_predicted, bins.upper])
+        heights = [bar.get_height() for bar in strip.patches if isinstance(bar, Rectangle)]
+        assert heights == bins.histogram.tolist()
+        assert [label.get_text() for label in strip.get_yticklabels()] == [
+            "0",
+            str(bins.histogram.max()),
+        ]
+
+
+def test_legend_tells_what_is_shared_once_and_what_differs_for_each() -> None:
+    shared = reliability_diagram({"exact": bins_of(0), "lbp": bins_of(1)})
+    assert legend_of(shared.axes[0]) == [
+        "exact",
+        "lbp",
+        "300 atoms, 95% intervals (bootstrap over 30 responses)",
+    ]
+    naive = bins_of(1, n=1200, responses=False)
+    mixed = reliability_diagram({"exact": bins_of(0), "lbp": naive})
+    assert legend_of(mixed.axes[0]) == ["exact (300 atoms)", "lbp (1,200 atoms)", "Intervals"]
+    alone = reliability_diagram({"lbp": naive})
+    assert legend_of(alone.axes[0])[1] == "1,200 atoms, 95% intervals (Wilson, atoms independent)"
+
+
+def test_axes_are_named_and_the_diagram_is_square() -> None:
+    figure = reliability_diagram({f"method {i}": bins_of(i) for i in range(5)}, title="A title")
+    diagram, *strips = figure.axes
+    assert diagram.get_ylabel() == "Observed share of true atoms"
+    assert strips[-1].get_xlabel() == "Predicted probability of being true"
+    assert "A title" in [text.get_text() for text in figure.texts]
+    box = diagram.get_window_extent()
+    # In pixels at 100 per inch: equal to well under one.
+    assert box.width == pytest.approx(box.height, abs=0.01)
+    for strip in strips:
+        assert strip.get_xlim() == diagram.get_xlim() == (0.0, 1.0)
+        assert strip.get_window_extent().x0 == pytest.approx(box.x0, abs=0.01)
+
+
+@pytest.mark.parametrize("n_methods", [1, 3, 7])
+def test_nothing_is_cut_off_or_overlaps(n_methods: int, tmp_path: Path) -> None:
+    title = "A title about factcheck-bench graphs and more than fits on one line of a column"
+    names = [f"A LONG NAME OF METHOD NUMBER {i}, (fr2, implication), yes, jpg" for i in range(7)]
+    figure = reliability_diagram({name: bins_of(1) for name in names[:n_methods]}, title=title)
+    save_figure(figure, tmp_path / "figure", ["png"])
+    diagram = figure.axes[0]
+    legend = diagram.get_legend()
+    assert legend is not None
+    assert legend.get_texts()[0].get_text().replace("\n", " ") == names[0]
+    drawn = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert min(drawn.x0, drawn.y0) > 0
+    assert drawn.x1 < width
+    assert drawn.y1 < height
+    box = legend.get_window_extent()
+    assert box.y0 > diagram.get_window_extent().y1
+    (heading,) = [text for text in figure.texts if text.get_text().replace("\n", " ") == title]
+    assert box.y1 < heading.get_window_extent().y0
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    names = ["_hidden", "$x$ and $y", "wmb, i_bound=6", "ключ"]
+    figure = reliability_diagram({name: bins_of(0) for name in names}, title="cost $1, gain $2")
+    assert legend_of(figure.axes[0])[:4] == names
+    save_figure(figure, tmp_path / "figure", ["png"])
+
+
+def test_methods_differ_in_colour_and_shape() -> None:
+    figure = reliability_diagram({str(i): bins_of(i, n=40) for i in range(14)})
+    curves = figure.axes[0].lines[1:]
+    looks = {(curve.get_color(), curve.get_marker()) for curve in curves}
+    assert len(looks) == 14
+    assert len({curve.get_color() for curve in curves[:7]}) == 7
+
+
+def test_no_global_state_is_left_behind(tmp_path: Path) -> None:
+    code = f"""
+import sys
+import matplotlib
+matplotlib.rcParams["font.size"] = 31.0
+
+def settings():
+    # Asking for the backend would choose one, and load pyplot.
+    return {{key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}}
+
+before = settings()
+from calibration import reliability_bins, reliability_diagram, save_figure
+bins = reliability_bins([0.2, 0.7], [0, 1])
+figure = reliability_diagram({{"exact": bins}})
+save_figure(figure, {str(tmp_path / "figure")!r}, ["pdf", "png", "svg"])
+assert settings() == before
+assert "matplotlib.pyplot" not in sys.modules
+assert figure.axes[0].yaxis.label.get_size() == 8.0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_calibration_loads_nothing_heavy() -> None:
+    heavy = ["matplotlib", "scipy", "pandas", "sklearn", "statsmodels", "numba", "torch", "jax"]
+    code = f"import sys, calibration; print([m for m in {heavy!r} if m in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_files_are_the_same_bytes_each_time_and_hold_no_time(tmp_path: Path) -> None:
+    written = []
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        figure = reliability_diagram({"exact": bins_of(0)}, title="The same")
+        paths = save_figure(
+            figure,
+            tmp_path / folder / "figure.v1",
+            ["pdf", "png", "svg"],
+            metadata={"Title": "Reliability", "study": "compare", "hash": "0f3a"},
+        )
+        assert [path.name for path in paths] == ["figure.v1.pdf", "figure.v1.png", "figure.v1.svg"]
+        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == sorted(
+            path.name for path in paths
+        )
+        written.append([path.read_bytes() for path in paths])
+    assert written[0] == written[1]
+    pdf, _, svg = written[0]
+    assert b"CreationDate" not in pdf
+    assert b"<dc:date>" not in svg
+
+
+def test_metadata_are_in_the_files(tmp_path: Path) -> None:
+    from PIL import Image
+
+    metadata = {"Title": "Reliability", "Keywords": "fr2", "study": "compare", "hash": "0f3a"}
+    pdf, png, svg = save_figure(
+        reliability_diagram({"exact": bins_of(0)}),
+        tmp_path / "figure",
+        ["pdf", "png", "svg"],
+        metadata=metadata,
+    )
+    for path in (pdf, svg):
+        content = path.read_bytes()
+        assert b"Reliability" in content
+        assert b"fr2; study=compare; hash=0f3a" in content
+    with Image.open(png) as image:
+        assert {key: image.info[key] for key in metadata} == metadata
+
+
+def test_fonts_are_embedded_as_outlines_journals_accept(tmp_path: Path) -> None:
+    (path,) = save_figure(reliability_diagram({"exact": bins_of(0)}), tmp_path / "f", ["pdf"])
+    content = path.read_bytes()
+    assert b"/Type3" not in content
+    assert b"STIXGeneral" in content
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
+    old = tmp_path / "figure.png"
+    old.write_bytes(b"old")
+    figure = reliability_diagram({"exact": bins_of(0)})
+    figure.text(0.5, 0.5, "$\\nosuchcommand$")
+    with pytest.raises(ValueError, match="nosuchcommand"):
+        save_figure(figure, tmp_path / "figure", ["png"])
+    assert old.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.png"]
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "message"),
+    [
+        ("figure", {"formats": ["eps"]}, r"formats is \['eps'\]; give some of pdf, png, svg"),
+        ("figure", {"formats": "pdf"}, "formats is 'pdf'"),
+        ("figure", {"formats": []}, r"formats is \[\]"),
+        ("figure.pdf", {}, "the name ends in .pdf; leave the suffix out"),
+        ("figure", {"metadata": {"seed": 3}}, r"metadata\['seed'\] is 3; give texts"),
+        ("absent/figure", {}, "cannot be written"),
+    ],
+)
+def test_bad_requests_are_named(
+    path: str, settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    figure = reliability_diagram({"exact": bins_of(0)})
+    with pytest.raises(InputError, match=message):
+        save_figure(figure, tmp_path / path, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_methods_are_checked() -> None:
+    with pytest.raises(InputError, match="methods is empty"):
+        reliability_diagram({})
+    with pytest.raises(InputError, match=r"methods\['exact'\] is of type list"):
+        reliability_diagram({"exact": [0.1]})  # type: ignore[dict-item]

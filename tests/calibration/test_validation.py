@@ -1,0 +1,178 @@
+"""What the boundary refuses, and that the message repeats what was given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibration
+from calibration.grouping import group_by_response
+from calibration.validation import label_array, labelled_pairs, probability_array
+from factormodels.errors import InputError
+
+PAIR_FUNCTIONS: list[Callable[..., Any]] = [
+    calibration.brier,
+    calibration.log_loss,
+    calibration.accuracy,
+    calibration.f1_true,
+    calibration.reliability_bins,
+    lambda p, y: calibration.mean_absolute_error_of_precision(p, y, ["r"] * len(p)),
+]
+RESPONSE_FUNCTIONS: list[Callable[..., Any]] = [
+    calibration.decisions,
+    calibration.factual_precision,
+    calibration.entropy_measure,
+    calibration.mean_surprisal,
+    calibration.expected_precision,
+    lambda p: calibration.f1_at_k(p, 2),
+    lambda p: calibration.measure_responses(p, ["r"] * len(p)),
+    lambda p: calibration.summarise(p, None, ["r"] * len(p)),
+]
+
+BAD_PROBABILITIES = [
+    ([0.2, 1.2], r"p\[1\] is 1\.2, outside \[0, 1\]"),
+    ([-1e-12, 0.5], r"p\[0\] is -1e-12, outside \[0, 1\]"),
+    ([0.2, math.inf], r"p\[1\] is inf, outside"),
+    ([0.2, math.nan], r"p\[1\] is missing"),
+    ([0.2, None], r"p\[1\] is missing"),
+    ([], "p is empty"),
+    ([[0.2, 0.3]], r"p has shape \(1, 2\)"),
+    ([[0.2], [0.3, 0.4]], "p is ragged"),
+    (["0.2", "0.3"], r"p\[0\] is '0\.2', not a real number"),
+    ([0.2 + 1j, 0.3], "not a real number"),
+    (np.array([0.2, "0.3"], dtype=object), r"p\[1\] is '0\.3', not a number"),
+    (np.ma.masked_array([0.2, 0.3], mask=[False, True]), r"p\[1\] is missing"),
+]
+
+
+@pytest.mark.parametrize(("p", "message"), BAD_PROBABILITIES)
+def test_bad_probabilities_are_named(p: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        probability_array(p)
+
+
+@pytest.mark.parametrize("function", RESPONSE_FUNCTIONS)
+@pytest.mark.parametrize("p", [[0.2, 1.2], [0.2, math.nan], []])
+def test_measures_refuse_bad_probabilities(function: Callable[..., Any], p: list[float]) -> None:
+    with pytest.raises(InputError, match=r"^p"):
+        function(p)
+
+
+@pytest.mark.parametrize("function", PAIR_FUNCTIONS)
+@pytest.mark.parametrize(
+    ("p", "y", "message"),
+    [
+        ([0.2, 1.2], [True, False], r"p\[1\] is 1\.2"),
+        ([0.2, math.nan], [True, False], r"p\[1\] is missing"),
+        ([0.2, 0.3], [True], "p has 2, y has 1"),
+        ([0.2, 0.3], [True, "S"], r"y\[1\] is 'S', which is not a label"),
+        ([0.2, 0.3], [1, 2], r"y\[1\] is 2, which is not a label"),
+        ([0.2, 0.3], [True, None], r"y\[1\] is unlabelled, as are 1 of 2 atoms; .*apply_policy"),
+        ([], [], "p is empty"),
+    ],
+)
+def test_scores_refuse_bad_pairs(
+    function: Callable[..., Any], p: list[Any], y: list[Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        function(p, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([], "y is empty"),
+        ("TF", "y is the text 'TF'"),
+        (3, "y is 3; give a sequence"),
+        ([True, [False]], r"y\[1\] is \[False\], which is not a label"),
+        (np.array([0.0, 0.7]), r"y\[1\] is 0\.7, .*\(probabilities come first, labels second\)"),
+        ([0.7, True], r"y\[0\] is 0\.7, .*\(probabilities come first"),
+        (np.array(["S", "NS"]), r"y\[0\] is 'S'"),
+        (np.array([-1, 1]), r"y\[0\] is -1"),
+        (np.array([[True]]), r"y has shape \(1, 1\)"),
+    ],
+)
+def test_bad_labels_are_named(y: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        label_array(y)
+
+
+def test_every_spelling_of_a_label_is_read() -> None:
+    import pandas
+
+    expected = np.array([1.0, 0.0, np.nan])
+    for spelling in (
+        [True, False, None],
+        (1, 0, math.nan),
+        np.array([1.0, 0.0, np.nan]),
+        np.array([True, False, None], dtype=object),
+        [np.True_, np.int64(0), np.float32("nan")],
+        pandas.Series([True, False, None], dtype="boolean"),
+        np.ma.masked_array([1, 0, 1], mask=[False, False, True]),
+        iter([True, False, None]),
+    ):
+        np.testing.assert_array_equal(label_array(spelling), expected)
+    np.testing.assert_array_equal(label_array(np.array([True, False])), [1.0, 0.0])
+
+
+def test_arrays_given_are_not_changed() -> None:
+    p, y = np.array([0.2, 0.7]), np.array([0.0, np.nan])
+    calibration.apply_policy(p, y, policy="true")
+    calibration.summarise(p, y, ["a", "b"], policy="false")
+    np.testing.assert_array_equal(p, [0.2, 0.7])
+    np.testing.assert_array_equal(y, [0.0, np.nan])
+
+
+def test_pairs_are_float_arrays_of_one_length() -> None:
+    p, y = labelled_pairs([0, 1, 0.25], [False, True, True])
+    assert p.dtype == y.dtype == np.float64
+    assert p.tolist() == [0.0, 1.0, 0.25]
+    assert y.tolist() == [0.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("responses", "message"),
+    [
+        (None, "responses is None; give one response id per atom"),
+        ("ab", "responses is 'ab'"),
+        (7, "responses is 7"),
+        ([], "responses is empty"),
+        (["a", None], r"responses\[1\] is missing"),
+        (np.array([1.0, np.nan]), r"responses\[1\] is missing"),
+        ([["a"], ["b"]], "responses holds a list"),
+    ],
+)
+def test_bad_response_ids_are_named(responses: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        group_by_response(responses)
+
+
+def test_one_response_id_per_atom() -> None:
+    for call in (
+        lambda: calibration.summarise([0.2, 0.3], [1, 0], ["a"]),
+        lambda: calibration.measure_responses([0.2, 0.3], ["a"]),
+        lambda: calibration.reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
+        lambda: calibration.apply_policy([0.2, 0.3], [1, 0], ["a"]),
+        lambda: calibration.precision_errors([0.2, 0.3], [1, 0], ["a"]),
+    ):
+        with pytest.raises(InputError, match=r"lengths differ: .*responses has 1"):
+            call()
+
+
+def test_responses_are_grouped_in_order_of_appearance() -> None:
+    grouping = group_by_response(["b", 1, "b", "1", 1])
+    assert grouping.responses == ("b", 1, "1")
+    assert grouping.index.tolist() == [0, 1, 0, 2, 1]
+    assert grouping.sizes.tolist() == [2, 2, 1]
+    assert grouping.sums([1.0, 2.0, 3.0, 4.0, 5.0]).tolist() == [4.0, 7.0, 4.0]
+    assert grouping.means([1.0, 2.0, 3.0, 4.0, 5.0]).tolist() == [2.0, 3.5, 4.0]
+
+
+def test_tolerances_and_settings_are_checked() -> None:
+    for tolerance in (-0.1, 0.5, math.nan, "0.1", True):
+        with pytest.raises(InputError, match="tolerance is"):
+            calibration.decisions([0.2], tolerance=tolerance)  # type: ignore[arg-type]

@@ -1,0 +1,9 @@
+"""How hypothesis runs in the tests of the models: the same examples every time, unhurried."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# A deadline would fail a test for the machine's load; random examples would fail one in passing.
+settings.register_profile("models", deadline=None, derandomize=True)
+settings.load_profile("models")

@@ -1,0 +1,384 @@
+"""Fact-graph JSON: what is written is read, and what is wrong is told in one sentence."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from factormodels.io.fact_graph_json import (
+    fact_graph_text,
+    parse_fact_graph,
+    read_fact_graph,
+    write_fact_graph,
+    write_fact_graphs,
+)
+from factormodels.io.json_text import decode
+
+FULL = FactGraph(
+    id="r1",
+    query="What is it?",
+    response="It is so.",
+    topic="things",
+    metadata={"cat": ["rare", 3, None], "share": 0.1, "nested": {"is": True}},
+    atoms=(
+        Atom("a1", "It is\u2028so – «так».", 0.5, True, "S", 1),
+        Atom("a2", prior=0.1 + 0.2, label=False, annotation=""),
+        Atom("a10"),
+    ),
+    contexts=(
+        Context(
+            "c1",
+            text="A passage.\nTwo lines.",
+            prior=0.9,
+            title="Page",
+            link="https://example.org/p?a=1&b=2",
+            snippet="...",
+            retrieved_for=("a2", "a1"),
+            key="k1",
+            note="misleads",
+        ),
+        Context("c2", key=""),
+    ),
+    relations=(
+        Relation("c1", "a1", RelationKind.ENTAILMENT, 0.7),
+        Relation("c2", "a2", RelationKind.CONTRADICTION, 1 / 3),
+        Relation("c1", "c2", RelationKind.EQUIVALENCE, 1.0),
+        Relation("a1", "c2", RelationKind.NEUTRAL, 0.0),
+    ),
+)
+
+texts = st.text(max_size=12)
+ids = st.text(min_size=1, max_size=4)
+probabilities = st.floats(0.0, 1.0)
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=6,
+)
+
+
+def no_surrogates(alphabet_size: int) -> st.SearchStrategy[str]:
+    return st.text(st.characters(exclude_categories=["Cs"]), max_size=alphabet_size)
+
+
+@st.composite
+def fact_graphs(draw: st.DrawFn) -> FactGraph:
+    names = draw(st.lists(ids, min_size=1, max_size=7, unique=True))
+    n_atoms = draw(st.integers(0, len(names)))
+    atoms = tuple(
+        Atom(
+            name,
+            draw(texts),
+            draw(probabilities),
+            draw(st.none() | st.booleans()),
+            draw(st.none() | texts),
+            draw(st.none() | st.integers(1, 99)),
+        )
+        for name in names[:n_atoms]
+    )
+    contexts = tuple(
+        Context(
+            name,
+            text=draw(texts),
+            prior=draw(probabilities),
+            title=draw(texts),
+            link=draw(texts),
+            snippet=draw(texts),
+            retrieved_for=tuple(
+                draw(st.lists(st.sampled_from(names[:n_atoms]), max_size=3)) if n_atoms else ()
+            ),
+            key=draw(st.none() | texts),
+            note=draw(texts),
+        )
+        for name in names[n_atoms:]
+    )
+    pairs = draw(
+        st.lists(
+            st.tuples(st.sampled_from(names), st.sampled_from(names)).filter(
+                lambda pair: pair[0] != pair[1]
+            ),
+            unique=True,
+            max_size=6,
+        )
+        if len(names) > 1
+        else st.just([])
+    )
+    relations = tuple(
+        Relation(*pair, draw(st.sampled_from(list(RelationKind))), draw(probabilities))
+        for pair in pairs
+    )
+    return FactGraph(
+        id=draw(ids),
+        atoms=atoms,
+        contexts=contexts,
+        relations=relations,
+        query=draw(texts),
+        response=draw(texts),
+        topic=draw(texts),
+        metadata=draw(st.dictionaries(no_surrogates(3), json_values, max_size=3)),
+    )
+
+
+@given(fact_graphs())
+@settings(deadline=None, max_examples=200)
+def test_text_is_read_back_as_the_same_graph_and_written_the_same(graph: FactGraph) -> None:
+    for indent in (None, 2):
+        text = fact_graph_text(graph, indent=indent)
+        again = parse_fact_graph(decode(text, "g.json"), "g.json")
+        assert again == graph
+        assert fact_graph_text(again, indent=indent) == text
+        text.encode("utf-8")
+
+
+def test_a_file_is_read_back_bit_for_bit(tmp_path: Path) -> None:
+    first, second = tmp_path / "one.json", tmp_path / "two.json"
+    write_fact_graph(FULL, first)
+    again = read_fact_graph(first)
+    assert again == FULL
+    write_fact_graph(again, second)
+    assert second.read_bytes() == first.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.json", "two.json"]
+
+
+def test_seeded_graphs_with_priors_of_all_digits_are_read_back(tmp_path: Path) -> None:
+    generator = np.random.default_rng(7)
+    for size in (1, 3, 30):
+        atoms = tuple(Atom(f"a{i}", prior=generator.random()) for i in range(size))
+        contexts = tuple(Context(f"c{i}", prior=generator.random()) for i in range(size))
+        relations = tuple(
+            Relation(f"c{i}", f"a{j}", kind, generator.uniform(0.5, 1.0))
+            for i in range(size)
+            for j, kind in enumerate(generator.choice(list(RelationKind), size))
+        )
+        graph = FactGraph("random", atoms, contexts, relations)
+        write_fact_graph(graph, tmp_path / "g.json")
+        assert read_fact_graph(tmp_path / "g.json") == graph
+
+
+def test_the_form_of_the_file() -> None:
+    graph = FactGraph(
+        "r", (Atom("a", "é"),), (Context("c"),), (Relation("c", "a", RelationKind.NEUTRAL, 1),)
+    )
+    assert fact_graph_text(graph, indent=2) == (
+        '{\n  "format": "factormodels/fact-graph",\n  "version": 1,\n  "id": "r",\n'
+        '  "nodes": [\n    {\n      "id": "a",\n      "type": "atom",\n'
+        '      "probability": 0.5,\n      "text": "é"\n    },\n'
+        '    {\n      "id": "c",\n      "type": "context",\n      "probability": 0.99\n    }\n'
+        '  ],\n  "edges": [\n    {\n      "source": "c",\n      "target": "a",\n'
+        '      "relation": "neutral",\n      "probability": 1.0\n    }\n  ]\n}'
+    )
+    keys = list(json.loads(fact_graph_text(FULL)))
+    assert keys == [
+        *("format", "version", "id", "query", "response", "topic", "metadata", "nodes", "edges")
+    ]
+
+
+def plain_object() -> dict[str, Any]:
+    return {
+        "nodes": [
+            {"id": "a1", "type": "atom", "probability": 0.5},
+            {"id": "c1", "type": "context", "probability": 0.99},
+        ],
+        "edges": [
+            {"from": "c1", "to": "a1", "relation": "entailment", "probability": 0.9, "link": "x"}
+        ],
+    }
+
+
+def test_both_spellings_of_the_ends_of_an_edge_and_a_file_without_id(tmp_path: Path) -> None:
+    path = tmp_path / "graph of mine.json"
+    path.write_text(json.dumps(plain_object()), encoding="utf-8")
+    graph = read_fact_graph(path)
+    assert graph.id == "graph of mine"
+    assert graph.relations == (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),)
+    other = plain_object()
+    edge = other["edges"][0]
+    edge["source"], edge["target"] = edge.pop("from"), edge.pop("to")
+    assert parse_fact_graph(other, path) == graph
+
+
+def test_null_stands_for_an_absent_optional_value() -> None:
+    obj = plain_object()
+    obj["nodes"][0] |= {"label": None, "annotation": None, "sentence": None}
+    obj["nodes"][1] |= {"key": None}
+    assert parse_fact_graph(obj, "g") == parse_fact_graph(plain_object(), "g")
+
+
+def test_factreasoners_own_graph_file(shared_data: Path) -> None:
+    graph = read_fact_graph(shared_data / "factreasoner" / "fact_graph.json")
+    assert graph.id == "fact_graph"
+    assert [(atom.id, atom.prior) for atom in graph.atoms] == [("a1", 0.5)]
+    assert [(context.id, context.prior) for context in graph.contexts] == [
+        ("c11", 0.99),
+        ("c12", 0.99),
+    ]
+    assert [(r.source, r.target, r.kind.value, r.probability) for r in graph.relations] == [
+        ("c11", "a1", "entailment", 0.9),
+        ("c12", "a1", "entailment", 0.6),
+        ("c12", "c11", "contradiction", 0.8),
+    ]
+
+
+BAD_VALUES = [
+    ("missing nodes", lambda o: o.pop("nodes"), ["'nodes' is missing"]),
+    ("missing edges", lambda o: o.pop("edges"), ["'edges' is missing"]),
+    ("missing id", lambda o: o["nodes"][1].pop("id"), ["nodes[1]", "'id' is missing"]),
+    ("missing type", lambda o: o["nodes"][0].pop("type"), ["nodes[0]", "'type' is missing"]),
+    (
+        "missing prior",
+        lambda o: o["nodes"][0].pop("probability"),
+        ["nodes[0]", "'probability' is missing"],
+    ),
+    ("missing end", lambda o: o["edges"][0].pop("from"), ["edges[0]", "'source' is missing"]),
+    ("missing kind", lambda o: o["edges"][0].pop("relation"), ["edges[0]", "'relation'"]),
+    (
+        "missing probability",
+        lambda o: o["edges"][0].pop("probability"),
+        ["edges[0]", "'probability' is missing"],
+    ),
+    (
+        "probability above 1",
+        lambda o: o["edges"][0].update(probability=1.2),
+        ["edges[0]", "1.2", "between 0 and 1"],
+    ),
+    ("prior below 0", lambda o: o["nodes"][0].update(probability=-0.1), ["'a1'", "-0.1"]),
+    ("prior as text", lambda o: o["nodes"][0].update(probability="0.5"), ["'a1'", "'0.5'"]),
+    ("prior true", lambda o: o["nodes"][0].update(probability=True), ["'a1'", "True"]),
+    ("dangling", lambda o: o["edges"][0].update(to="a7"), ["'a7'", "neither an atom nor"]),
+    ("self", lambda o: o["edges"][0].update(to="c1"), ["'c1' -> 'c1'", "itself"]),
+    ("repeated edge", lambda o: o["edges"].append(o["edges"][0]), ["'c1' -> 'a1'", "two"]),
+    ("repeated id", lambda o: o["nodes"][1].update(id="a1"), ["'a1' is given twice"]),
+    ("empty id", lambda o: o["nodes"][0].update(id=""), ["nodes[0]", "''"]),
+    ("numeric id", lambda o: o["nodes"][0].update(id=3), ["nodes[0]", "3"]),
+    ("wrong type", lambda o: o["nodes"][0].update(type="claim"), ["'claim'", "'atom'"]),
+    ("wrong kind", lambda o: o["edges"][0].update(relation="entails"), ["'entails'", "entailment"]),
+    ("kind a list", lambda o: o["edges"][0].update(relation=["x"]), ["['x']", "entailment"]),
+    ("both ends", lambda o: o["edges"][0].update(source="c1"), ["'source' and 'from'"]),
+    ("near node key", lambda o: o["nodes"][0].update(lable=True), ["'lable'", "'label'?"]),
+    ("near graph key", lambda o: o.update(node=[]), ["'node'", "did you mean 'nodes'?"]),
+    (
+        "near edge key",
+        lambda o: o["edges"][0].update(probabilty=1),
+        ["did you mean 'probability'?"],
+    ),
+    ("far key", lambda o: o["nodes"][0].update(zzz=1), ["'zzz'", "the keys are id, type"]),
+    ("context key on atom", lambda o: o["nodes"][0].update(snippet=""), ["'snippet' is unknown"]),
+    ("label as text", lambda o: o["nodes"][0].update(label="S"), ["'label'", "'S'"]),
+    ("label as number", lambda o: o["nodes"][0].update(label=1), ["'label'", "true nor false"]),
+    ("sentence 0", lambda o: o["nodes"][0].update(sentence=0), ["'sentence'", "0"]),
+    ("sentence true", lambda o: o["nodes"][0].update(sentence=True), ["'sentence'", "True"]),
+    ("text a number", lambda o: o["nodes"][0].update(text=5), ["'text'", "5"]),
+    ("key a number", lambda o: o["nodes"][1].update(key=5), ["'key'", "5"]),
+    ("unknown atom", lambda o: o["nodes"][1].update(retrieved_for=["a9"]), ["'a9'", "no atom"]),
+    ("provenance text", lambda o: o["nodes"][1].update(retrieved_for="a1"), ["not a list"]),
+    ("node a text", lambda o: o["nodes"].append("a2"), ["nodes[2]", "'a2'", "not a JSON object"]),
+    ("nodes an object", lambda o: o.update(nodes={}), ["'nodes'", "not a list"]),
+    ("other format", lambda o: o.update(format="x"), ["'x'", "factormodels/fact-graph"]),
+    ("later version", lambda o: o.update(version=2), ["version is 2", "version 1"]),
+    ("metadata a list", lambda o: o.update(metadata=[1]), ["'metadata'", "[1]"]),
+    ("empty graph id", lambda o: o.update(id=""), ["fact graph", "''"]),
+    ("id a number", lambda o: o.update(id=5), ["'id'", "5"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"), [case[1:] for case in BAD_VALUES], ids=[case[0] for case in BAD_VALUES]
+)
+def test_bad_values_are_told_in_one_sentence(spoil: Any, words: list[str], tmp_path: Path) -> None:
+    obj = copy.deepcopy(plain_object())
+    spoil(obj)
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(obj), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_fact_graph(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert message.count("bad.json") == 1
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"nodes": [],\n "edges": [}', ["line 2, column 12", "not JSON"]),
+        ('{"nodes": [{"id": "a1", "ty', ["line 1, column 25", "not JSON"]),
+        ('{"nodes": [],\n "edges": [NaN]}', ["line 2, column 12", "NaN"]),
+        ('{"id": "NaN -Infinity", "nodes": [-Infinity]}', ["column 35", "-Infinity"]),
+        ('{"id": "1e999",\n\n "nodes": [1e999]}', ["line 3, column 12", "1e999", "too large"]),
+        ('{"nodes": [{"id": "a1", "type": "atom", "id": "a2"}]}', ["'id' is given twice", "'a1'"]),
+        ("[" * 200_000, ["nested too deeply"]),
+        (f'{{"version": {"9" * 5000}}}', ["cannot be read"]),
+        ("", ["nothing in it"]),
+        ("[1, 2]", ["[1, 2]", "not a JSON object"]),
+    ],
+    ids=lambda value: value[:20] if isinstance(value, str) else None,
+)
+def test_text_that_is_not_strict_json(text: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_fact_graph(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_a_file_in_another_encoding_names_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / "latin.json"
+    path.write_bytes('{"id": "é", "nodes": [], "edges": []}'.encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin\.json: byte 8 \(0xe9\) is not UTF-8; save"):
+        read_fact_graph(path)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"a": float("nan")}, {"a": (1, 2)}, {1: "a"}, {"a": {1, 2}}, {"a": {"b": np.zeros(2)}}],
+    ids=["nan", "tuple", "key", "set", "array"],
+)
+def test_metadata_that_json_would_change_are_not_written(
+    metadata: dict[Any, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "g.json"
+    path.write_text("before", encoding="utf-8")
+    with pytest.raises(InputError, match="fact graph 'r'"):
+        write_fact_graph(FactGraph("r", (Atom("a"),), metadata=metadata), path)
+    assert path.read_text(encoding="utf-8") == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_attribute_of_another_type_is_not_written(tmp_path: Path) -> None:
+    graph = FactGraph("r", (), (Context("c", title=5),))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'title': 5 is not a text"):
+        write_fact_graph(graph, tmp_path / "g.json")
+
+
+def test_a_lone_surrogate_is_escaped_and_a_false_pair_refused() -> None:
+    graph = FactGraph("r", (Atom("a", text="half \ud83d"),))
+    text = fact_graph_text(graph)
+    assert "half \\ud83d" in text
+    assert parse_fact_graph(decode(text, "g"), "g") == graph
+    # Two halves as two characters would be read back as one character.
+    with pytest.raises(InputError, match="read back as another"):
+        fact_graph_text(FactGraph("r", (Atom("a", text="\ud83d" + "\ude00"),)))
+
+
+def test_lines_of_many_graphs_refuse_a_repeated_id(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="two graphs have the id 'r1'"):
+        write_fact_graphs([FULL, FULL], tmp_path / "g.jsonl")
+    assert not list(tmp_path.iterdir())

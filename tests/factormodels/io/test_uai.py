@@ -1,0 +1,452 @@
+"""UAI model files: parsed at any spacing, written back the same, refused with one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+
+from factormodels import FactorGraph, InputError
+from factormodels.io import uai
+from factormodels.io.directed import find_cycle
+
+# Variables of 2, 2 and 3 states; factors over (0, 1), (1, 2) and the constant.
+MARKOV = """MARKOV
+3
+2 2 3
+3
+2 0 1
+2 1 2
+0
+
+4
+ 0.436 0.564
+ 0.128 0.872
+
+6
+ 0.210 0.333 0.457
+ 8.11e-1 0.000 .189
+1
+ 2.5
+"""
+
+BAYES = """BAYES
+3
+2 2 3
+3
+1 0
+2 0 1
+2 1 2
+2
+ 0.436 0.564
+4
+ 0.128 0.872
+ 0.920 0.080
+6
+ 0.210 0.333 0.457
+ 0.811 0.000 0.189
+"""
+
+
+def random_graph(generator: np.random.Generator, *, zeros: bool = True) -> FactorGraph:
+    count = int(generator.integers(1, 9))
+    cardinalities = generator.integers(1, 5, count)
+    factors = []
+    for _ in range(int(generator.integers(0, 12))):
+        scope = generator.permutation(count)[: generator.integers(0, min(count, 4) + 1)]
+        table = generator.random(cardinalities[scope]) * 10.0 ** generator.integers(-8, 9)
+        if zeros:
+            table = np.where(generator.random(table.shape) < 0.2, 0.0, table)
+        factors.append((scope.tolist(), table))
+    return FactorGraph.from_factors(cardinalities, factors)
+
+
+def assert_same(one: FactorGraph, other: FactorGraph) -> None:
+    assert one.names == other.names
+    for name in ("cardinalities", "scope_starts", "scope_variables", "table_starts", "log_values"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_values_by_hand() -> None:
+    graph = uai.parse_uai(MARKOV, "m.uai")
+    assert graph.names == ("0", "1", "2")
+    assert graph.cardinalities.tolist() == [2, 2, 3]
+    assert [graph.scope(f) for f in range(3)] == [(0, 1), (1, 2), ()]
+    np.testing.assert_array_equal(graph.log_table(0), np.log([[0.436, 0.564], [0.128, 0.872]]))
+    assert graph.log_table(1)[1, 1] == -np.inf
+    assert graph.log_table(1)[1, 2] == np.log(0.189)
+    assert graph.log_table(2) == np.log(2.5)
+
+
+@pytest.mark.parametrize("separator", [" ", "\n", "\t", "\r\n", "  \n \n"])
+def test_white_space_carries_no_meaning(separator: str) -> None:
+    spaced = separator.join(MARKOV.split())
+    for text in (spaced, separator + spaced + separator, MARKOV.replace("MARKOV", "markov")):
+        assert_same(uai.parse_uai(text, "m.uai"), uai.parse_uai(MARKOV, "m.uai"))
+
+
+def test_graphs_without_variables_or_factors(tmp_path: Path) -> None:
+    for graph in (
+        FactorGraph.from_factors([], []),
+        FactorGraph.from_factors([2, 1], []),
+        FactorGraph.from_factors([], [((), [3.0])]),
+    ):
+        uai.write_uai(graph, tmp_path / "g.uai")
+        assert_same(uai.read_uai(tmp_path / "g.uai"), graph)
+
+
+def test_300_seeded_graphs_are_read_back_bit_for_bit(tmp_path: Path) -> None:
+    generator = np.random.default_rng(20)
+    path = tmp_path / "g.uai"
+    for _ in range(300):
+        graph = random_graph(generator)
+        uai.write_uai(graph, path)
+        again = uai.read_uai(path)
+        assert_same(again, graph)
+        text = path.read_bytes()
+        uai.write_uai(again, path)
+        assert path.read_bytes() == text
+
+
+@given(
+    st.lists(
+        st.floats(2.3e-308, 1.7e308) | st.just(0.0) | st.sampled_from([0.1, 0.3, 0.9, 1.0, 3.0]),
+        min_size=2,
+        max_size=2,
+    )
+)
+@settings(deadline=None, max_examples=300)
+def test_any_potential_keeps_its_logarithm(tmp_path_factory: object, table: list[float]) -> None:
+    assert isinstance(tmp_path_factory, pytest.TempPathFactory)
+    path = tmp_path_factory.getbasetemp() / "potential.uai"
+    graph = FactorGraph.from_factors([2], [((0,), table)])
+    uai.write_uai(graph, path)
+    assert_same(uai.read_uai(path), graph)
+
+
+def test_decimal_potentials_are_written_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "m.uai"
+    uai.write_uai(uai.parse_uai(MARKOV, path), path)
+    numbers = [float(word) for word in MARKOV.split()[1:]]
+    assert [float(word) for word in path.read_text(encoding="utf-8").split()[1:]] == numbers
+    assert " 0.436 0.564 0.128 0.872\n" in path.read_text(encoding="utf-8")
+
+
+def test_log_tables_that_are_no_logarithms_of_floats_move_by_roundings(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    logs = np.concatenate([generator.normal(scale=scale, size=500) for scale in (1e-18, 1, 100)])
+    graph = FactorGraph.from_factors([len(logs)], [((0,), logs)], log=True)
+    uai.write_uai(graph, tmp_path / "g.uai")
+    moved = np.abs(uai.read_uai(tmp_path / "g.uai").log_values - logs)
+    # Half a unit in the last place of the potential is 1.1e-16 of it; a few such, and those of
+    # the logarithm itself (5.7e-14 at 500), stay far below.
+    assert moved.max() < 1e-12
+
+
+@pytest.mark.parametrize("log_value", [-708.5, -1e4, 709.9])
+def test_potentials_out_of_the_range_of_floats_are_not_written(
+    log_value: float, tmp_path: Path
+) -> None:
+    graph = FactorGraph.from_factors([2], [((), [0.0]), ((0,), [0.0, log_value])], log=True)
+    with pytest.raises(InputError, match=r"g\.uai: factor 1: entry 1 .* outside the range"):
+        uai.write_uai(graph, tmp_path / "g.uai")
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_lie_beside_and_are_read_from_there(tmp_path: Path) -> None:
+    path = tmp_path / "g.uai"
+    names = ["a1", "a10", " b c ", "é\u2028", "0"]
+    graph = FactorGraph.from_factors([2] * 5, [((4, 0), np.ones((2, 2)))], names=names)
+    uai.write_uai(graph, path)
+    assert uai.names_path(path) == tmp_path / "g.uai.names"
+    assert_same(uai.read_uai(path), graph)
+    uai.names_path(path).write_bytes("\r\n".join(names).encode())
+    assert uai.read_uai(path).names == tuple(names)
+
+
+def test_no_name_of_an_earlier_model_stays(tmp_path: Path) -> None:
+    path = tmp_path / "g.uai"
+    named = FactorGraph.from_factors([2], [((0,), [1, 2])], names=["a"])
+    plain = FactorGraph.from_factors([2], [((0,), [1, 2])])
+    uai.write_uai(plain, path)
+    assert not uai.names_path(path).exists()
+    uai.write_uai(named, path)
+    uai.write_uai(plain, path)
+    assert uai.read_uai(path).names == ("0",)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a\n", "has 1 names for the 3 variables"),
+        ("a\nb\nc\nd\n", "has 4 names for the 3 variables"),
+        ("a\n\nc\n", "line 2 is empty"),
+        ("a\nb\na\n", "lines 1 and 3 both hold 'a'"),
+    ],
+)
+def test_names_that_do_not_fit(content: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "g.uai"
+    path.write_text(MARKOV, encoding="utf-8")
+    uai.names_path(path).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        uai.read_uai(path)
+    assert str(caught.value).startswith(f"{path}.names: ")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r", "", "\ud800"])
+def test_names_that_fit_on_no_line_are_not_written(name: str, tmp_path: Path) -> None:
+    graph = FactorGraph.from_factors([2], [((0,), [1, 2])], names=[name])
+    with pytest.raises(InputError, match="does not fit on a line"):
+        uai.write_uai(graph, tmp_path / "g.uai")
+    assert not list(tmp_path.iterdir())
+
+
+def test_evidence_needs_a_file_of_its_own(tmp_path: Path) -> None:
+    graph = uai.parse_uai(MARKOV, "m.uai").with_evidence({2: 1, 0: 0})
+    with pytest.raises(InputError, match="the graph has evidence"):
+        uai.write_uai(graph, tmp_path / "g.uai")
+    assert not list(tmp_path.iterdir())
+    uai.write_uai(graph, tmp_path / "g.uai", evidence_path=tmp_path / "g.evid")
+    again = uai.read_uai(tmp_path / "g.uai")
+    assert_same(again, graph)
+    evidence = uai.read_evidence(tmp_path / "g.evid", again)
+    np.testing.assert_array_equal(again.with_evidence(evidence).evidence, graph.evidence)
+
+
+BAD_MODELS = [
+    ("", "line 1, stands where"),
+    ("LIMID 1", "line 1: 'LIMID' stands where the kind of network is due"),
+    ("MARKOV", "the file ends on line 1, where the number of variables is due"),
+    ("MARKOV\n2.5", "line 2: '2.5' stands where the number of variables is due, a whole number"),
+    ("MARKOV\n-1", "line 2: '-1' stands where"),
+    ("MARKOV\nnan", "line 2: 'nan' stands where"),
+    ("MARKOV\n1e300\n2", "ends on line 3, where the number of states of variable 1 is due"),
+    ("MARKOV\n2\n2 0\n0", "line 3: '0' stands where the number of states of variable 1 is due"),
+    ("MARKOV\n1\n1e17\n0", "line 3: '1e17' is too many states for variable 0"),
+    ("MARKOV\n2\n2 two\n0", "line 3: 'two' is not a number; write one there"),
+    ("MARKOV\n2\n2 1_0\n0", "line 3: '1_0' is not a number"),
+    ("MARKOV\n2\n2 ٢\n0", "line 3: '٢' is not a number"),
+    ("MARKOV\n2\n2 2", "ends on line 3, where the number of factors is due"),
+    ("MARKOV\n2\n2 2\n1e9\n1 0", "ends on line 5, where the size of the scope of factor 1 is due"),
+    ("MARKOV\n2\n2 2\n1\n3 0 1 1", "line 5: '3' stands where the size of the scope of factor 0"),
+    ("MARKOV\n2\n2 2\n1\n2 0", "ends on line 5, where a variable of factor 0 is due"),
+    ("MARKOV\n2\n2 2\n2\n1 0 1 2\n2\n1 1", "line 5: '2' stands where a variable of factor 1"),
+    ("MARKOV\n2\n2 2\n1\n1 0.5\n2\n1 1", "line 5: '0.5' stands where a variable of factor 0"),
+    ("MARKOV\n2\n2 2\n1\n1 -1\n2\n1 1", "line 5: '-1' stands where a variable of factor 0"),
+    ("MARKOV\n2\n2 2\n1\n2 1 1\n4\n1 1 1 1", "the scope of factor 0 names variable '1' twice"),
+    (MARKOV.replace("\n4\n", "\n3\n"), "line 9: '3' stands where the table of factor 0 announces"),
+    (MARKOV.replace(" 0.872", ""), "stands where the table of factor 1 announces its number of"),
+    (MARKOV.replace("\n6\n", "\n7\n"), "'7' stands where the table of factor 1 announces"),
+    (MARKOV[: MARKOV.index(".189")], "ends on line 15, after 5 of the 6 entries of the table of"),
+    (MARKOV[: MARKOV.index("6\n")], "after 0 of the 6 entries of the table of factor 1 (of 3)"),
+    (MARKOV[: MARKOV.index("4\n")], "after 0 of the 4 entries of the table of factor 0 (of 3)"),
+    (MARKOV.replace("0.333", "-0.333"), "line 14: '-0.333' is entry 1 of the table of factor 1"),
+    (MARKOV.replace("0.333", "nan"), "line 14: 'nan' is entry 1 of the table of factor 1"),
+    (MARKOV.replace("0.333", "1e400"), "line 14: '1e400' is entry 1 of the table of factor 1"),
+    (MARKOV.replace("0.333", "3e-400"), "'3e-400' is entry 1 of the table of factor 1; too small"),
+    (MARKOV.replace("0.333", "x" * 99), "line 14: 'xxx"),
+    (MARKOV + " 0.5", "line 18: '0.5' stands after the last table"),
+    (MARKOV + "2 1", "line 18: '2' stands after the last table"),
+    (MARKOV + "end", "line 18: 'end' is not a number"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD_MODELS, ids=range(len(BAD_MODELS)))
+def test_malformed_models_are_told_in_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.uai"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        uai.read_uai(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert words in message
+    assert "\n" not in message
+    assert len(message) < 300 + len(str(path))
+
+
+@given(
+    st.integers(0, len(MARKOV.split())),
+    st.lists(
+        st.tuples(
+            st.integers(0, 40),
+            st.sampled_from(["0", "1", "2", "3", "-1", "0.5", "nan", "inf", "1e300", "x", ""]),
+        ),
+        max_size=3,
+    ),
+)
+@settings(deadline=None, max_examples=500)
+def test_damage_of_any_kind_is_an_input_error_or_a_graph(
+    length: int, changes: list[tuple[int, str]]
+) -> None:
+    for text in (MARKOV, BAYES):
+        words = text.split()
+        for position, word in changes:
+            words[position % len(words)] = word
+        try:
+            graph = uai.parse_uai("\n".join(words[:length]), "any.uai")
+        except InputError as error:
+            assert str(error).startswith("any.uai: ")  # noqa: PT017 (a graph is legal as well)
+        else:
+            assert not np.isnan(graph.log_values).any()
+
+
+def test_a_scope_that_asks_for_more_than_any_table_holds() -> None:
+    scope = " ".join(map(str, range(1100)))
+    text = f"MARKOV\n1100\n{'2 ' * 1100}\n1\n1100 {scope}\n4\n1 1 1 1"
+    with pytest.raises(InputError, match="'4' stands where the table of factor 0"):
+        uai.parse_uai(text, "wide.uai")
+
+
+@pytest.mark.parametrize("word", ["0.0e-400", "-0.0", "0e-5"])
+def test_zero_is_zero_in_any_spelling(word: str) -> None:
+    graph = uai.parse_uai(MARKOV.replace("0.333", word), "m.uai")
+    assert graph.log_table(1)[0, 1] == -np.inf
+
+
+def test_lists_of_whole_numbers_after_the_tables_are_ignored_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        graph = uai.parse_uai(MARKOV + "0\n3 0 1 2\n", "m.uai")
+    assert_same(graph, uai.parse_uai(MARKOV, "m.uai"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "m.uai: 5 whole numbers after the last table are not part of the model and are ignored"
+    ]
+
+
+def test_a_bayes_file_is_the_product_of_its_tables(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        graph = uai.parse_uai(BAYES, "b.uai")
+    assert not caplog.records
+    states = np.indices(graph.cardinalities.tolist()).reshape(3, -1).T
+    total = sum(np.exp(graph.log_potential(state)) for state in states)
+    # The rows sum to 1 in decimals, so the joint does up to a few roundings of 1e-16.
+    assert total == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "cycle"),
+    [
+        (("2 1 0", "2 0 1", "2 1 2"), {"0 -> 1 -> 0", "1 -> 0 -> 1"}),
+        (("2 2 0", "2 0 1", "2 1 2"), {"0 -> 1 -> 2 -> 0", "1 -> 2 -> 0 -> 1", "2 -> 0 -> 1 -> 2"}),
+    ],
+)
+def test_cyclic_parents_are_named(scopes: tuple[str, ...], cycle: set[str]) -> None:
+    tables = "\n4\n.5 .5 .5 .5" * 3
+    text = "BAYES\n3\n2 2 2\n3\n" + "\n".join(scopes) + tables
+    with pytest.raises(InputError) as caught:
+        uai.parse_uai(text, "b.uai")
+    found = str(caught.value).split("the cycle ")[1].split(";")[0]
+    assert found in cycle
+    assert uai.parse_uai(text.replace("BAYES", "MARKOV"), "m.uai").n_factors == 3
+
+
+def test_rows_that_do_not_sum_to_1_are_logged_not_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        uai.parse_uai(BAYES.replace("0.920 0.080", "0.920 0.180"), "b.uai")
+        uai.parse_uai(BAYES.replace("0.920 0.080", "0.9201 0.080"), "rounded.uai")
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "1 of the 5 rows" in message
+    assert "factor 1 and sums to 1.1" in message
+
+
+def test_a_child_of_two_tables_is_logged_not_refused(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        graph = uai.parse_uai("BAYES 2 2 2 2 1 0 1 0 2 .5 .5 2 .1 .9", "b.uai")
+    assert graph.n_factors == 2
+    assert "variable 0 is the child of 2 tables" in caplog.text
+
+
+@given(st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8))
+@settings(deadline=None)
+def test_a_found_cycle_is_one_and_none_is_missed(parents: list[list[int]]) -> None:
+    cycle = find_cycle(parents)
+    reach = np.zeros((8, 8), dtype=bool)
+    for child, above in enumerate(parents):
+        reach[child, above] = True
+    for _ in range(3):
+        reach |= reach @ reach
+    assert (cycle is not None) == bool(np.diagonal(reach).any())
+    if cycle is not None:
+        assert len(set(cycle)) == len(cycle)
+        for parent, child in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+            assert parent in parents[child]
+
+
+def test_a_compressed_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "m.uai.gz"
+    packed = gzip.compress(MARKOV.encode())
+    path.write_bytes(packed)
+    assert_same(uai.read_uai(path), uai.parse_uai(MARKOV, path))
+    for damaged in (packed[:-12], packed[:20] + b"\x00" * 20 + packed[40:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="its gzip compression is damaged"):
+            uai.read_uai(path)
+
+
+def test_reading_20_000_factors_keeps_every_table(tmp_path: Path) -> None:
+    generator = np.random.default_rng(5)
+    count = 10_000
+    tables = generator.random((count, 2, 2))
+    factors: list[tuple[tuple[int, ...], ArrayLike]] = []
+    for i, table in enumerate(tables):
+        factors += [((i, i + 1), table), ((i,), table[0])]
+    graph = FactorGraph.from_factors([2] * (count + 1), factors)
+    uai.write_uai(graph, tmp_path / "chain.uai")
+    assert_same(uai.read_uai(tmp_path / "chain.uai"), graph)
+
+
+@pytest.mark.parametrize("task", ["MAR", "PR"])
+def test_all_networks_of_the_competition(task: str, shared_data: Path, tmp_path: Path) -> None:
+    models = sorted((shared_data / "uai2014" / task).glob("*.uai"))
+    assert len(models) == 45
+    for model in models:
+        graph = uai.read_uai(model)
+        evidence = uai.read_evidence(Path(f"{model}.evid"), graph)
+        observed = graph.with_evidence(evidence)
+        assert (observed.evidence >= 0).sum() == len(evidence)
+        if task == "MAR":
+            marginals = uai.read_marginals(Path(f"{model}.MAR"))
+            assert [len(vector) for vector in marginals] == graph.cardinalities.tolist()
+            for variable, state in evidence.items():
+                assert marginals[variable][state] == 1.0
+        else:
+            assert np.isfinite(uai.read_log10_partition(Path(f"{model}.PR")))
+        uai.write_uai(graph, tmp_path / "again.uai")
+        assert_same(uai.read_uai(tmp_path / "again.uai"), graph)
+
+
+MERLIN = {
+    "ChestClinic": (8, 8, {6: 0}),
+    "bn": (12, 12, None),
+    "cancer": (5, 5, {1: 0}),
+    "paskin": (6, 5, {}),
+    "pedigree1": (334, 334, dict.fromkeys(range(10), 0)),
+    "simple5": (6, 12, {}),
+    "simple6": (6, 7, {}),
+    "uai-dual-circ-reduced": (15, 15, {14: 1}),
+    "uai-dw-nopr-2017-04-30-logs": (48, 48, {44: 1}),
+    "uai-test-model": (8, 8, {2: 1, 4: 1}),
+    "uai-test-model2": (8, 8, {2: 1, 4: 1}),
+}
+
+
+def test_all_networks_of_merlin(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "merlin"
+    assert {path.stem for path in folder.glob("*.uai")} == set(MERLIN)
+    for name, (variables, factors, evidence) in MERLIN.items():
+        graph = uai.read_uai(folder / f"{name}.uai")
+        assert (graph.n_variables, graph.n_factors) == (variables, factors)
+        if evidence is not None:
+            assert uai.read_evidence(folder / f"{name}.evid", graph) == evidence
+        uai.write_uai(graph, tmp_path / "again.uai")
+        assert_same(uai.read_uai(tmp_path / "again.uai"), graph)

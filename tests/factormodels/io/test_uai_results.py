@@ -1,0 +1,222 @@
+"""UAI evidence, marginals and partition functions: every form that is found, and its damage."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from factormodels import FactorGraph, InputError
+from factormodels.io import uai
+
+
+def written(folder: Path, text: str, name: str = "file") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence"),
+    [
+        ("", {}),
+        ("0", {}),
+        ("0\n", {}),
+        ("1\n0\n", {}),
+        ("2 184 1 85 1", {184: 1, 85: 1}),
+        ("1\n1 0\n\n", {1: 0}),
+        ("10\n" + "".join(f"{i} 0\n" for i in range(10)), dict.fromkeys(range(10), 0)),
+        ("1\n2 4 1 7 0\n", {4: 1, 7: 0}),
+        ("1 1 4 1", {4: 1}),
+        ("2 3 1 3 1", {3: 1}),
+    ],
+)
+def test_forms_of_evidence(text: str, evidence: dict[int, int], tmp_path: Path) -> None:
+    assert uai.read_evidence(written(tmp_path, text)) == evidence
+
+
+def test_no_evidence_before_leftovers_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert uai.read_evidence(written(tmp_path, "0\n2 0\n")) == {}
+    assert "announces no observation, so the 2 numbers after that are ignored" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("3 1 0", "it has 3 numbers, but 3 observations take 7"),
+        ("1 2 0 1", "it has 4 numbers, but 1 observations take 3"),
+        ("5", "ends on line 1, where an observed variable is due"),
+        ("2\n1 0 1\n2 3 1 4 0\n", "it holds 2 samples of evidence"),
+        ("1 2 a", "'a' is not a number"),
+        ("1 2 0.5", "line 1: '0.5' stands where the observed state of variable 2 is due"),
+        ("1\n-2 0", "line 2: '-2' stands where an observed variable is due"),
+        ("1 2 nan", "'nan' stands where"),
+        ("2 3 1 3 0", "'0' is the second state given for variable 3, after 1"),
+        ("1 9 0", "'9' is no variable of the model, whose variables run from 0 to 4"),
+        ("1 3 2", "'2' is no state of variable 3, whose states run from 0 to 1"),
+    ],
+)
+def test_evidence_that_does_not_fit(text: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    graph = FactorGraph.from_factors([2] * 5, [])
+    with pytest.raises(InputError) as caught:
+        uai.read_evidence(path, graph)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.dictionaries(st.integers(0, 10**6), st.integers(0, 99)))
+@settings(deadline=None)
+def test_evidence_is_read_back(tmp_path_factory: Any, evidence: dict[int, int]) -> None:
+    path = tmp_path_factory.getbasetemp() / "written.evid"
+    uai.write_evidence(evidence, path)
+    again = uai.read_evidence(path)
+    assert again == evidence
+    assert list(again) == list(evidence)
+
+
+@pytest.mark.parametrize("evidence", [{-1: 0}, {0: -1}, {0: 0.5}, {"a": 1}, {0: True}])
+def test_evidence_that_is_not_written(evidence: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no index of a variable"):
+        uai.write_evidence(evidence, tmp_path / "e.evid")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MAR\n2 2 0.25 0.75 3 0 1 0",
+        "MAR\n2\n2 0.25 0.75\n3 0 1 0\n",
+        "MAR\n1\n2 2 0.25 0.75 3 0 1 0\n",
+        "mar 2 2 .25 75e-2 3 0 1 0",
+    ],
+)
+def test_forms_of_marginals(text: str, tmp_path: Path) -> None:
+    first, second = uai.read_marginals(written(tmp_path, text))
+    assert first.tolist() == [0.25, 0.75]
+    assert second.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_one_variable_is_not_taken_for_a_number_of_samples(tmp_path: Path) -> None:
+    (only,) = uai.read_marginals(written(tmp_path, "MAR\n1 2 0.4 0.6\n"))
+    assert only.tolist() == [0.4, 0.6]
+    (only,) = uai.read_marginals(written(tmp_path, "MAR\n1\n1 2 0.4 0.6\n"))
+    assert only.tolist() == [0.4, 0.6]
+    assert uai.read_marginals(written(tmp_path, "MAR\n0\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "begins with MAR"),
+        ("PR\n1", "line 1: 'PR' stands where a result file begins with MAR"),
+        ("MAR", "ends on line 1, where the number of variables is due"),
+        ("MAR\n2 2 0.5 0.5 2 0.5", "within the 2 probabilities of variable 1"),
+        ("MAR\n2 2 0.5 0.5", "where the number of states of variable 1 is due"),
+        ("MAR\n1 2 0.5 0.5 0.5", "'0.5' stands after the marginals of the 1 variables"),
+        ("MAR\n1 2 0.5 0.4", "the marginal of variable 0, which sums to 0.9"),
+        ("MAR\n1 2 1.5 -0.5", "has probability 1.5 for state 0"),
+        ("MAR\n1 2 nan 1", "has probability nan for state 0"),
+        ("MAR\n2 0", "'0' stands where the number of states of variable 0"),
+        ("MAR\n1 2.5 0.5 0.5", "'2.5' stands where the number of states"),
+        ("MAR\n-BEGIN-\n1 2 0.5 0.5", "line 2: '-BEGIN-' is not a number"),
+    ],
+)
+def test_marginals_that_are_malformed(text: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        uai.read_marginals(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert words in str(caught.value)
+
+
+def test_marginals_are_read_back_bit_for_bit(tmp_path: Path) -> None:
+    generator = np.random.default_rng(11)
+    vectors = [generator.dirichlet(np.ones(size)) for size in (1, 2, 3, 7, 2, 2)]
+    uai.write_marginals(vectors, tmp_path / "x.MAR")
+    again = uai.read_marginals(tmp_path / "x.MAR")
+    assert len(again) == len(vectors)
+    for one, other in zip(vectors, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("vector", [[0.5, 0.6], [np.nan, 1.0], [-0.1, 1.1], []])
+def test_marginals_that_are_no_distribution_are_not_written(
+    vector: list[float], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="the marginal of variable 1 "):
+        uai.write_marginals([[1.0], vector], tmp_path / "x.MAR")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("PR\n13.563", 13.563),
+        ("PR\n-8.39145\n", -8.39145),
+        ("PR -1.5e3", -1500.0),
+        ("PR\n1\n-2.5\n", -2.5),
+        ("PR\n1", 1.0),
+        ("PR\n-inf", -np.inf),
+    ],
+)
+def test_forms_of_partition_functions(text: str, value: float, tmp_path: Path) -> None:
+    assert uai.read_log10_partition(written(tmp_path, text)) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("PR\n", "where log10 Z is due"),
+        ("MAR\n1", "begins with PR"),
+        ("PR\n1.5 2.5", "'2.5' stands after log10 Z"),
+        ("PR\nnan", "'nan' stands where log10 Z is due"),
+        ("PR\ninf", "'inf' stands where log10 Z is due"),
+        ("PR\n1.5x", "'1.5x' is not a number"),
+    ],
+)
+def test_partition_functions_that_are_malformed(text: str, words: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        uai.read_log10_partition(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [-0.1 - 0.2, 1962.98, 1e-300, -np.inf])
+def test_a_partition_function_is_read_back(value: float, tmp_path: Path) -> None:
+    uai.write_log10_partition(value, tmp_path / "x.PR")
+    assert uai.read_log10_partition(tmp_path / "x.PR") == value
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_partition_function_that_is_no_number_is_not_written(
+    value: float, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="give a number or -inf"):
+        uai.write_log10_partition(value, tmp_path / "x.PR")
+
+
+@given(st.lists(st.sampled_from(["0", "1", "2", "3", "0.5", "-1", "nan", "1e300", "x"])))
+@settings(deadline=None, max_examples=300)
+def test_words_of_any_kind_are_read_or_refused(tmp_path_factory: Any, words: list[str]) -> None:
+    path = tmp_path_factory.getbasetemp() / "any"
+    for head, reader in (
+        ("", uai.read_evidence),
+        ("MAR ", uai.read_marginals),
+        ("PR ", uai.read_log10_partition),
+    ):
+        path.write_text(head + " ".join(words), encoding="utf-8")
+        try:
+            reader(path)
+        except InputError as error:
+            assert str(error).startswith(f"{path}: ")  # noqa: PT017 (many are legal)

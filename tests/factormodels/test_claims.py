@@ -1,0 +1,136 @@
+"""Atoms, contexts and relations: what they accept, refuse and promise."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factormodels import Atom, Context, InputError, Relation, RelationKind
+from factormodels.claims import validated_probability
+
+# What a caller without a type checker writes.
+atom: Any = Atom
+context: Any = Context
+relation: Any = Relation
+
+NO_PROBABILITY = [-0.1, 1.1, float("nan"), float("inf"), -1, 2, 10**400, np.float64(1.5)]
+NO_NUMBER = ["0.5", None, True, False, np.bool_(True), 1j, [0.5], np.array([0.5])]
+
+
+@given(st.floats(0.0, 1.0))
+def test_every_number_from_0_to_1_is_a_probability_and_kept_exactly(value: float) -> None:
+    assert validated_probability(value, "here") == value
+
+
+@pytest.mark.parametrize("value", [0, 1, np.float32(0.25), np.int64(1), Fraction(1, 4)])
+def test_a_probability_may_be_any_real_number_and_becomes_a_float(value: object) -> None:
+    probability = validated_probability(value, "here")
+    assert type(probability) is float
+    assert probability == value
+
+
+@pytest.mark.parametrize("value", NO_PROBABILITY)
+def test_a_number_outside_0_and_1_is_refused_with_place_value_and_mend(value: float) -> None:
+    with pytest.raises(
+        InputError, match=r"^here: the probability .* is not between 0 and 1; "
+    ) as e:
+        validated_probability(value, "here")
+    assert str(value) in str(e.value)
+
+
+@pytest.mark.parametrize("value", NO_NUMBER)
+def test_what_is_no_number_is_refused_with_place_value_and_mend(value: object) -> None:
+    with pytest.raises(InputError, match=r"^here: .* is not a number; give one") as e:
+        validated_probability(value, "here")
+    assert repr(value) in str(e.value)
+
+
+def test_default_priors_are_those_of_the_paper() -> None:
+    assert Atom("a1").prior == 0.5
+    assert Context("c1").prior == 0.99
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: atom(""), ["''", "an atom", "name it"]),
+        (lambda: atom(1), ["1", "an atom", "name it"]),
+        (lambda: context(""), ["''", "a context", "name it"]),
+        (lambda: context(None), ["None", "a context", "name it"]),
+        (lambda: atom("a1", prior=1.2), ["prior of atom 'a1'", "1.2", "correct it"]),
+        (lambda: context("c1", prior="x"), ["prior of context 'c1'", "'x'", "give one"]),
+        (lambda: atom("a1", text=None), ["text of atom 'a1'", "None", "leave it empty"]),
+        (lambda: context("c1", text=3), ["text of context 'c1'", "3", "leave it empty"]),
+        (lambda: atom("a1", label="S"), ["label of atom 'a1'", "'S'", "leave it out"]),
+        (lambda: atom("a1", label=1), ["label of atom 'a1'", "1", "leave it out"]),
+        (lambda: context("c1", retrieved_for="a1"), ["'c1'", "retrieved_for", "'a1'", "a list"]),
+        (lambda: relation("", "a", "entailment", 0.5), ["''", "source of a relation", "name it"]),
+        (lambda: relation("c", 7, "entailment", 0.5), ["7", "target of a relation", "name it"]),
+        (lambda: relation("c", "c", "entailment", 0.5), ["'c' -> 'c'", "itself", "two different"]),
+        (
+            lambda: relation("c", "a", "entails", 0.5),
+            ["'c' -> 'a'", "'entails'", "entailment, contradiction, equivalence, neutral"],
+        ),
+        (lambda: relation("c", "a", [], 0.5), ["'c' -> 'a'", "[]", "use one of"]),
+        (lambda: relation("c", "a", "entailment", -1), ["'c' -> 'a'", "-1", "correct it"]),
+        (lambda: relation("c", "a", "neutral", None), ["'c' -> 'a'", "None", "give one"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    build: Callable[[], object], words: list[str]
+) -> None:
+    with pytest.raises(InputError) as error:
+        build()
+    message = str(error.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_a_relation_takes_the_name_of_its_kind() -> None:
+    named = relation("c", "a", "contradiction", 1)
+    assert named.kind is RelationKind.CONTRADICTION
+    assert named.probability == 1.0
+    assert named == Relation("c", "a", RelationKind.CONTRADICTION, 1.0)
+
+
+def test_a_probability_below_one_half_is_legal() -> None:
+    assert Relation("c", "a", RelationKind.ENTAILMENT, 0.1).probability == 0.1
+
+
+def test_provenance_becomes_a_tuple_in_the_order_given() -> None:
+    assert context("c", retrieved_for=["a10", "a9"]).retrieved_for == ("a10", "a9")
+
+
+ITEMS = [
+    Atom("a1", "text", 0.25, label=False, annotation="NS", sentence=2),
+    Context("c1", "text", 0.9, "title", "link", "snippet", ("a1",), "key", "note"),
+    Relation("c1", "a1", RelationKind.ENTAILMENT, 0.75),
+]
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=["atom", "context", "relation"])
+def test_items_are_immutable_hashable_and_survive_copying(item: Any) -> None:
+    for field in item.__dataclass_fields__:
+        with pytest.raises(FrozenInstanceError):
+            setattr(item, field, "other")
+    # Slots and frozen fields meet in CPython 3.11 as a TypeError rather than an AttributeError.
+    with pytest.raises((AttributeError, TypeError)):
+        item.further = 1
+    for twin in (pickle.loads(pickle.dumps(item)), copy.deepcopy(item), replace(item)):
+        assert twin == item
+        assert hash(twin) == hash(item)
+
+
+def test_replacing_a_field_validates_it() -> None:
+    with pytest.raises(InputError, match="prior of atom 'a1'"):
+        replace(Atom("a1"), prior=2.0)

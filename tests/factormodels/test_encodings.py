@@ -1,0 +1,221 @@
+"""Encodings: the tables of the paper, entry by entry, and the bulk function behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from factormodels.encodings import (
+    DEFAULT_ENCODING,
+    ENCODINGS,
+    KIND_CODES,
+    conditional,
+    encode_many,
+    get_encoding,
+    implication,
+)
+from tests.oracle import oracle
+
+ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
+KINDS = (ENTAILMENT, CONTRADICTION, EQUIVALENCE)
+UNIT = st.floats(0.0, 1.0)
+
+# One logarithm and one exponential, each correct to an ulp or two.
+ROUNDING = 1e-15
+
+
+def log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+def test_table_1_of_the_paper_as_printed() -> None:
+    p, q = 0.8, 0.2
+    # Rows: source false, source true. Columns: target false, target true.
+    expected = {
+        ENTAILMENT: [[p, p], [q, p]],
+        CONTRADICTION: [[p, p], [p, q]],
+        EQUIVALENCE: [[p, q], [q, p]],
+    }
+    for kind, table in expected.items():
+        np.testing.assert_allclose(np.exp(implication(kind, p, 0.3)), table, rtol=ROUNDING)
+
+
+def test_conditional_tables_by_hand() -> None:
+    p, q, prior = 0.9, 0.1, 0.3
+    expected = {
+        ENTAILMENT: [[1.0 - prior, prior], [q, p]],
+        CONTRADICTION: [[1.0 - prior, prior], [p, q]],
+        EQUIVALENCE: [[p, q], [q, p]],
+    }
+    for kind, table in expected.items():
+        np.testing.assert_allclose(np.exp(conditional(kind, p, prior)), table, rtol=ROUNDING)
+
+
+@given(kind=st.sampled_from(KINDS), p=UNIT, prior=UNIT)
+def test_each_true_source_row_is_a_distribution_and_the_encodings_share_it(
+    kind: RelationKind, p: float, prior: float
+) -> None:
+    one, two = implication(kind, p, prior), conditional(kind, p, prior)
+    np.testing.assert_array_equal(one[1], two[1])
+    assert np.exp(one[1]).sum() == pytest.approx(1.0, rel=ROUNDING)
+    assert np.exp(two[0]).sum() == pytest.approx(1.0, rel=ROUNDING)
+
+
+@given(p=UNIT, prior=UNIT)
+def test_a_contradiction_is_an_entailment_of_the_negated_target(p: float, prior: float) -> None:
+    np.testing.assert_array_equal(
+        implication(CONTRADICTION, p, prior), implication(ENTAILMENT, p, prior)[:, ::-1]
+    )
+    # 1 - (1 - prior) may differ from prior by an ulp, so the prior is negated exactly here.
+    halves = conditional(CONTRADICTION, p, 0.5), conditional(ENTAILMENT, p, 0.5)[:, ::-1]
+    np.testing.assert_array_equal(*halves)
+
+
+@given(p=UNIT)
+def test_symmetric_relations_have_symmetric_tables(p: float) -> None:
+    for kind in (CONTRADICTION, EQUIVALENCE):
+        table = implication(kind, p, 0.5)
+        np.testing.assert_array_equal(table, table.T)
+
+
+@given(p=UNIT, one=UNIT, other=UNIT)
+def test_implication_takes_no_notice_of_the_prior(p: float, one: float, other: float) -> None:
+    for kind in KINDS:
+        np.testing.assert_array_equal(implication(kind, p, one), implication(kind, p, other))
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@given(relations=st.lists(st.tuples(st.sampled_from(KINDS), UNIT, UNIT), max_size=12))
+def test_many_relations_are_encoded_as_one_by_one(
+    name: str, relations: list[tuple[RelationKind, float, float]]
+) -> None:
+    kinds = [kind for kind, _, _ in relations]
+    p, priors = [p for _, p, _ in relations], [prior for _, _, prior in relations]
+    tables = encode_many(kinds, p, priors, name)
+    assert tables.shape == (len(relations), 2, 2)
+    for table, relation in zip(tables, relations, strict=True):
+        # Vector and scalar loops of a logarithm may round the last bit differently.
+        np.testing.assert_allclose(table, get_encoding(name)(*relation), rtol=ROUNDING)
+    codes = np.array([KIND_CODES[kind] for kind in kinds], dtype=np.int8)
+    np.testing.assert_array_equal(encode_many(codes, p, priors, name), tables)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_certain_relations_have_zeros_and_warn_of_nothing(p: float) -> None:
+    for kind in KINDS:
+        table = implication(kind, p, 0.5)
+        assert set(table.ravel()) == {-math.inf, 0.0}
+    assert conditional(ENTAILMENT, 1.0, 0.0)[0].tolist() == [0.0, -math.inf]
+
+
+def test_plain_names_of_kinds_are_as_good_as_members() -> None:
+    names: list[Any] = ["entailment"]
+    np.testing.assert_array_equal(
+        encode_many(names, [0.7], [0.5]), encode_many([ENTAILMENT], [0.7], [0.5])
+    )
+
+
+def test_the_default_encoding_is_that_of_the_paper() -> None:
+    assert DEFAULT_ENCODING == "implication"
+    assert get_encoding("implication") is implication
+    assert get_encoding("conditional") is conditional
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: get_encoding("table1"), ["'table1'", "implication, conditional"]),
+        (lambda: encode_many([], [], [], "x"), ["'x'", "implication, conditional"]),
+        (lambda: implication(NEUTRAL, 0.5, 0.5), ["neutral", "no factor", "drop it"]),
+        (lambda: conditional(NEUTRAL, 0.5, 0.5), ["neutral", "no factor", "drop it"]),
+        (
+            lambda: encode_many([ENTAILMENT] * 2, [0.5, 1.5], [0.5, 0.5]),
+            ["relation 1", "probability", "1.5", "correct it"],
+        ),
+        (
+            lambda: encode_many([ENTAILMENT] * 2, [0.5, 0.5], [float("nan"), 0.5]),
+            ["relation 0", "target prior", "nan", "correct it"],
+        ),
+        (lambda: encode_many([ENTAILMENT], [0.5, 0.5], [0.5]), ["(2,)", "probability", "each"]),
+        (
+            lambda: encode_many(np.array([0, 3]), [0.5] * 2, [0.5] * 2),
+            ["relation 1", "3", "0 to 2"],
+        ),
+        (lambda: encode_many(np.array([-1]), [0.5], [0.5]), ["relation 0", "-1", "0 to 2"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    build: Callable[[], object], words: list[str]
+) -> None:
+    with pytest.raises(InputError) as error:
+        build()
+    message = str(error.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def worked_example(*further: Relation, contexts: int = 2) -> FactGraph:
+    return FactGraph(
+        "figure",
+        atoms=(Atom("A"),),
+        contexts=tuple(Context(f"C{i}") for i in range(1, contexts + 1)),
+        relations=(
+            Relation("C1", "A", ENTAILMENT, 0.8),
+            Relation("C2", "A", CONTRADICTION, 0.9),
+            *further,
+        ),
+    )
+
+
+def test_the_worked_example_of_the_paper_under_implication() -> None:
+    answer = oracle(worked_example().to_factor_graph("implication"))
+    # P(A) of the paper's Example 2 is printed as 0.32. The digits follow from Table 1 by hand:
+    # Z = 1/2 (0.99 * 0.8 + 0.01 * 0.8)(0.99 * 0.1 + 0.01 * 0.9) for A true, and
+    #     1/2 (0.99 * 0.2 + 0.01 * 0.8)(0.99 * 0.9 + 0.01 * 0.9) for A false.
+    true, false = 0.5 * 0.8 * 0.108, 0.5 * 0.206 * 0.9
+    assert math.exp(answer.log_z) == pytest.approx(true + false, rel=1e-14)
+    assert math.exp(answer.log_z) == pytest.approx(0.1359, rel=1e-14)
+    assert answer.marginals["A"][1] == pytest.approx(true / (true + false), rel=1e-14)
+    # Six printed digits.
+    assert answer.marginals["A"][1] == pytest.approx(0.317881, abs=5e-7)
+    assert answer.marginals["C1"][1] == pytest.approx(0.970331, abs=5e-7)
+    assert answer.marginals["C2"][1] == pytest.approx(0.966689, abs=5e-7)
+
+
+def test_the_worked_example_of_the_paper_under_conditional() -> None:
+    answer = oracle(worked_example().to_factor_graph("conditional"))
+    # A false context leaves A at its prior, one half, in either state.
+    true = 0.5 * (0.99 * 0.8 + 0.01 * 0.5) * (0.99 * 0.1 + 0.01 * 0.5)
+    false = 0.5 * (0.99 * 0.2 + 0.01 * 0.5) * (0.99 * 0.9 + 0.01 * 0.5)
+    assert math.exp(answer.log_z) == pytest.approx(true + false, rel=1e-14)
+    assert answer.marginals["A"][1] == pytest.approx(true / (true + false), rel=1e-14)
+    assert answer.marginals["A"][1] == pytest.approx(0.313050, abs=5e-7)
+
+
+def test_a_third_context_that_contradicts_the_second_weakens_it() -> None:
+    third = Relation("C3", "C2", CONTRADICTION, 0.9)
+    two = oracle(worked_example().to_factor_graph()).marginals["A"][1]
+    three = oracle(worked_example(third, contexts=3).to_factor_graph()).marginals["A"][1]
+    assert three > two
+    # By hand: C2's message to A with its prior replaced by (0.01 * 0.9, 0.99 * (0.99 * 0.1 +
+    # 0.01 * 0.9)) = (0.009, 0.10692); C1's as before.
+    true, false = 0.8 * (0.10692 * 0.1 + 0.009 * 0.9), 0.206 * (0.10692 * 0.9 + 0.009 * 0.9)
+    assert three == pytest.approx(true / (true + false), rel=1e-14)
+
+
+def test_conditional_takes_the_prior_of_the_target_not_of_the_source() -> None:
+    graph = FactGraph(
+        "g",
+        (Atom("a", prior=0.3),),
+        (Context("c", prior=0.6),),
+        (Relation("c", "a", ENTAILMENT, 0.9),),
+    ).to_factor_graph("conditional")
+    np.testing.assert_allclose(np.exp(graph.log_table(2)), [[0.7, 0.3], [0.1, 0.9]], rtol=ROUNDING)

@@ -1,0 +1,240 @@
+"""FactGraph: validation, order, priors, copies, and the factor graph it stands for."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from factormodels import (
+    Atom,
+    Context,
+    FactGraph,
+    FactorGraph,
+    InputError,
+    Relation,
+    RelationKind,
+)
+from factormodels.encodings import ENCODINGS, get_encoding
+from factormodels.fact_graph import pairwise_factor_graph
+
+ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
+
+
+def many_atoms(count: int = 12) -> FactGraph:
+    return FactGraph(
+        "r",
+        tuple(Atom(f"a{i}", prior=i / 100) for i in range(1, count + 1)),
+        tuple(Context(f"c{i}", prior=1 - i / 100) for i in range(count, 0, -1)),
+        tuple(Relation(f"c{i}", f"a{i}", ENTAILMENT, 0.8) for i in range(1, count + 1)),
+    )
+
+
+GRAPH = FactGraph(
+    "r",
+    atoms=(Atom("a1", prior=0.4), Atom("a2", prior=0.0)),
+    contexts=(Context("c1", prior=0.9, retrieved_for=("a1", "a2")), Context("c2", prior=1.0)),
+    relations=(
+        Relation("c1", "a1", ENTAILMENT, 0.8),
+        Relation("c2", "c1", NEUTRAL, 0.7),
+        Relation("a2", "c2", EQUIVALENCE, 1.0),
+        Relation("a1", "a2", CONTRADICTION, 0.6),
+    ),
+    query="query",
+    response="response",
+    topic="topic",
+    metadata={"model": "m", "scores": [1, 2]},
+)
+
+
+def test_variables_keep_the_order_given_and_are_never_sorted_as_strings() -> None:
+    graph = many_atoms().to_factor_graph()
+    assert graph.names[8:11] == ("a9", "a10", "a11")
+    assert graph.names[12:15] == ("c12", "c11", "c10")
+    np.testing.assert_allclose(
+        np.exp(graph.log_values[1:24:2]), [i / 100 for i in range(1, 13)], rtol=1e-15
+    )
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_factors_are_the_priors_then_the_relations_that_are_not_neutral(encoding: str) -> None:
+    graph = GRAPH.to_factor_graph(encoding)
+    assert graph.names == ("a1", "a2", "c1", "c2")
+    assert graph.cardinalities.tolist() == [2, 2, 2, 2]
+    assert [scope for scope, _ in graph.factors()] == [
+        *[(0,), (1,), (2,), (3,)],
+        *[(2, 0), (1, 3), (0, 1)],
+    ]
+    for variable, prior in enumerate([0.4, 0.0, 0.9, 1.0]):
+        # 1 - prior rounds once, its logarithm and exponential once each.
+        np.testing.assert_allclose(
+            np.exp(graph.log_table(variable)), [1 - prior, prior], rtol=1e-15
+        )
+    tables = [
+        (ENTAILMENT, 0.8, 0.4),
+        (EQUIVALENCE, 1.0, 1.0),
+        (CONTRADICTION, 0.6, 0.0),
+    ]
+    for factor, relation in enumerate(tables, start=4):
+        expected = get_encoding(encoding)(*relation)
+        np.testing.assert_allclose(graph.log_table(factor), expected, rtol=1e-15)
+
+
+def test_a_graph_may_lack_relations_contexts_and_even_atoms() -> None:
+    assert FactGraph("r", (Atom("a1"),)).to_factor_graph().n_factors == 1
+    assert FactGraph("r", ()).to_factor_graph().n_variables == 0
+    assert FactGraph("r", (), (Context("c1"),)).to_factor_graph().names == ("c1",)
+
+
+def test_both_orders_of_a_pair_may_be_recorded() -> None:
+    graph = FactGraph(
+        "r",
+        (Atom("a"),),
+        (Context("c"),),
+        (Relation("c", "a", ENTAILMENT, 0.8), Relation("a", "c", ENTAILMENT, 0.7)),
+    )
+    assert graph.to_factor_graph().n_factors == 4
+
+
+def test_ids_are_listed_in_order() -> None:
+    graph = many_atoms(11)
+    assert graph.atom_ids == tuple(f"a{i}" for i in range(1, 12))
+    assert graph.context_ids == tuple(f"c{i}" for i in range(11, 0, -1))
+
+
+# What a caller without a type checker writes.
+unchecked: Any = FactGraph
+
+ATOMS, CONTEXTS = (Atom("a1"),), (Context("c1"),)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: FactGraph("", ATOMS), ["''", "a fact graph", "name it"]),
+        (lambda: unchecked(None, ATOMS), ["None", "a fact graph", "name it"]),
+        (lambda: FactGraph("r", ATOMS * 2), ["'r'", "'a1'", "twice", "unique"]),
+        (lambda: FactGraph("r", ATOMS, (Context("a1"),)), ["'r'", "'a1'", "twice", "unique"]),
+        (
+            lambda: FactGraph("r", ATOMS, (Context("c1", retrieved_for=("a2",)),)),
+            ["'r'", "'c1'", "'a2'", "add the atom or drop the reference"],
+        ),
+        (
+            lambda: FactGraph("r", ATOMS, (*CONTEXTS, Context("c2", retrieved_for=("c1",)))),
+            ["'r'", "'c2'", "'c1'", "no atom"],
+        ),
+        (
+            lambda: FactGraph("r", ATOMS, CONTEXTS, (Relation("c1", "a7", ENTAILMENT, 0.8),)),
+            ["'r'", "'c1' -> 'a7'", "neither an atom nor a context", "drop the relation"],
+        ),
+        (
+            lambda: FactGraph("r", ATOMS, CONTEXTS, (Relation("c9", "a1", ENTAILMENT, 0.8),)),
+            ["'r'", "'c9' -> 'a1'", "refers to 'c9'"],
+        ),
+        (
+            lambda: FactGraph(
+                "r",
+                ATOMS,
+                CONTEXTS,
+                (Relation("c1", "a1", ENTAILMENT, 0.8), Relation("c1", "a1", NEUTRAL, 0.5)),
+            ),
+            ["'r'", "'c1' -> 'a1'", "keep one"],
+        ),
+        (lambda: GRAPH.with_priors(atoms=1.5), ["prior of atom 'a1'", "1.5", "correct it"]),
+        (lambda: GRAPH.with_priors(contexts={"c2": -1}), ["context 'c2'", "-1", "correct it"]),
+        (lambda: GRAPH.with_priors(atoms={"c1": 0.5}), ["atom 'c1'", "not exist", "leave it out"]),
+        (lambda: GRAPH.with_priors(contexts={"x": 0.5}), ["context 'x'", "not exist", "leave it"]),
+        (lambda: GRAPH.to_factor_graph("odds"), ["'odds'", "implication, conditional"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    build: Callable[[], object], words: list[str]
+) -> None:
+    with pytest.raises(InputError) as error:
+        build()
+    message = str(error.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_priors_are_replaced_for_all_or_by_id() -> None:
+    changed = GRAPH.with_priors(atoms=0.25, contexts={"c2": 0.75})
+    assert [atom.prior for atom in changed.atoms] == [0.25, 0.25]
+    assert [context.prior for context in changed.contexts] == [0.9, 0.75]
+    assert changed.relations == GRAPH.relations
+    assert changed.metadata == GRAPH.metadata
+    assert [atom.prior for atom in GRAPH.atoms] == [0.4, 0.0]
+    assert GRAPH.with_priors() == GRAPH
+
+
+def test_a_fact_graph_is_immutable_and_takes_no_part_in_later_changes_of_its_lists() -> None:
+    atoms, metadata = [Atom("a1")], {"model": "m"}
+    graph: Any = unchecked("r", atoms, metadata=metadata)
+    atoms.append(Atom("a2"))
+    metadata["model"] = "other"
+    assert graph.atom_ids == ("a1",)
+    assert graph.metadata == {"model": "m"}
+    with pytest.raises(FrozenInstanceError):
+        setattr(graph, "atoms", ())  # noqa: B010
+    with pytest.raises(TypeError):
+        graph.metadata["model"] = "other"
+
+
+def test_a_fact_graph_survives_pickling_copying_and_serves_as_a_key() -> None:
+    twin: Any
+    assert GRAPH.atom_ids == ("a1", "a2")
+    for twin in (pickle.loads(pickle.dumps(GRAPH)), copy.deepcopy(GRAPH), replace(GRAPH)):
+        assert twin == GRAPH
+        assert hash(twin) == hash(GRAPH)
+        assert twin.atom_ids == GRAPH.atom_ids
+        with pytest.raises(TypeError):
+            twin.metadata["model"] = "other"
+    assert replace(GRAPH, metadata={}) != GRAPH
+    assert GRAPH.with_priors(atoms=0.5) != GRAPH
+
+
+def test_relations_held_improbable_are_reported_without_crying_wolf(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, logger="factormodels"):
+        FactGraph(
+            "r",
+            ATOMS,
+            (*CONTEXTS, Context("c2")),
+            (Relation("c1", "a1", ENTAILMENT, 0.3), Relation("c2", "a1", NEUTRAL, 0.2)),
+        )
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert "'r': 1 relations have a probability below 0.5" in record.getMessage()
+
+
+def test_pairwise_arrays_make_the_same_graph_as_factors_given_one_by_one() -> None:
+    generator = np.random.default_rng(5)
+    priors = np.array([0.5, 0.9, 0.0])
+    pairs = np.array([[1, 0], [2, 1], [1, 0]])
+    tables = generator.normal(size=(3, 2, 2))
+    tables[1, 0, 1] = -np.inf
+    flat = pairwise_factor_graph(["x", "y", "z"], priors, pairs, tables)
+    with np.errstate(divide="ignore"):
+        unary = [((v,), np.log([1 - p, p])) for v, p in enumerate(priors.tolist())]
+    pairwise = list(zip(map(tuple, pairs.tolist()), tables, strict=True))
+    one_by_one = FactorGraph.from_factors([2, 2, 2], unary + pairwise, names="xyz", log=True)
+    for name in ("scope_starts", "scope_variables", "table_starts", "log_values", "evidence"):
+        np.testing.assert_array_equal(getattr(flat, name), getattr(one_by_one, name))
+    tables[:] = 0.0
+    assert flat.log_table(4)[0, 1] == -np.inf
+
+
+def test_pairwise_graphs_refuse_a_prior_that_is_no_probability() -> None:
+    for prior in (1.5, -0.5, float("nan")):
+        with pytest.raises(InputError, match=f"variable 1: the prior {prior} .*; correct it"):
+            pairwise_factor_graph(
+                ["x", "y"], np.array([0.5, prior]), np.zeros((0, 2), int), np.zeros((0, 2, 2))
+            )

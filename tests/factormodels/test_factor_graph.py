@@ -1,0 +1,391 @@
+"""FactorGraph: flat arrays, validation, evidence (held against the oracle), copies."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factormodels import FactorGraph, InputError
+from factormodels.factor_graph import UNOBSERVED, default_names
+from factormodels.synthetic import random_graph
+from tests.oracle import oracle
+
+# At most a few thousand terms, each with a relative error of some ulps (2.2e-16).
+SUMMED = 1e-11
+
+ARRAYS = [field.name for field in fields(FactorGraph) if field.name != "names"]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> FactorGraph:
+    """Small graphs: any arity to 3 and cardinality to 3, constants, repeated scopes, zeros."""
+    cards = draw(st.lists(st.integers(1, 3), min_size=1, max_size=5))
+    potentials = st.one_of(st.just(0.0), st.floats(0.01, 10.0))
+    factors = []
+    for _ in range(draw(st.integers(0, 6))):
+        scope = draw(st.permutations(range(len(cards))))[: draw(st.integers(0, 3))]
+        size = math.prod(cards[v] for v in scope)
+        factors.append((scope, draw(st.lists(potentials, min_size=size, max_size=size))))
+    return FactorGraph.from_factors(cards, factors)
+
+
+@st.composite
+def observed(draw: st.DrawFn) -> tuple[FactorGraph, dict[int, int]]:
+    graph = draw(graphs())
+    chosen = draw(st.sets(st.integers(0, graph.n_variables - 1)))
+    return graph, {v: draw(st.integers(0, int(graph.cardinalities[v]) - 1)) for v in sorted(chosen)}
+
+
+def example() -> FactorGraph:
+    return FactorGraph.from_factors(
+        [2, 3],
+        [((1, 0), [[1, 2], [3, 4], [5, 6]]), ((), 7.0), ((1,), [1, 0, 1])],
+        names=["x", "y"],
+    )
+
+
+def test_tables_are_kept_with_the_last_variable_of_the_scope_fastest() -> None:
+    graph = example()
+    assert graph.n_variables == 2
+    assert graph.n_factors == 3
+    assert graph.scope(0) == (1, 0)
+    assert graph.log_table(0).shape == (3, 2)
+    assert graph.log_values.tolist() == [
+        *np.log([1, 2, 3, 4, 5, 6]).tolist(),
+        *[math.log(7), 0.0, -math.inf, 0.0],
+    ]
+    assert graph.scope_starts.tolist() == [0, 2, 2, 3]
+    assert graph.table_starts.tolist() == [0, 6, 7, 10]
+    assert graph.evidence.tolist() == [UNOBSERVED, UNOBSERVED]
+    scopes = [scope for scope, _ in graph.factors()]
+    assert scopes == [(1, 0), (), (1,)]
+
+
+def test_flat_tables_and_shaped_tables_are_the_same() -> None:
+    table = np.arange(1.0, 7.0)
+    shaped = FactorGraph.from_factors([2, 3], [((0, 1), table.reshape(2, 3))])
+    flat = FactorGraph.from_factors([2, 3], [((0, 1), table)])
+    np.testing.assert_array_equal(shaped.log_values, flat.log_values)
+    logs = FactorGraph.from_factors([2, 3], [((0, 1), np.log(table))], log=True)
+    np.testing.assert_array_equal(logs.log_values, flat.log_values)
+
+
+def test_names_default_to_numbers_and_keep_their_order() -> None:
+    assert FactorGraph.from_factors([1] * 12, []).names == default_names(12)
+    assert default_names(12)[9:] == ("9", "10", "11")
+    names = ("a9", "a10", "a1")
+    graph = FactorGraph.from_factors([2, 2, 2], [], names=names)
+    assert graph.names == names
+    assert graph.index == {"a9": 0, "a10": 1, "a1": 2}
+
+
+def test_an_empty_graph_is_a_graph() -> None:
+    graph = FactorGraph.from_factors([], [])
+    assert (graph.n_variables, graph.n_factors) == (0, 0)
+    assert oracle(graph).log_z == 0.0
+    assert graph.absorb_evidence() is graph
+
+
+@given(graphs())
+def test_log_potential_is_the_sum_of_the_tables_entries(graph: FactorGraph) -> None:
+    answer = oracle(graph)
+    for states, expected in zip(answer.states, answer.log_potentials, strict=True):
+        # Six terms at most, none above 5 in absolute value.
+        assert graph.log_potential(states) == pytest.approx(expected, abs=1e-13)
+
+
+def test_a_state_against_the_evidence_is_impossible() -> None:
+    graph = example().with_evidence({"x": 1})
+    assert graph.log_potential([0, 0]) == -math.inf
+    assert graph.log_potential([1, 0]) == pytest.approx(math.log(2 * 7))
+
+
+@given(observed())
+def test_evidence_conditions_the_distribution(pair: tuple[FactorGraph, dict[int, int]]) -> None:
+    graph, states = pair
+    before, after = oracle(graph), oracle(graph.with_evidence(states))
+    event = {graph.names[v]: state for v, state in states.items()}
+    if before.log_z == -math.inf:
+        assert after.log_z == -math.inf
+        return
+    chance = before.probability(event)
+    if chance == 0.0:
+        assert after.log_z == -math.inf
+        return
+    assert after.log_z - before.log_z == pytest.approx(math.log(chance), abs=SUMMED)
+    for name, position in graph.index.items():
+        for state in range(int(graph.cardinalities[position])):
+            if name in event:
+                expected = float(state == event[name])
+            else:
+                expected = before.probability({**event, name: state}) / chance
+            assert after.marginals[name][state] == pytest.approx(expected, abs=SUMMED)
+
+
+@given(observed())
+def test_absorbing_evidence_keeps_log_z_and_the_distribution_of_the_rest(
+    pair: tuple[FactorGraph, dict[int, int]],
+) -> None:
+    graph = pair[0].with_evidence(pair[1])
+    absorbed = graph.absorb_evidence()
+    assert absorbed.names == graph.names
+    assert (absorbed.evidence == UNOBSERVED).all()
+    np.testing.assert_array_equal(absorbed.scope_variables, graph.scope_variables)
+    for v, count in enumerate(absorbed.cardinalities.tolist()):
+        assert count == (1 if v in pair[1] else graph.cardinalities[v])
+    one, two = oracle(graph), oracle(absorbed)
+    # The same assignments in the same order, the same entries of the same tables: no rounding.
+    assert one.log_potentials == two.log_potentials
+    # What was built without validation passes it.
+    replace(absorbed)
+
+
+def test_absorbing_touches_only_the_tables_of_observed_variables() -> None:
+    graph = FactorGraph.from_factors(
+        [2, 3, 4], [((2, 0, 1), np.arange(1, 25)), ((0, 2), np.arange(1, 9)), ((1,), [1, 2, 3])]
+    )
+    absorbed = graph.with_evidence({2: 3}).absorb_evidence()
+    np.testing.assert_allclose(
+        np.exp(absorbed.log_table(0))[0], np.arange(1, 25).reshape(4, 2, 3)[3], rtol=1e-14
+    )
+    np.testing.assert_allclose(np.exp(absorbed.log_table(1))[:, 0], [4, 8], rtol=1e-14)
+    np.testing.assert_array_equal(absorbed.log_table(2), graph.log_table(2))
+
+
+@given(seed=st.integers(0, 10**6), data=st.data())
+def test_absorbing_agrees_with_slicing_on_larger_tables(seed: int, data: st.DataObject) -> None:
+    graph = random_graph(9, 12, max_arity=5, min_arity=0, zero_probability=0.2, seed=seed)
+    chosen = data.draw(st.sets(st.integers(0, 8)))
+    states = {v: seed % int(graph.cardinalities[v]) for v in chosen}
+    absorbed = graph.with_evidence(states).absorb_evidence()
+    for factor, (scope, table) in enumerate(graph.factors()):
+        cut = tuple(slice(states[v], states[v] + 1) if v in states else slice(None) for v in scope)
+        np.testing.assert_array_equal(absorbed.log_table(factor), table[cut])
+
+
+def test_evidence_is_added_to_earlier_evidence_by_name_or_number() -> None:
+    graph = observing({np.int64(0): np.int64(1)}).with_evidence({1: 2}).with_evidence({"x": 1})
+    assert graph.evidence.tolist() == [1, 2]
+    assert example().evidence.tolist() == [UNOBSERVED, UNOBSERVED]
+
+
+@given(graphs(), st.data())
+def test_a_certain_likelihood_is_hard_evidence(graph: FactorGraph, data: st.DataObject) -> None:
+    variable = data.draw(st.integers(0, graph.n_variables - 1))
+    count = int(graph.cardinalities[variable])
+    state = data.draw(st.integers(0, count - 1))
+    soft = oracle(graph.with_soft_evidence({variable: np.eye(count)[state]}))
+    hard = oracle(graph.with_evidence({variable: state}))
+    assert soft.log_z == pytest.approx(hard.log_z, abs=SUMMED)
+    if hard.log_z > -math.inf:
+        for name in graph.names:
+            assert soft.marginals[name] == pytest.approx(hard.marginals[name], abs=SUMMED)
+
+
+@given(graphs(), st.data())
+def test_soft_evidence_reweights_the_distribution(graph: FactorGraph, data: st.DataObject) -> None:
+    variable = data.draw(st.integers(0, graph.n_variables - 1))
+    name, count = graph.names[variable], int(graph.cardinalities[variable])
+    likelihood = data.draw(st.lists(st.floats(0.01, 5.0), min_size=count, max_size=count))
+    before, after = oracle(graph), oracle(graph.with_soft_evidence({name: likelihood}))
+    if before.log_z == -math.inf:
+        assert after.log_z == -math.inf
+        return
+    weights = [w * p for w, p in zip(likelihood, before.marginals[name], strict=True)]
+    total = math.fsum(weights)
+    assert after.log_z - before.log_z == pytest.approx(math.log(total), abs=SUMMED)
+    assert after.marginals[name] == pytest.approx([w / total for w in weights], abs=SUMMED)
+
+
+def test_soft_evidence_joins_any_number_of_variables_after_the_factors() -> None:
+    graph = weighing({"y": [1, 2, 3], 0: (0, 1)})
+    assert [scope for scope, _ in graph.factors()] == [(1, 0), (), (1,), (1,), (0,)]
+    np.testing.assert_array_equal(graph.log_table(3), np.log([1, 2, 3]))
+    assert graph.log_table(4).tolist() == [-math.inf, 0.0]
+    replace(graph)
+    unchanged = example()
+    assert unchanged.with_soft_evidence({}) is unchanged
+
+
+def flat(**changes: Any) -> FactorGraph:
+    arrays: dict[str, Any] = {name: getattr(example(), name) for name in ("names", *ARRAYS)}
+    return FactorGraph(**{**arrays, **changes})
+
+
+# What a caller without a type checker writes.
+FROM: Any = FactorGraph.from_factors
+
+
+def observing(states: Any) -> FactorGraph:
+    return example().with_evidence(states)
+
+
+def weighing(likelihoods: Any) -> FactorGraph:
+    return example().with_soft_evidence(likelihoods)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: FROM([2], [((1,), [1, 1])]), ["factor 0", "variable 1", "0 to 0"]),
+        (lambda: FROM([2], [((), 1), ((-1,), [1, 1])]), ["factor 1", "variable -1", "0 to 0"]),
+        (lambda: FROM([2, 2], [((1, 1), np.ones(4))]), ["factor 0", "'1' twice", "once"]),
+        (
+            lambda: FROM([2] * 3, [((0,), [1, 1]), ((0, 2, 0), np.ones(8))]),
+            ["factor 1", "'0' twice", "once"],
+        ),
+        (lambda: FROM([2], [((0,), [1, 1, 1])]), ["factor 0", "3 entries", "asks for 2"]),
+        (lambda: FROM([2], [((), [])]), ["factor 0", "0 entries", "asks for 1"]),
+        (
+            lambda: FROM([2, 3], [((0, 1), np.ones((3, 2)))]),
+            ["factor 0", "shape (3, 2)", "asks for (2, 3)"],
+        ),
+        (lambda: FROM([2], [((0,), [[1, 1]])]), ["factor 0", "shape (1, 2)", "asks for (2,)"]),
+        (lambda: FROM([2], [((), 1), ((0,), [1, -2])]), ["factor 1", "entry 1", "-2.0", "below 0"]),
+        (lambda: FROM([2], [((0,), [math.nan, 1])]), ["factor 0", "entry 0", "nan", "finite"]),
+        (lambda: FROM([2], [((0,), [1, math.inf])]), ["factor 0", "entry 1", "inf", "finite"]),
+        (
+            lambda: FROM([2], [((), 0), ((0,), [0, math.inf])], log=True),
+            ["factor 1", "entry 1", "inf", "a number or -inf"],
+        ),
+        (
+            lambda: FROM([2], [((0,), [math.nan, 0])], log=True),
+            ["factor 0", "entry 0", "nan", "a number or -inf"],
+        ),
+        (lambda: FROM([2], [((0,), ["x", 1])]), ["factor 0", "['x', 1]", "give one number"]),
+        (lambda: FROM([2], [((0.5,), [1, 1])]), ["factor 0", "(0.5,)", "index of each variable"]),
+        (lambda: FROM([2], [(("x",), [1, 1])]), ["factor 0", "('x',)", "index of each variable"]),
+        (lambda: FROM([2.5], []), ["[2.5]", "whole numbers", "number of states"]),
+        (lambda: FROM([2, 0], []), ["'1'", "0 states", "at least 1"]),
+        (lambda: FROM([2], [], names=["x", "y"]), ["2 names", "1 cardinalities", "one of each"]),
+        (lambda: FROM([2, 2], [], names=["x", "x"]), ["'x'", "twice", "unique"]),
+        (lambda: FROM([2, 2], [], names=["x", 1]), ["1", "no text", "quotes"]),
+        (lambda: flat(evidence=np.array([-1, 3])), ["'y'", "state 3", "0 to 2"]),
+        (lambda: flat(evidence=np.array([-2, 0])), ["'x'", "state -2", "0 to 1"]),
+        (lambda: flat(evidence=np.array([0])), ["1 evidence entries", "one of each"]),
+        (lambda: flat(scope_starts=np.array([0, 2, 1, 3])), ["scope_starts", "rebuild"]),
+        (lambda: flat(scope_starts=np.array([1, 2, 2, 3])), ["scope_starts", "rebuild"]),
+        (lambda: flat(scope_starts=np.array([], int)), ["scope_starts", "rebuild"]),
+        (lambda: flat(table_starts=np.array([0, 6, 7])), ["table_starts", "rebuild"]),
+        (lambda: flat(table_starts=np.array([0, 6, 7, 9])), ["table_starts", "rebuild"]),
+        (lambda: observing({"z": 0}), ["'z'", "x, y"]),
+        (lambda: observing({2: 0}), ["number 2", "0 to 1"]),
+        (lambda: observing({-1: 0}), ["number -1", "0 to 1"]),
+        (lambda: observing({1.0: 0}), ["1.0", "give its name or its number"]),
+        (lambda: observing({None: 0}), ["None", "give its name or its number"]),
+        (lambda: observing({"y": 3}), ["'y'", "state 3", "0 to 2"]),
+        (lambda: observing({"y": -1}), ["'y'", "state -1", "0 to 2"]),
+        (lambda: observing({"y": 1.0}), ["'y'", "1.0", "give the number"]),
+        (lambda: observing({"y": True}), ["'y'", "True", "give the number"]),
+        (
+            lambda: observing({"y": 1}).with_evidence({1: 2}),
+            ["'y'", "state 2", "state 1", "keep one"],
+        ),
+        (lambda: weighing({"z": [1]}), ["'z'", "x, y"]),
+        (lambda: weighing({"y": [1, 1]}), ["'y'", "2 values", "each of its 3"]),
+        (lambda: weighing({"y": [1, -1, 1]}), ["'y'", "entry 1", "-1.0"]),
+        (
+            lambda: weighing({"x": [1, 1], "y": [1, 1, math.nan]}),
+            ["'y'", "entry 2", "nan"],
+        ),
+        (lambda: weighing({"x": "ab"}), ["'x'", "'ab'", "give one number"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(
+    build: Callable[[], object], words: list[str]
+) -> None:
+    with pytest.raises(InputError) as error:
+        build()
+    message = str(error.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+
+
+def test_an_unknown_name_in_a_large_graph_lists_only_some_names() -> None:
+    with pytest.raises(InputError, match=r"0, 1, 2, 3, 4, \.\.\. \(1000 in all\)"):
+        FROM([2] * 1000, []).with_evidence({"x": 0})
+
+
+def test_a_table_too_large_for_its_scope_to_count_is_refused_not_overflowed() -> None:
+    scope = range(70)
+    with pytest.raises(InputError, match=r"factor 0 has a table of 4 entries; .* asks for 11805"):
+        FROM([2] * 70, [(scope, np.ones(4))])
+
+
+def test_arrays_are_read_only_and_apart_from_the_callers() -> None:
+    graph = example()
+    for name in ARRAYS:
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(graph, name)[...] = 0
+    with pytest.raises(FrozenInstanceError):
+        setattr(graph, "names", ())  # noqa: B010
+    mine = np.array([2, 3])
+    values = graph.log_values.copy()
+    view = values[:]
+    view.flags.writeable = False
+    other = flat(cardinalities=mine, log_values=view)
+    mine[:] = 9
+    values[:] = 9.0
+    assert other.cardinalities.tolist() == [2, 3]
+    np.testing.assert_array_equal(other.log_values, graph.log_values)
+
+
+def test_changes_leave_the_graph_they_start_from_alone() -> None:
+    graph = example()
+    before = {name: getattr(graph, name).copy() for name in ARRAYS}
+    graph.with_evidence({"x": 1}).with_soft_evidence({"y": [1, 2, 3]}).absorb_evidence()
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(graph, name), before[name])
+
+
+@pytest.mark.parametrize(
+    "twin", [lambda g: pickle.loads(pickle.dumps(g)), copy.deepcopy, copy.copy, replace]
+)
+def test_copies_are_equal_and_as_read_only(twin: Callable[[FactorGraph], FactorGraph]) -> None:
+    graph = example().with_evidence({"x": 1})
+    assert graph.index["y"] == 1
+    other = twin(graph)
+    assert other.names == graph.names
+    assert other.index == graph.index
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(other, name), getattr(graph, name))
+        assert not getattr(other, name).flags.writeable
+
+
+def test_derived_graphs_are_as_read_only() -> None:
+    graph = example().with_evidence({"x": 1})
+    for other in (graph, graph.with_soft_evidence({"y": [1, 2, 3]}), graph.absorb_evidence()):
+        for name in ARRAYS:
+            assert not getattr(other, name).flags.writeable
+            assert getattr(other, name).dtype == (float if name == "log_values" else np.int64)
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_reordering_variables_permutes_the_answer(
+    graph: FactorGraph, shuffler: random.Random
+) -> None:
+    order = list(range(graph.n_variables))
+    shuffler.shuffle(order)
+    place = {variable: position for position, variable in enumerate(order)}
+    moved = FactorGraph.from_factors(
+        graph.cardinalities[order],
+        [(tuple(place[v] for v in scope), table) for scope, table in graph.factors()],
+        names=[graph.names[v] for v in order],
+        log=True,
+    )
+    one, two = oracle(graph), oracle(moved)
+    assert two.log_z == pytest.approx(one.log_z, abs=SUMMED)
+    if one.log_z > -math.inf:
+        for name in graph.names:
+            assert two.marginals[name] == pytest.approx(one.marginals[name], abs=SUMMED)

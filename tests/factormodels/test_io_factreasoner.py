@@ -1,0 +1,190 @@
+"""FactReasoner's atoms-and-contexts JSON: what is read, and how a bad file is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels.errors import InputError
+from factormodels.io.factreasoner import (
+    looks_like_factreasoner,
+    parse_factreasoner,
+    read_factreasoner,
+)
+from factormodels.variants import variant
+
+RECORD: dict[str, Any] = {
+    "input": "Question: What is basalt?",
+    "output": "Basalt is a rock. It floats.",
+    "topic": "basalt",
+    "cat": ["rocks"],
+    "atoms": [
+        {
+            "id": "a0",
+            "text": "Basalt is a rock.",
+            "original": "It is a rock.",
+            "label": "S",
+            "contexts": ["c_a0_0", "c_a0_1"],
+        },
+        {
+            "id": "a1",
+            "text": "Basalt floats.",
+            "original": "Basalt floats.",
+            "label": "NS",
+            "contexts": ["c_a0_1", "c_a0_1"],
+        },
+        {"id": "a2", "text": "Basalt is lovely.", "label": "C"},
+    ],
+    "contexts": [
+        {
+            "id": "c_a0_0",
+            "title": "Basalt",
+            "text": "Basalt is an igneous rock.",
+            "link": "https://rocks.example/basalt",
+            "snippet": "an igneous rock",
+            "synthetic_summary": "It is igneous.",
+            "probability": 0.7,
+        },
+        {"id": "c_a0_1", "title": "Density", "text": "Basalt sinks in water."},
+        {"id": "c_q_0", "title": "Rocks", "text": ""},
+    ],
+    "results": {"factuality_score": 0.5},
+}
+
+
+def test_a_record_becomes_a_graph() -> None:
+    graph = parse_factreasoner(RECORD, "data/basalt.json")
+    assert (graph.id, graph.query, graph.topic) == ("basalt", RECORD["input"], "basalt")
+    assert graph.response == RECORD["output"]
+    assert [(a.id, a.label, a.annotation) for a in graph.atoms] == [
+        ("a0", True, "S"),
+        ("a1", False, "NS"),
+        ("a2", None, "C"),
+    ]
+    assert [(c.id, c.prior, c.retrieved_for) for c in graph.contexts] == [
+        ("c_a0_0", 0.7, ("a0",)),
+        ("c_a0_1", 0.99, ("a0", "a1")),
+        ("c_q_0", 0.99, ()),
+    ]
+    first = graph.contexts[0]
+    assert (first.title, first.text) == ("Basalt", "Basalt is an igneous rock.")
+    assert (first.link, first.snippet) == ("https://rocks.example/basalt", "an igneous rock")
+    assert graph.relations == ()
+    assert graph.metadata == {
+        "cat": ["rocks"],
+        "original": {"a0": "It is a rock."},
+        "synthetic_summary": {"c_a0_0": "It is igneous."},
+    }
+
+
+def test_a_line_of_a_file_of_many_has_its_number_in_the_id() -> None:
+    assert parse_factreasoner(RECORD, "data/nasa.jsonl", 7).id == "nasa-007"
+    assert parse_factreasoner(RECORD, "data/nasa.jsonl.gz", 7).id == "nasa-007"
+
+
+def test_the_format_is_told_by_its_keys() -> None:
+    assert looks_like_factreasoner(RECORD)
+    assert not looks_like_factreasoner({"atoms": []})
+    assert not looks_like_factreasoner([RECORD])
+
+
+def _without(*path: Any) -> dict[str, Any]:
+    record = copy.deepcopy(RECORD)
+    place: Any = record
+    for step in path[:-1]:
+        place = place[step]
+    del place[path[-1]]
+    return record
+
+
+def _with(value: Any, *path: Any) -> dict[str, Any]:
+    record = copy.deepcopy(RECORD)
+    place: Any = record
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return record
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ([], ["[]", "give an object"]),
+        (_without("atoms"), ["'atoms' is missing"]),
+        (_without("contexts"), ["'contexts' is missing"]),
+        (_with({}, "atoms"), ["'atoms'", "{}", "give a list"]),
+        (_with(5, "atoms", 1), ["atoms[1]", "5", "give an object"]),
+        (_without("atoms", 1, "text"), ["atoms[1]", "'text' is missing"]),
+        (_with("", "atoms", 0, "id"), ["atoms[0]", "''", "name it"]),
+        (_with(True, "atoms", 0, "label"), ["atoms[0]", "'label'", "True", "'S', 'NS'"]),
+        (_with("a1", "atoms", 0, "id"), ["'a1' is given twice"]),
+        (_with(["c9"], "atoms", 1, "contexts"), ["atoms[1]", "'c9'", "add it or drop"]),
+        (_with([3], "atoms", 1, "contexts"), ["atoms[1]", "3", "give a text"]),
+        (_with(1.5, "contexts", 1, "probability"), ["contexts[1]", "1.5", "between 0 and 1"]),
+        (_with("0.9", "contexts", 1, "probability"), ["contexts[1]", "'0.9'", "not a number"]),
+        (_with(["x"], "contexts", 0, "title"), ["contexts[0]", "'title'", "['x']", "give a text"]),
+        (_with("people", "cat"), ["'cat'", "'people'", "give a list"]),
+    ],
+)
+def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_factreasoner(record, "bad.json")
+    message = str(caught.value)
+    assert message.startswith("bad.json: ")
+    assert "\n" not in message
+    for part in said:
+        assert part in message
+
+
+def test_a_file_that_is_not_json_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    path.write_text('{"atoms": [\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"cut\.json: line 2, column 1 is not JSON"):
+        read_factreasoner(path)
+
+
+def test_a_file_is_read_under_its_stem(tmp_path: Path) -> None:
+    path = tmp_path / "basalt.json"
+    path.write_text(json.dumps(RECORD), encoding="utf-8")
+    assert read_factreasoner(path) == parse_factreasoner(RECORD, "basalt.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "atoms", "contexts", "merged", "labels"),
+    [
+        ("flaherty_google", 26, 130, 130, {False: 19, True: 7}),
+        ("flaherty_wikipedia", 26, 53, 21, {False: 19, True: 7}),
+        # 7 of its 39 contexts have no text, and are therefore no duplicates of each other.
+        ("factreasoner_output", 21, 39, 30, {None: 21}),
+    ],
+)
+def test_the_files_of_the_release_are_read(
+    shared_data: Path,
+    name: str,
+    atoms: int,
+    contexts: int,
+    merged: int,
+    labels: dict[bool | None, int],
+) -> None:
+    graph = read_factreasoner(shared_data / "factreasoner" / f"{name}.json")
+    assert (graph.id, len(graph.atoms), len(graph.contexts)) == (name, atoms, contexts)
+    assert Counter(atom.label for atom in graph.atoms) == labels
+    assert len(variant(graph, "FR2").contexts) == merged
+    by_question = [c.id for c in graph.contexts if not c.retrieved_for]
+    assert all(context.startswith("c_q") for context in by_question)
+    raw = json.loads((shared_data / "factreasoner" / f"{name}.json").read_text(encoding="utf-8"))
+    assert {a["id"]: set(a["contexts"]) for a in raw["atoms"]} == {
+        atom: {c.id for c in graph.contexts if atom in c.retrieved_for} for atom in graph.atom_ids
+    }
+    assert [c.text for c in graph.contexts] == [c["text"] for c in raw["contexts"]]
+
+
+def test_the_output_file_carries_the_priors_of_its_contexts(shared_data: Path) -> None:
+    graph = read_factreasoner(shared_data / "factreasoner" / "factreasoner_output.json")
+    assert graph.contexts[0].prior == 0.7098721898272908
+    assert len(graph.metadata["synthetic_summary"]) == 39

@@ -1,0 +1,150 @@
+"""FActScore's labelled JSON Lines: what is read, and how a bad line is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels.errors import InputError
+from factormodels.io.factscore import (
+    looks_like_factscore,
+    parse_factscore_record,
+    read_factscore,
+)
+
+RECORD: dict[str, Any] = {
+    "input": "Question: Tell me a bio of Ada Example.",
+    "output": "Ada Example paints. Hello. She was born in Ulm, a town.",
+    "topic": "Ada Example",
+    "cat": ["rare", "Europe"],
+    "annotations": [
+        {
+            "text": "Ada Example paints.",
+            "is-relevant": True,
+            "model-atomic-facts": [{"text": "Ada Example paints."}],
+            "human-atomic-facts": [{"text": "Ada Example is a painter.", "label": "S"}],
+        },
+        {
+            "text": "Hello.",
+            "is-relevant": False,
+            "model-atomic-facts": [],
+            "human-atomic-facts": None,
+        },
+        {
+            "text": "She was born in Ulm, a town.",
+            "is-relevant": True,
+            "model-atomic-facts": [],
+            "human-atomic-facts": [
+                {"text": "She was born in Ulm.", "label": "NS"},
+                {"text": "Ulm is a town.", "label": "IR"},
+            ],
+        },
+    ],
+}
+
+
+def test_a_biography_becomes_a_graph() -> None:
+    graph = parse_factscore_record(RECORD, "labelled/ChatGPT.jsonl", 12)
+    assert (graph.id, graph.topic) == ("ChatGPT-012", "Ada Example")
+    assert (graph.query, graph.response) == (RECORD["input"], RECORD["output"])
+    assert [(a.id, a.text, a.label, a.annotation, a.sentence) for a in graph.atoms] == [
+        ("a1", "Ada Example is a painter.", True, "S", 1),
+        ("a2", "She was born in Ulm.", False, "NS", 3),
+        ("a3", "Ulm is a town.", None, "IR", 3),
+    ]
+    assert graph.contexts == ()
+    assert graph.metadata == {
+        "cat": ["rare", "Europe"],
+        "annotated": True,
+        "sentences": 3,
+        "sentences_not_annotated": [2],
+        "sentences_not_relevant": [2],
+    }
+
+
+def test_a_record_that_nobody_annotated_has_no_atoms() -> None:
+    graph = parse_factscore_record({**RECORD, "annotations": None}, "x.jsonl", 1)
+    assert graph.atoms == ()
+    assert graph.metadata == {"cat": ["rare", "Europe"], "annotated": False}
+    assert graph.response == RECORD["output"]
+
+
+def test_the_format_is_told_by_its_keys() -> None:
+    assert looks_like_factscore(RECORD)
+    assert looks_like_factscore({**RECORD, "annotations": None})
+    assert not looks_like_factscore({"output": "x"})
+    assert not looks_like_factscore("annotations output")
+
+
+def _with_fact(fact: Any) -> dict[str, Any]:
+    record = copy.deepcopy(RECORD)
+    record["annotations"][2]["human-atomic-facts"][0] = fact
+    return record
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (7, ["7", "give an object"]),
+        ({"output": "x"}, ["'annotations' is missing"]),
+        ({**RECORD, "annotations": "none"}, ["'annotations'", "'none'", "give a list"]),
+        ({**RECORD, "annotations": [4]}, ["sentence 1", "4", "give an object"]),
+        ({**RECORD, "topic": 5}, ["'topic'", "5", "give a text"]),
+        ({**RECORD, "annotations": [{"is-relevant": "no"}]}, ["sentence 1", "'no'", "neither"]),
+        (_with_fact("She swims."), ["sentence 3", "'She swims.'", "give an object"]),
+        (_with_fact({"label": "S"}), ["sentence 3", "'text' is missing"]),
+        (_with_fact({"text": "She swims.", "label": "N"}), ["'N'", "S, NS, IR", "She swims."]),
+        (_with_fact({"text": "She swims."}), ["sentence 3", "None", "S, NS, IR"]),
+        (_with_fact({"text": "She swims.", "label": ["S"]}), ["['S']", "S, NS, IR"]),
+    ],
+)
+def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_factscore_record(record, "bad.jsonl", 4)
+    message = str(caught.value)
+    assert message.startswith("bad.jsonl, line 4: ")
+    assert "\n" not in message
+    for part in said:
+        assert part in message
+
+
+def test_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "bios.jsonl"
+    # Line 2 is blank; the third holds a line separator of Unicode raw, which parts no record.
+    odd = {**RECORD, "topic": "Ada\u2028Example"}
+    text = f"{json.dumps(RECORD)}\n\n{json.dumps(odd, ensure_ascii=False)}\n"
+    path.write_text(text, encoding="utf-8")
+    graphs = read_factscore(path)
+    assert [graph.id for graph in graphs] == ["bios-001", "bios-003"]
+    assert graphs[1].topic == "Ada\u2028Example"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n\n", r"bios\.jsonl: the file holds no record"),
+        (json.dumps(RECORD) + "\n{]\n", r"bios\.jsonl, line 2: column 2 is not JSON"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "bios.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_factscore(path)
+
+
+def test_the_31_biographies_are_read(shared_data: Path) -> None:
+    graphs = read_factscore(shared_data / "factscore_dev" / "ChatGPT.jsonl")
+    assert len(graphs) == 31
+    assert sum(graph.metadata["sentences"] for graph in graphs) == 232
+    labels = Counter((a.annotation, a.label) for graph in graphs for a in graph.atoms)
+    assert labels == {("NS", False): 432, ("S", True): 393, ("IR", None): 149}
+    for graph in graphs:
+        sentences = [atom.sentence for atom in graph.atoms]
+        assert sentences == sorted(s for s in sentences if s is not None)
+        assert set(sentences) <= set(range(1, graph.metadata["sentences"] + 1))

@@ -1,0 +1,199 @@
+"""Synthetic responses with known truth: their process, its rates, and where it is calibrated."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from factormodels import FactGraph, InputError
+from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
+from tests.chance import DEVIATIONS, assert_share
+from tests.oracle import oracle
+
+
+def star_posteriors(graph: FactGraph) -> list[tuple[float, bool]]:
+    """Return (posterior, label) of each atom of an FR1 graph under *conditional*, by hand.
+
+    Contexts of an atom are independent given it, so each multiplies the odds by the ratio of the
+    sums over its two states.
+    """
+    contexts = {context.id: context.prior for context in graph.contexts}
+    odds = {atom.id: atom.prior / (1.0 - atom.prior) for atom in graph.atoms}
+    priors = {atom.id: atom.prior for atom in graph.atoms}
+    for relation in graph.relations:
+        reliability, prior = contexts[relation.source], priors[relation.target]
+        p = relation.probability if relation.kind == "entailment" else 1.0 - relation.probability
+        true = reliability * p + (1.0 - reliability) * prior
+        false = reliability * (1.0 - p) + (1.0 - reliability) * (1.0 - prior)
+        odds[relation.target] *= true / false
+    return [
+        (odds[atom.id] / (1.0 + odds[atom.id]), bool(atom.label))
+        for atom in graph.atoms
+        if atom.label is not None
+    ]
+
+
+def excess(answers: list[tuple[float, bool]]) -> tuple[float, float]:
+    """Return two statistics that are standard normal where the posteriors are calibrated.
+
+    The sum of label minus posterior, plain and weighted with the posterior's distance from one
+    half (which over- and underconfidence move), each over its standard deviation.
+    """
+    statistics = []
+    for weight in (lambda _: 1.0, lambda p: p - 0.5):
+        total = math.fsum(weight(p) * (label - p) for p, label in answers)
+        variance = math.fsum(weight(p) ** 2 * p * (1.0 - p) for p, _ in answers)
+        statistics.append(total / math.sqrt(variance))
+    return statistics[0], statistics[1]
+
+
+def star_answers(graphs: tuple[FactGraph, ...]) -> list[tuple[float, bool]]:
+    return [answer for graph in graphs for answer in star_posteriors(graph)]
+
+
+def responses(**changes: Any) -> tuple[FactGraph, ...]:
+    settings: dict[str, Any] = {
+        "n_atoms": 20,
+        "contexts_per_atom": 2,
+        "strength": Beta(4.0, 2.0),
+        "context_prior": Uniform(0.5, 1.0),
+        "seed": 17,
+    }
+    return labelled_responses(150, **{**settings, **changes})
+
+
+def test_the_posteriors_by_hand_are_those_of_the_factor_graph() -> None:
+    for graph in labelled_responses(3, n_atoms=2, contexts_per_atom=3, seed=1):
+        exact = oracle(graph.to_factor_graph("conditional")).marginals
+        for atom, (posterior, _) in zip(graph.atoms, star_posteriors(graph), strict=True):
+            # A dozen factors, each with a rounding or two.
+            assert posterior == pytest.approx(exact[atom.id][1], abs=1e-13)
+
+
+def test_posteriors_of_the_default_process_are_calibrated_under_conditional() -> None:
+    plain, slope = excess(star_answers(responses()))
+    assert abs(plain) < DEVIATIONS
+    assert abs(slope) < DEVIATIONS
+
+
+def test_posteriors_are_calibrated_too_where_atoms_share_contexts() -> None:
+    answers = []
+    for graph in responses(n_atoms=3, contexts_per_atom=1, density=0.7):
+        exact = oracle(graph.to_factor_graph("conditional")).marginals
+        answers += [(exact[atom.id][1], bool(atom.label)) for atom in graph.atoms]
+    plain, slope = excess(answers)
+    assert abs(plain) < DEVIATIONS
+    assert abs(slope) < DEVIATIONS
+
+
+@pytest.mark.parametrize(
+    ("changes", "statistic", "sign"),
+    [
+        ({"error_rate": 0.5}, 1, -1),
+        ({"error_rate": 0.0}, 1, +1),
+        ({"reliability": 0.3}, 1, -1),
+        ({"truth_rate": 0.8}, 0, +1),
+        ({"truth_rate": 0.2}, 0, -1),
+    ],
+    ids=["overconfident", "underconfident", "contexts worse", "atoms better", "atoms worse"],
+)
+def test_known_faults_of_calibration_are_seen_with_their_sign(
+    changes: dict[str, Any], statistic: int, sign: int
+) -> None:
+    assert sign * excess(star_answers(responses(**changes)))[statistic] > DEVIATIONS
+
+
+def test_truth_follows_the_priors_or_the_rates_given() -> None:
+    def true_atoms(graphs: tuple[FactGraph, ...]) -> list[bool]:
+        return [bool(atom.label) for graph in graphs for atom in graph.atoms]
+
+    labels = true_atoms(responses(atom_prior=Constant(0.7)))
+    assert_share(sum(labels), len(labels), 0.7)
+    labels = true_atoms(responses(atom_prior=Constant(0.7), truth_rate=0.4))
+    assert_share(sum(labels), len(labels), 0.4)
+    for reliability, share in ((None, 0.9), (0.6, 0.6)):
+        graphs = responses(context_prior=Constant(0.9), reliability=reliability)
+        true = sum(len(graph.metadata["true_contexts"]) for graph in graphs)
+        assert_share(true, 150 * 40, share)
+    assert {c.prior for graph in graphs for c in graph.contexts} == {0.9}
+
+
+def test_relations_follow_the_truth_where_the_relation_model_does_not_err() -> None:
+    graphs = responses(density=0.2, context_density=0.1, error_rate=0.0, reliability=0.5)
+    undetermined = {"evidence": [0, 0], "between": [0, 0]}
+    for graph in graphs:
+        truth = {atom.id: atom.label for atom in graph.atoms}
+        true = set(graph.metadata["true_contexts"])
+        truth |= {context.id: context.id in true for context in graph.contexts}
+        for relation in graph.relations:
+            source, target = truth[relation.source], truth[relation.target]
+            between = relation.target.startswith("c")
+            support = "equivalence" if between else "entailment"
+            assert relation.kind in (support, "contradiction")
+            if source or (between and target):
+                assert (relation.kind == support) == (source and target)
+            else:
+                count = undetermined["between" if between else "evidence"]
+                count[0] += relation.kind == support
+                count[1] += 1
+    for supports, total in undetermined.values():
+        assert total > 500
+        assert_share(supports, total, 0.5)
+
+
+@pytest.mark.parametrize("error_rate", [None, 0.3])
+def test_the_relation_model_errs_at_the_stated_rate(error_rate: float | None) -> None:
+    graphs = responses(strength=Constant(0.85), reliability=1.0, error_rate=error_rate)
+    wrong = total = 0
+    for graph in graphs:
+        truth = {atom.id: atom.label for atom in graph.atoms}
+        for relation in graph.relations:
+            wrong += (relation.kind == "entailment") != truth[relation.target]
+            total += 1
+    assert_share(wrong, total, 0.15 if error_rate is None else error_rate)
+
+
+def test_labels_may_be_withheld() -> None:
+    labels = [atom.label for graph in responses(unlabelled=0.3) for atom in graph.atoms]
+    assert_share(labels.count(None), len(labels), 0.3)
+    assert None not in [atom.label for graph in responses() for atom in graph.atoms]
+
+
+def test_a_response_is_the_same_whatever_the_number_of_responses() -> None:
+    settings: dict[str, Any] = {
+        "n_atoms": (2, 9),
+        "contexts_per_atom": 2,
+        "density": 0.1,
+        "seed": 5,
+    }
+    many = labelled_responses(20, **settings)
+    assert many[:7] == labelled_responses(7, **settings)
+    assert [graph.id for graph in many] == [f"r{i}" for i in range(1, 21)]
+    assert many != labelled_responses(20, **{**settings, "seed": 6})
+    sizes = {len(graph.atoms) for graph in labelled_responses(200, **settings)}
+    assert sizes == set(range(2, 10))
+    assert labelled_responses(0, **settings) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"n_atoms": (5, 2)}, ["5 to 2", "smaller number first"]),
+        ({"n_atoms": -1}, ["n_atoms is -1", "at least 0"]),
+        ({"density": 2}, ["density", "2", "correct it"]),
+        ({"context_density": -1}, ["context_density", "-1", "correct it"]),
+        ({"truth_rate": 1.5}, ["truth_rate", "1.5", "correct it"]),
+        ({"reliability": "x"}, ["reliability", "'x'", "give one"]),
+        ({"error_rate": -0.5}, ["error_rate", "-0.5", "correct it"]),
+        ({"unlabelled": 2}, ["unlabelled", "2", "correct it"]),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(changes: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(InputError) as error:
+        responses(**changes)
+    message = str(error.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message

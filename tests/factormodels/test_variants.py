@@ -1,0 +1,325 @@
+"""FR1, FR2, FR3: which relations each view keeps, and that FR1 is a forest whatever comes in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factormodels import Atom, Context, FactGraph, FactorGraph, InputError, Relation, variant
+from factormodels.claims import RelationKind
+from factormodels.variants import (
+    VARIANTS,
+    fr1,
+    fr2,
+    fr3,
+    merge_duplicate_contexts,
+    normalised_text,
+)
+
+Triple = tuple[str, str, str, float]
+
+
+def graph_of(
+    atoms: int, contexts: list[Context], relations: Sequence[Triple] = (), **fields: Any
+) -> FactGraph:
+    return FactGraph(
+        "r",
+        tuple(Atom(f"a{i}") for i in range(1, atoms + 1)),
+        tuple(contexts),
+        tuple(Relation(x, y, RelationKind(kind), p) for x, y, kind, p in relations),
+        **fields,
+    )
+
+
+def triples(graph: FactGraph) -> list[Triple]:
+    return [(r.source, r.target, str(r.kind), r.probability) for r in graph.relations]
+
+
+@st.composite
+def fact_graphs(draw: st.DrawFn) -> FactGraph:
+    """Any relations between any texts, in both orders; duplicates by key and by text."""
+    atoms = [f"a{i}" for i in range(1, draw(st.integers(1, 4)) + 1)]
+    contexts = [
+        Context(
+            f"c{i}",
+            text=draw(st.sampled_from(["", "One", " one ", "two"])),
+            key=draw(st.sampled_from([None, None, "k"])),
+            retrieved_for=tuple(draw(st.lists(st.sampled_from(atoms), max_size=3))),
+        )
+        for i in range(1, draw(st.integers(0, 5)) + 1)
+    ]
+    ids = atoms + [context.id for context in contexts]
+    pairs = [(x, y) for x in ids for y in ids if x != y]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=20)) if pairs else []
+    relations = [
+        (*pair, draw(st.sampled_from(list(RelationKind))), draw(st.floats(0.0, 1.0)))
+        for pair in chosen
+    ]
+    return graph_of(len(atoms), contexts, relations)
+
+
+def is_forest(graph: FactorGraph) -> bool:
+    parent = list(range(graph.n_variables))
+
+    def root(variable: int) -> int:
+        while parent[variable] != variable:
+            variable = parent[variable]
+        return variable
+
+    for scope, _ in graph.factors():
+        # Two factors over one pair close a cycle of the factor graph, as any longer cycle does.
+        for one, other in pairwise(scope):
+            if root(one) == root(other):
+                return False
+            parent[root(one)] = root(other)
+    return True
+
+
+def test_the_check_for_forests_knows_a_cycle() -> None:
+    edges = [((0, 1), [1] * 4), ((1, 2), [1] * 4)]
+    assert is_forest(FactorGraph.from_factors([2, 2, 2], edges))
+    assert not is_forest(FactorGraph.from_factors([2, 2, 2], [*edges, ((2, 0), [1] * 4)]))
+    assert not is_forest(FactorGraph.from_factors([2, 2], edges[:1] * 2))
+
+
+@given(fact_graphs())
+def test_fr1_is_a_forest_of_stars_around_atoms(graph: FactGraph) -> None:
+    view = fr1(graph)
+    assert is_forest(view.to_factor_graph())
+    assert view.atoms == graph.atoms
+    atoms = set(view.atom_ids)
+    for context in view.contexts:
+        (atom,) = context.retrieved_for
+        joined = [r for r in view.relations if context.id in (r.source, r.target)]
+        assert len(joined) <= 1
+        assert all({r.source, r.target} == {context.id, atom} for r in joined)
+    assert all((r.source in atoms) != (r.target in atoms) for r in view.relations)
+
+
+@given(fact_graphs(), st.sampled_from(["FR1", "FR2", "FR3"]))
+def test_views_are_idempotent(graph: FactGraph, name: str) -> None:
+    view = variant(graph, name)
+    assert variant(view, name) == view
+
+
+@given(fact_graphs())
+def test_fr2_relates_atoms_to_contexts_alone_once_a_pair(graph: FactGraph) -> None:
+    view = fr2(graph)
+    atoms = set(view.atom_ids)
+    pairs = [frozenset((r.source, r.target)) for r in view.relations]
+    assert len(pairs) == len(set(pairs))
+    assert all(len(pair & atoms) == 1 for pair in pairs)
+
+
+@given(fact_graphs())
+def test_fr3_adds_one_relation_per_pair_of_contexts_to_fr2(graph: FactGraph) -> None:
+    view = fr3(graph)
+    atoms = set(view.atom_ids)
+    evidence = [r for r in view.relations if r.source in atoms or r.target in atoms]
+    assert tuple(evidence) == fr2(graph).relations
+    assert view.contexts == fr2(graph).contexts
+    pairs = [frozenset((r.source, r.target)) for r in view.relations]
+    assert len(pairs) == len(set(pairs))
+    recorded = {frozenset((r.source, r.target)) for r in merge_duplicate_contexts(graph).relations}
+    between = {pair for pair in recorded if not pair & atoms}
+    assert between == {pair for pair in pairs if not pair & atoms}
+
+
+@given(fact_graphs())
+def test_merging_keeps_the_first_of_each_kind_and_all_provenance(graph: FactGraph) -> None:
+    merged = merge_duplicate_contexts(graph)
+    identities = [context.key or normalised_text(context.text) for context in merged.contexts]
+    named = [identity for identity in identities if identity]
+    assert len(named) == len(set(named))
+    assert set(merged.context_ids) <= set(graph.context_ids)
+    order = [graph.context_ids.index(name) for name in merged.context_ids]
+    assert order == sorted(order)
+    before = {atom for context in graph.contexts for atom in context.retrieved_for}
+    after = {atom for context in merged.contexts for atom in context.retrieved_for}
+    assert after == before
+    assert merge_duplicate_contexts(merged) == merged
+
+
+def test_variants_by_name() -> None:
+    graph = graph_of(1, [Context("c1")], [("c1", "a1", "entailment", 0.8)])
+    assert list(VARIANTS) == ["given", "FR1", "FR2", "FR3"]
+    assert variant(graph, "given") is graph
+    with pytest.raises(InputError, match="'fr2' is unknown; use one of given, FR1, FR2, FR3"):
+        variant(graph, "fr2")
+
+
+def test_fr1_copies_a_shared_context_for_each_atom() -> None:
+    graph = graph_of(
+        3,
+        [Context("c", text="t", prior=0.7, link="l", retrieved_for=("a2", "a1"))],
+        [("c", f"a{i}", "entailment", 0.5 + i / 10) for i in (1, 2, 3)],
+    )
+    view = fr1(graph)
+    assert view.context_ids == ("c@a2", "c@a1")
+    assert {(c.text, c.prior, c.link) for c in view.contexts} == {("t", 0.7, "l")}
+    assert triples(view) == [("c@a2", "a2", "entailment", 0.7), ("c@a1", "a1", "entailment", 0.6)]
+
+
+def test_fr1_keeps_a_context_of_one_atom_as_it_is_and_drops_other_relations() -> None:
+    graph = graph_of(
+        2,
+        [Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a2",))],
+        [
+            ("c1", "a1", "entailment", 0.8),
+            ("c1", "a2", "entailment", 0.8),
+            ("c1", "c2", "contradiction", 0.9),
+            ("a1", "a2", "equivalence", 0.9),
+        ],
+    )
+    view = fr1(graph)
+    # c2 stays although nothing relates it: it was retrieved for a2.
+    assert view.contexts == graph.contexts
+    assert triples(view) == [("c1", "a1", "entailment", 0.8)]
+
+
+def test_fr1_takes_the_atoms_of_its_relations_where_provenance_was_not_recorded() -> None:
+    graph = graph_of(
+        2,
+        [Context("c1"), Context("c2"), Context("c3")],
+        [
+            ("c1", "a2", "entailment", 0.8),
+            ("a1", "c1", "contradiction", 0.7),
+            ("c2", "c1", "entailment", 0.9),
+            ("c3", "a1", "neutral", 0.9),
+        ],
+    )
+    view = fr1(graph)
+    assert triples(view) == [
+        ("c1@a2", "a2", "entailment", 0.8),
+        ("a1", "c1@a1", "contradiction", 0.7),
+        ("c3", "a1", "neutral", 0.9),
+    ]
+    assert view.context_ids == ("c1@a2", "c1@a1", "c3")
+
+
+BOTH_ORDERS: list[Triple] = [
+    ("a1", "c1", "entailment", 0.9),
+    ("c1", "a1", "contradiction", 0.6),
+    ("a1", "c2", "entailment", 0.7),
+]
+
+
+@pytest.mark.parametrize("name", ["FR1", "FR2", "FR3"])
+def test_of_both_orders_between_an_atom_and_a_context_the_evidence_counts(name: str) -> None:
+    contexts = [Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a1",))]
+    view = variant(graph_of(1, contexts, BOTH_ORDERS), name)
+    assert triples(view) == [BOTH_ORDERS[1], BOTH_ORDERS[2]]
+
+
+def test_an_atom_and_a_context_that_entail_each_other_make_no_equivalence() -> None:
+    both = [("c1", "a1", "entailment", 0.9), ("a1", "c1", "entailment", 0.8)]
+    assert triples(fr3(graph_of(1, [Context("c1")], both))) == [both[0]]
+
+
+def test_fr2_merges_by_key_before_text() -> None:
+    contexts = [
+        Context("c1", text="One  passage.", retrieved_for=("a1",), prior=0.6),
+        Context("c2", text="one passage.\n", retrieved_for=("a2", "a1"), prior=0.9),
+        Context("c3", text="One passage.", key="p", retrieved_for=("a1",)),
+        Context("c4", text="Another.", key="p", retrieved_for=("a3",)),
+        Context("c5", retrieved_for=("a3",)),
+        Context("c6", retrieved_for=("a3",)),
+    ]
+    view = fr2(graph_of(3, contexts))
+    # A key and a text are different identities, and contexts without either have none.
+    assert view.context_ids == ("c1", "c3", "c5", "c6")
+    assert [c.retrieved_for for c in view.contexts] == [
+        ("a1", "a2"),
+        ("a1", "a3"),
+        ("a3",),
+        ("a3",),
+    ]
+    assert view.contexts[0].prior == 0.6
+    assert view.contexts[0].text == "One  passage."
+
+
+def test_merged_contexts_keep_the_most_telling_relation() -> None:
+    contexts = [Context(f"c{i}", key="p") for i in (1, 2, 3)] + [Context("c4")]
+    relations = [
+        ("c1", "a1", "neutral", 0.99),
+        ("c1", "a2", "entailment", 0.7),
+        ("c2", "a1", "contradiction", 0.6),
+        ("c2", "a2", "contradiction", 0.9),
+        ("c3", "a2", "entailment", 0.9),
+        ("c1", "c2", "equivalence", 0.99),
+        ("c3", "c4", "entailment", 0.8),
+    ]
+    merged = merge_duplicate_contexts(graph_of(2, contexts, relations))
+    assert triples(merged) == [
+        ("c1", "a1", "contradiction", 0.6),
+        ("c1", "a2", "contradiction", 0.9),
+        ("c1", "c4", "entailment", 0.8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kept"),
+    [
+        (("entailment", 0.9), ("entailment", 0.7), ("c1", "c2", "equivalence", 0.7)),
+        (("entailment", 0.7), ("entailment", 0.9), ("c1", "c2", "equivalence", 0.7)),
+        (("entailment", 0.9), ("neutral", 0.95), ("c1", "c2", "entailment", 0.9)),
+        (("neutral", 0.95), ("entailment", 0.9), ("c2", "c1", "entailment", 0.9)),
+        (("contradiction", 0.8), ("contradiction", 0.8), ("c1", "c2", "contradiction", 0.8)),
+        (("contradiction", 0.7), ("contradiction", 0.8), ("c2", "c1", "contradiction", 0.8)),
+        (("entailment", 0.9), ("contradiction", 0.8), ("c1", "c2", "entailment", 0.9)),
+        (("entailment", 0.8), ("equivalence", 0.9), ("c2", "c1", "equivalence", 0.9)),
+        (("neutral", 0.8), ("neutral", 0.9), ("c2", "c1", "neutral", 0.9)),
+    ],
+)
+def test_fr3_makes_one_relation_of_both_orders_between_contexts(
+    one: tuple[str, float], other: tuple[str, float], kept: Triple
+) -> None:
+    graph = graph_of(1, [Context("c1"), Context("c2")], [("c1", "c2", *one), ("c2", "c1", *other)])
+    assert triples(fr3(graph)) == [kept]
+
+
+def test_fr3_keeps_single_orders_and_the_order_of_recording() -> None:
+    contexts = [Context(f"c{i}") for i in (1, 2, 10)]
+    relations = [
+        ("c10", "c2", "contradiction", 0.9),
+        ("c10", "a1", "entailment", 0.8),
+        ("c1", "c2", "entailment", 0.7),
+        ("c2", "a1", "contradiction", 0.6),
+        ("a1", "a2", "equivalence", 0.9),
+    ]
+    graph = graph_of(2, contexts, relations)
+    assert triples(fr3(graph)) == relations[:4]
+    assert triples(fr2(graph)) == [relations[1], relations[3]]
+
+
+def test_views_keep_what_they_do_not_concern() -> None:
+    graph = graph_of(1, [Context("c1")], [], query="q", response="x", metadata={"k": 1})
+    for name in VARIANTS:
+        view = variant(graph, name)
+        assert (view.id, view.query, view.response) == ("r", "q", "x")
+        assert view.metadata == {"k": 1}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A  b\tc", "a b c"),
+        ("ﬁne", "fine"),
+        ("STRASSE", "straße"),
+        ("caf\u00e9", "cafe\u0301"),
+        (" x ", "x"),
+        ("a\u00a0b", "a b"),
+    ],
+)
+def test_texts_that_differ_in_form_alone_are_the_same(one: str, other: str) -> None:
+    assert normalised_text(one) == normalised_text(other)
+
+
+def test_texts_that_differ_in_content_are_not_the_same() -> None:
+    assert normalised_text("It is true.") != normalised_text("It is not true.")
+    assert normalised_text(" \n") == ""
