@@ -19,7 +19,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     to any file of this folder makes all of it stale, so that no old callee survives in a caller.
     """
     dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
-    index = dispatcher._cache._cache_file
+    index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
     index._source_stamp = (index._source_stamp, _sources_digest())
     return dispatcher
 

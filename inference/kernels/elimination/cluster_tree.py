@@ -41,7 +41,7 @@ class ClusterTree(NamedTuple):
 
 
 @kernel
-def _group(keys, n_groups):  # type: ignore[no-untyped-def]
+def group(keys, n_groups):  # type: ignore[no-untyped-def]
     """Return (starts, items): the indices of `keys` by key; negative keys are left out."""
     starts = np.zeros(n_groups + 1, dtype=np.int64)
     for key in keys:
@@ -96,7 +96,7 @@ def bucket_sizes(cardinalities, scope_starts, scope_variables, order):  # type: 
             v = scope_variables[slot]
             if cardinalities[v] > 1 and (owner[factor] < 0 or position[v] < owner[factor]):
                 owner[factor] = position[v]
-    factor_starts, factors = _group(owner, n)
+    factor_starts, factors = group(owner, n)
     parent = np.full(n, -1, dtype=np.int64)
     first_child = np.full(n, -1, dtype=np.int64)
     sibling = np.full(n, -1, dtype=np.int64)
@@ -240,7 +240,7 @@ def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit)
                 message *= cardinalities[v]
         table_starts[c + 1] = table_starts[c] + table
         message_starts[c + 1] = message_starts[c] + message
-    child_starts, children = _group(parents, count)
+    child_starts, children = group(parents, count)
     home = np.full(len(owner), -1, dtype=np.int64)
     constants = 0
     for factor in range(len(owner)):
@@ -254,7 +254,7 @@ def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit)
         if owner[factor] < 0:
             constant_factors[constants] = factor
             constants += 1
-    factor_starts, factors = _group(home, count)
+    factor_starts, factors = group(home, count)
     return ClusterTree(
         cluster_starts,
         variables,

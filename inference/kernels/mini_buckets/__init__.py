@@ -1,0 +1,1 @@
+"""Weighted mini-buckets: bounded tables and the bounds on log Z that they give, compiled."""
