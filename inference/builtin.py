@@ -19,6 +19,13 @@ ENTRIES = (
         log_z_kind="bethe",
     ),
     Entry(
+        name="wmb",
+        target="inference.wmb:WeightedMiniBuckets",
+        summary="weighted mini-buckets: certified bounds on log Z from both sides, anytime",
+        log_z_kind="upper",
+        limits="any graph; tables of i_bound + 1 variables; exact at the induced width",
+    ),
+    Entry(
         name="enumeration",
         target="inference.enumeration:Enumeration",
         summary="sum over every assignment: the oracle that the others are held against",

@@ -102,3 +102,19 @@ def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.i
     )
     observed = {name: int(s) for name, s in zip(names, evidence, strict=True) if s != UNOBSERVED}
     return moved.with_evidence(observed), place
+
+
+def tangled_graph(seed: int) -> FactorGraph:
+    """Return a dense graph of small factors: frustrated, with zeros now and then, width 3 to 5."""
+    rng = np.random.default_rng(seed)
+    return random_graph(
+        int(rng.integers(4, 8)),
+        14,
+        min_arity=1,
+        max_arity=2 if rng.random() < 0.7 else 3,
+        min_cardinality=2,
+        max_cardinality=3,
+        zero_probability=float(rng.choice([0.0, 0.1])),
+        log_range=float(rng.choice([1.0, 4.0, 30.0])),
+        seed=rng,
+    )

@@ -1,0 +1,18 @@
+"""Checks of counts against the law they are drawn from."""
+
+from __future__ import annotations
+
+import math
+
+DEVIATIONS = 5.0
+"""How many standard deviations a statistic may lie from its mean.
+
+Seeds are fixed, so a test does not flicker; a sound law would be refused for one seed in two
+million, and the faults that the tests are made for lie far beyond.
+"""
+
+
+def assert_share(successes: int, trials: int, probability: float) -> None:
+    """Check that a count is likely to be that of independent trials of a probability."""
+    spread = DEVIATIONS * math.sqrt(trials * probability * (1.0 - probability)) + 1e-9
+    assert abs(successes - trials * probability) <= spread

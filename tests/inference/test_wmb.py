@@ -1,0 +1,132 @@
+"""What `wmb` promises: bounds that hold, tighten, and become exact; intervals that contain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph, InputError
+from factormodels.synthetic import fr2, grid
+from inference import LogZKind, Status, get_backend, infer
+from inference.intervals import certified_intervals
+from tests.inference.graphs import forest, odd_graph, tangled_graph
+from tests.oracle import oracle
+
+SLACK = 1e-9
+"""Relative: a bound that is exact in theory may miss by the rounding of some hundred sums."""
+
+
+def _bounds(graph: FactorGraph, **settings: object) -> tuple[float, float]:
+    stats = infer(graph, "wmb", **settings).stats
+    return stats["lower"], stats["upper"]
+
+
+@pytest.mark.parametrize("partition", ["overlap", "first_fit"])
+@pytest.mark.parametrize("i_bound", [1, 2])
+def test_bounds_hold_on_random_graphs_with_zeros(i_bound: int, partition: str) -> None:
+    split = 0
+    for seed in range(500):
+        graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
+        posterior = infer(graph, "wmb", i_bound=i_bound, iterations=6, partition=partition)
+        truth = oracle(graph).log_z
+        slack = SLACK * max(1.0, abs(truth))
+        assert posterior.stats["lower"] <= truth + slack, f"seed {seed}"
+        assert posterior.stats["upper"] >= truth - slack, f"seed {seed}"
+        split += posterior.stats["split_buckets"] > 0
+        if posterior.stats["split_buckets"] == 0:
+            assert posterior.log_z == pytest.approx(truth, rel=1e-10, abs=1e-10)
+    assert split > 50  # the sweep must try what it is about
+
+
+def test_every_pass_gives_a_bound() -> None:
+    graph = fr2(12, 3, density=0.3, seed=5)
+    truth = infer(graph, "exact").log_z
+    assert truth is not None
+    upper = infer(graph, "wmb", i_bound=2, iterations=30, tolerance=0.0)
+    lower = infer(graph, "wmb", i_bound=2, iterations=30, tolerance=0.0, bound="lower")
+    assert upper.log_z_kind is LogZKind.UPPER
+    assert lower.log_z_kind is LogZKind.LOWER
+    assert min(upper.stats["bound_trace"]) == upper.log_z > truth
+    assert max(lower.stats["bound_trace"]) == lower.log_z < truth
+    assert upper.stats["bound_trace"][0] > upper.log_z
+    assert upper.stats["gap"] == pytest.approx(upper.log_z - lower.log_z)
+
+
+def test_the_gap_falls_as_the_i_bound_rises_and_ends_at_zero() -> None:
+    graph = grid(7, 7, coupling=2.0, field=1.0, seed=1)
+    width = infer(graph, "exact").stats["induced_width"]
+    gaps = []
+    for i_bound in range(2, width + 1):
+        lower, upper = _bounds(graph, i_bound=i_bound, iterations=50)
+        gaps.append(upper - lower)
+    assert gaps[0] > 0.1
+    assert gaps[-1] == pytest.approx(0.0, abs=1e-9)
+    # Partitions of neighbouring i-bounds need not refine one another; every second step does fall.
+    assert all(later < earlier for earlier, later in zip(gaps, gaps[2:], strict=False))
+
+
+def test_exact_at_the_induced_width() -> None:
+    for seed in range(100):
+        graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
+        truth = infer(graph, "exact")
+        posterior = infer(graph, "wmb", i_bound=max(1, truth.stats["induced_width"] + 1))
+        assert posterior.status is Status.EXACT
+        assert posterior.log_z_kind is LogZKind.EXACT
+        assert posterior.log_z == pytest.approx(truth.log_z, rel=1e-10, abs=1e-10)
+        np.testing.assert_allclose(posterior.marginals.flat, truth.marginals.flat, atol=1e-9)
+
+
+@pytest.mark.parametrize("i_bound", [1, 2])
+def test_certified_intervals_contain_the_marginal(i_bound: int) -> None:
+    widths: list[float] = []
+    for seed in range(120):
+        graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
+        truth = oracle(graph)
+        for name, interval in certified_intervals(graph, i_bound=i_bound, iterations=5).items():
+            probability = truth.marginals[name][1]
+            assert 0.0 <= interval.lower <= probability + SLACK, f"seed {seed}"
+            assert probability - SLACK <= interval.upper <= 1.0, f"seed {seed}"
+            widths.append(interval.width)
+    assert np.mean(widths) < 0.5  # the trivial interval has width 1
+
+
+def test_certified_intervals_follow_evidence_and_shrink() -> None:
+    graph = fr2(8, 3, density=0.4, seed=2)
+    exact = infer(graph.with_evidence({"c1": 0}), "exact")
+    wide = certified_intervals(graph.with_evidence({"c1": 0}), ["a1", "c1"], i_bound=1)
+    narrow = certified_intervals(graph.with_evidence({"c1": 0}), ["a1", "c1"], i_bound=8)
+    assert (wide["c1"].lower, wide["c1"].upper) == (0.0, 0.0)
+    assert narrow["a1"].width < wide["a1"].width
+    assert narrow["a1"].lower <= exact.marginals["a1"][1] <= narrow["a1"].upper
+
+
+def test_certified_intervals_refuse_what_does_not_exist() -> None:
+    graph = forest(3)
+    with pytest.raises(InputError, match="no variable 'b'"):
+        certified_intervals(graph, ["b"])
+    with pytest.raises(InputError, match="has no state 7"):
+        certified_intervals(graph, [graph.names[0]], state=7)
+
+
+def test_no_answer_is_out_of_reach() -> None:
+    # 200 atoms and 1,000 contexts of density 0.05: induced width near 200.
+    graph = fr2(200, 5, density=0.05, seed=0)
+    posterior = infer(graph, "wmb", i_bound=4, iterations=3)
+    assert posterior.stats["lower"] <= posterior.stats["upper"]
+    assert np.isfinite(posterior.marginals.flat).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"i_bound": 0}, "i-bound 0"),
+        ({"bound": "both"}, "bound 'both'"),
+        ({"partition": "best"}, "partition 'best'"),
+        ({"iterations": 0}, "iterations"),
+        ({"tolerance": -1.0}, "tolerance"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, object], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        get_backend("wmb", **settings)
