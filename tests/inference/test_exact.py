@@ -178,3 +178,34 @@ def test_factor_beliefs_of_large_tables() -> None:
     np.testing.assert_allclose(
         beliefs[4096:], (summed if first < second else summed.T).ravel(), atol=1e-13
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_joins_of_small_inputs_change_nothing_but_the_time(seed: int) -> None:
+    # One cluster of 2**13 entries with many small inputs: factors, and messages of five leaves.
+    rng = np.random.default_rng(seed)
+    factors = [(list(rng.permutation(13)), rng.random(2**13))]
+    factors += [(list(rng.choice(13, size=3, replace=False)), rng.random(8)) for _ in range(20)]
+    for leaf in range(13, 18):
+        factors += [([leaf, int(v)], rng.random(4)) for v in rng.choice(13, size=3, replace=False)]
+    graph = FactorGraph.from_factors([2] * 18, factors)
+    truth = infer(graph, "enumeration")
+    tree = get_backend("exact").calibrate(graph)  # type: ignore[attr-defined]
+    assert (np.diff(tree.tree.starts) == tree.tree.separator_sizes).any()  # there are joins
+    assert tree.log_z == pytest.approx(truth.log_z, abs=1e-10)
+    np.testing.assert_allclose(tree.marginals, truth.marginals.flat, atol=1e-12)
+    joint = np.zeros(2**18)
+    for scope, table in graph.factors():
+        order = np.argsort(scope)
+        view = np.ones(18, dtype=int)
+        view[np.array(scope)[order]] = 2
+        joint = (joint.reshape([2] * 18) + table.transpose(order).reshape(view)).ravel()
+    weights = np.exp(joint - truth.log_z).reshape([2] * 18)
+    beliefs = tree.factor_beliefs()
+    for factor, (scope, table) in enumerate(graph.factors()):
+        expected = weights.sum(axis=tuple(v for v in range(18) if v not in scope))
+        back = np.argsort(np.argsort(scope))
+        start = graph.table_starts[factor]
+        np.testing.assert_allclose(
+            beliefs[start : start + table.size], expected.transpose(back).ravel(), atol=1e-12
+        )

@@ -98,13 +98,58 @@ def project(table, base, block, values, position, kind, offsets, at):  # type: i
 
 
 @kernel
-def _log_range(values, start, stop):  # type: ignore[no-untyped-def]
-    """Return log(largest / smallest positive) of values whose largest is 1."""
-    smallest = 1.0
-    for i in range(start, stop):
-        if 0.0 < values[i] < smallest:
-            smallest = values[i]
-    return -math.log(smallest)
+def _sum_groups(tables, start, base, block, group, values, message):  # type: ignore[no-untyped-def]
+    """Add the sums of the block's groups of `group` entries to the message."""
+    at = message + (base - start) // group
+    if group == 2:
+        for i in range(block // 2):
+            values[at + i] = tables[base + 2 * i] + tables[base + 2 * i + 1]
+    elif group <= block:
+        for i in range(block // group):
+            total = 0.0
+            for j in range(base + i * group, base + (i + 1) * group):
+                total += tables[j]
+            values[at + i] = total
+    else:
+        total = 0.0
+        for j in range(base, base + block):
+            total += tables[j]
+        values[at] += total
+
+
+@kernel
+def _scale_groups(tables, start, base, block, group, factors, first):  # type: ignore[no-untyped-def]
+    """Multiply each group of `group` entries of the block by its factor."""
+    at = first + (base - start) // group
+    if group == 2:
+        for i in range(block // 2):
+            tables[base + 2 * i] *= factors[at + i]
+            tables[base + 2 * i + 1] *= factors[at + i]
+    elif group <= block:
+        for i in range(block // group):
+            for j in range(base + i * group, base + (i + 1) * group):
+                tables[j] *= factors[at + i]
+    else:
+        for j in range(base, base + block):
+            tables[j] *= factors[at]
+
+
+@kernel
+def _sum_states(tables, base, block, marginal):  # type: ignore[no-untyped-def]
+    """Add the block to the marginal of its fastest variable."""
+    count = len(marginal)
+    if count == 2:
+        first = 0.0
+        second = 0.0
+        for i in range(block // 2):
+            first += tables[base + 2 * i]
+            second += tables[base + 2 * i + 1]
+        marginal[0] += first
+        marginal[1] += second
+        return
+    for i in range(base, base + block, count):
+        for state in range(count):
+            marginal[state] += tables[i + state]
 
 
 @kernel
@@ -169,7 +214,10 @@ def propagate(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
         start, stop = tree.table_starts[c], tree.table_starts[c + 1]
+        message = first_message + tree.message_starts[c]
+        length = tree.message_starts[c + 1] - tree.message_starts[c]
         digits[:outer] = 0
+        values[message : message + length] = 0.0
         for base in range(start, stop, block):
             for j in range(block):
                 tables[base + j] = 1.0
@@ -177,51 +225,56 @@ def propagate(  # type: ignore[no-untyped-def]
                 _multiply(tables, base, block, values, positions[k], kinds[k], offsets, k * block)
             if outer > 0:
                 advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
-        message = first_message + tree.message_starts[c]
-        length = tree.message_starts[c + 1] - tree.message_starts[c]
-        group = (stop - start) // length
+            _sum_groups(tables, start, base, block, (stop - start) // length, values, message)
         largest = 0.0
-        for i in range(length):
-            total = 0.0
-            for j in range(start + i * group, start + (i + 1) * group):
-                total += tables[j]
-            values[message + i] = total
-            if total > largest:
-                largest = total
+        for i in range(message, message + length):
+            largest = max(largest, values[i])
         if largest == 0.0:
             return ZERO, -np.inf
         log_z += math.log(largest)
         divisors[c] = largest
-        for i in range(length):
-            values[message + i] /= largest
-        message_ranges[c] = _log_range(values, message, message + length)
+        smallest = 1.0
+        for i in range(message, message + length):
+            values[i] /= largest
+            smallest = min(smallest, values[i] if values[i] > 0.0 else 1.0)
+        message_ranges[c] = -math.log(smallest)
     for c in range(n_clusters - 1, -1, -1):
         start, stop = tree.table_starts[c], tree.table_starts[c + 1]
-        message = first_message + tree.message_starts[c]
-        length = tree.message_starts[c + 1] - tree.message_starts[c]
+        sent = tree.message_starts[c]
+        length = tree.message_starts[c + 1] - sent
         group = (stop - start) // length
-        for i in range(length):
-            ratio = 1.0 / divisors[c]
-            if tree.parents[c] >= 0:
-                answer = answers[tree.message_starts[c] + i]
-                ratio *= answer / values[message + i] if answer > 0.0 else 0.0
-            for j in range(start + i * group, start + (i + 1) * group):
-                tables[j] *= ratio
+        # What the parent answered becomes the factor by which each group of the table is scaled.
+        if tree.parents[c] < 0:
+            answers[sent] = 1.0 / divisors[c]
+        else:
+            for i in range(length):
+                if answers[sent + i] > 0.0:
+                    answers[sent + i] /= values[first_message + sent + i] * divisors[c]
+        n_inputs, outer, block = 0, 0, stop - start
         if tree.child_starts[c + 1] > tree.child_starts[c]:
             n_inputs, outer, block = prepare(
                 c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
                 0, axis_of, strides, offsets, kinds, positions,
             )  # fmt: skip
-            variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-            digits[:outer] = 0
-            for base in range(start, stop, block):
-                for k in range(n_inputs):
-                    project(
-                        tables, base, block, answers, positions[k], kinds[k], offsets, k * block
-                    )
-                if outer > 0:
-                    advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
-        _residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals)
+        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+        eliminated = len(variables) - tree.separator_sizes[c]
+        if eliminated == 1:
+            last = variables[len(variables) - 1]
+            marginal = marginals[marginal_starts[last] : marginal_starts[last + 1]]
+            marginal[:] = 0.0
+        digits[:outer] = 0
+        for base in range(start, stop, block):
+            _scale_groups(tables, start, base, block, group, answers, sent)
+            for k in range(n_inputs):
+                project(tables, base, block, answers, positions[k], kinds[k], offsets, k * block)
+            if outer > 0:
+                advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
+            if eliminated == 1:
+                _sum_states(tables, base, block, marginal)
+        if eliminated == 1:
+            marginal /= marginal.sum()
+        elif eliminated > 1:
+            _residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals)
     return DONE, log_z
 
 

@@ -8,6 +8,7 @@ from inference.kernels.compiled import kernel
 from inference.kernels.elimination.cluster_tree import bucket_sizes, build_tree, cost
 from inference.kernels.elimination.interaction import interaction_graph
 from inference.kernels.elimination.ordering import elimination_order
+from inference.kernels.elimination.joins import with_joins
 from inference.kernels.elimination.propagation import UNDERFLOW, propagate, propagate_log
 
 TOO_LARGE = 3
@@ -59,6 +60,10 @@ def calibrate(  # type: ignore[no-untyped-def]
         order, owner = order[:0], owner[:0]
         n = 0
     tree = build_tree(cardinalities, order, owner, starts, places, parent, _MERGE_LIMIT)
+    if not too_large:
+        # Twice, since the joins of the largest clusters are large clusters themselves.
+        tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
+        tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
     marginal_starts = np.zeros(n + 1, dtype=np.int64)
     for v in range(n):
         marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]

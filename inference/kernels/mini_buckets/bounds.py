@@ -193,9 +193,7 @@ def forward(  # type: ignore[no-untyped-def]
                     break
                 k = _input_of(node, n_factors + s, tree, layouts)
                 shift_at = matches.table_starts[n_factors + s]
-                _sum_to_input(
-                    node, k, cardinalities, tree, layouts, scratch, own, shift_at, digits
-                )
+                _sum_to_input(node, k, cardinalities, tree, layouts, scratch, own, shift_at, digits)
                 total = own.sum()
                 for i in range(entries):
                     own[i] = math.log(own[i] / total) if own[i] > 0.0 else -np.inf

@@ -126,9 +126,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
     homes[:n_factors] = mini.factor_nodes
     homes[n_factors:] = nodes
     tree = _tree(cardinalities, order, mini, homes, n_nodes)
-    return Matches(
-        new_starts, new_variables, new_tables, match_starts, nodes, bucket_starts, tree
-    )
+    return Matches(new_starts, new_variables, new_tables, match_starts, nodes, bucket_starts, tree)
 
 
 @kernel

@@ -54,9 +54,7 @@ def tighten(  # type: ignore[no-untyped-def]
         settled: whether the passes ended by the tolerance.
     """
     n = len(cardinalities)
-    mini = partition(
-        cardinalities, scope_starts, scope_variables, order, i_bound, heuristic
-    )
+    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     layouts = lay_out(
