@@ -6,6 +6,13 @@ from inference.registry import Entry
 
 ENTRIES = (
     Entry(
+        name="auto",
+        target="inference.auto:Auto",
+        summary="exact where that fits a budget, otherwise the tightest bounds within it",
+        log_z_kind="upper",
+        limits="any graph; stats say which algorithm was chosen and why",
+    ),
+    Entry(
         name="exact",
         target="inference.exact:Exact",
         summary="variable elimination over a bucket tree: every marginal and log Z, exact",

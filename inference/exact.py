@@ -17,7 +17,7 @@ from inference.backend import Backend, TooLargeError, zero_partition
 from inference.kernels.elimination.beliefs import factor_beliefs
 from inference.kernels.elimination.cluster_tree import ClusterTree
 from inference.kernels.elimination.propagation import ZERO
-from inference.kernels.elimination.solve import TOO_LARGE, calibrate, solve
+from inference.kernels.elimination.solve import TOO_LARGE, calibrate, plan, solve
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 logger = logging.getLogger(__name__)
@@ -87,6 +87,19 @@ class Exact(Backend):
             stats=stats,
         )
 
+    def predict(self, graph: FactorGraph) -> Prediction:
+        """Return what `infer` would cost for a graph, its evidence absorbed, without running it."""
+        absorbed = graph.absorb_evidence()
+        *_, width, largest, entries, work = plan(
+            absorbed.cardinalities,
+            absorbed.scope_starts,
+            absorbed.scope_variables,
+            self.seed,
+            self.restarts,
+            self.allowed_bytes() / _BYTES_PER_ENTRY,
+        )
+        return Prediction(width, largest, entries * _BYTES_PER_ENTRY, work * _SECONDS_PER_OPERATION)
+
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Return the calibrated cluster tree of a graph, its evidence absorbed.
 
@@ -113,17 +126,35 @@ class Exact(Backend):
             graph.log_values,
             self.seed,
             self.restarts,
-            self._limit() / _BYTES_PER_ENTRY,
+            self.allowed_bytes() / _BYTES_PER_ENTRY,
         )
 
-    def _limit(self) -> int:
+    def allowed_bytes(self) -> int:
+        """Return the bytes that the tables may take."""
         return self.memory_limit if self.memory_limit is not None else _free_memory()
 
     def _check(self, code: int, width: int, largest: float, entries: float, work: float) -> None:
         if code == TOO_LARGE:
-            raise TooLargeError(_refusal(width, largest, entries, work, self._limit()))
+            raise TooLargeError(_refusal(width, largest, entries, work, self.allowed_bytes()))
         if code == ZERO:
             raise zero_partition()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What exact elimination of a graph would cost, by the best order found.
+
+    Attributes:
+        induced_width: most variables that a message holds.
+        log2_largest_table: log2 of the entries of the largest table.
+        bytes: memory of all tables and messages.
+        seconds: order of magnitude of the time, on one core.
+    """
+
+    induced_width: int
+    log2_largest_table: float
+    bytes: float
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)

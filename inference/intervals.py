@@ -96,9 +96,7 @@ _ROUNDING = 1e-10
 """Relative slack for the rounding of log bounds: thousands of sums in doubles stay well below."""
 
 
-def _interval(
-    ceilings: NDArray[np.float64], floors: NDArray[np.float64], state: int
-) -> Interval:
+def _interval(ceilings: NDArray[np.float64], floors: NDArray[np.float64], state: int) -> Interval:
     size = np.where(np.isfinite(ceilings), np.abs(ceilings), 0.0)
     slack = _ROUNDING * np.maximum(1.0, size)
     ceilings = ceilings + slack

@@ -13,7 +13,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
 from inference.kernels.elimination.solve import plan
 from inference.kernels.mini_buckets import partition
-from inference.kernels.mini_buckets.solve import tighten
+from inference.kernels.mini_buckets.solve import planned_work, tighten
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 Side = Literal["upper", "lower"]
@@ -21,6 +21,9 @@ Partition = Literal["overlap", "first_fit"]
 
 _SIGNS = {"upper": 1, "lower": -1}
 _HEURISTICS = {"overlap": partition.LARGEST_OVERLAP, "first_fit": partition.FIRST_FIT}
+_SECONDS_PER_ENTRY = 4e-8
+"""Order of magnitude of one pass over one table entry: exponentials and a few inputs."""
+
 _LARGEST_I_BOUND = 26
 """Tables of 2**27 entries take 1 GiB each; a larger bound would be exact elimination's task."""
 
@@ -68,7 +71,9 @@ class WeightedMiniBuckets(Backend):
             (self.partition, get_args(Partition), "partition"),
         ):
             if value not in known:
-                raise InputError(f"the {what} {value!r} of 'wmb' is unknown; use {', '.join(known)}")
+                raise InputError(
+                    f"the {what} {value!r} of 'wmb' is unknown; use {', '.join(known)}"
+                )
         if self.iterations < 1:
             raise InputError(f"iterations is {self.iterations}; 'wmb' needs at least 1")
         if not self.tolerance >= 0.0:
@@ -126,6 +131,21 @@ class WeightedMiniBuckets(Backend):
         if order is None:
             order, _ = self._order(graph)
         return float(self._tighten(graph, order, self.bound)[0])
+
+    def predict_seconds(self, graph: FactorGraph) -> float:
+        """Return the order of magnitude of the time that `infer` takes, without running it."""
+        absorbed = graph.absorb_evidence()
+        order, _ = self._order(absorbed)
+        work = planned_work(
+            absorbed.cardinalities,
+            absorbed.scope_starts,
+            absorbed.scope_variables,
+            order,
+            self.i_bound,
+            _HEURISTICS[self.partition],
+        )
+        sides = 2 if self.gap else 1
+        return float(work * sides * self.iterations * _SECONDS_PER_ENTRY)
 
     def _order(self, graph: FactorGraph) -> tuple[NDArray[np.int64], int]:
         largest = np.diff(graph.table_starts).max(initial=1)

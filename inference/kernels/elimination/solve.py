@@ -7,8 +7,8 @@ import numpy as np
 from inference.kernels.compiled import kernel
 from inference.kernels.elimination.cluster_tree import bucket_sizes, build_tree, cost
 from inference.kernels.elimination.interaction import interaction_graph
-from inference.kernels.elimination.ordering import elimination_order
 from inference.kernels.elimination.joins import with_joins
+from inference.kernels.elimination.ordering import elimination_order
 from inference.kernels.elimination.propagation import UNDERFLOW, propagate, propagate_log
 
 TOO_LARGE = 3

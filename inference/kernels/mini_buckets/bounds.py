@@ -18,7 +18,6 @@ from inference.kernels.compiled import kernel
 from inference.kernels.elimination.layout import advance
 from inference.kernels.elimination.propagation import prepare
 
-
 _LEAST_TOTAL_WEIGHT = 0.1
 """A match of a positive and a negative weight that nearly cancel has no mean worth moving to."""
 
@@ -128,7 +127,7 @@ def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digi
 
 @kernel
 def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):  # type: ignore[no-untyped-def]
-    """Write exp(F / w) times the parent's answer, largest 1, to `out`; return whether it is finite."""
+    """Write exp(F / w) times the parent's answer, largest 1, to `out`; return if it is finite."""
     start = tree.table_starts[node]
     size = tree.table_starts[node + 1] - start
     sent = tree.message_starts[node]

@@ -35,6 +35,19 @@ def _first_weights(mini, sign):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def planned_work(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):  # type: ignore[no-untyped-def]
+    """Return how many table entries one pass walks."""
+    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
+    entries = 0.0
+    for node in range(len(mini.parents)):
+        size = 1.0
+        for entry in range(mini.starts[node], mini.starts[node + 1]):
+            size *= cardinalities[order[mini.places[entry]]]
+        entries += size
+    return entries
+
+
+@kernel
 def tighten(  # type: ignore[no-untyped-def]
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
     i_bound, heuristic, sign, iterations, tolerance,

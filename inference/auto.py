@@ -1,0 +1,74 @@
+"""The choice of an algorithm by what a graph would cost: exact, or the tightest bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend
+from inference.exact import Exact
+from inference.posterior import Posterior
+from inference.wmb import WeightedMiniBuckets
+
+_I_BOUNDS = (20, 18, 16, 14, 12, 10, 8, 6, 4, 2)
+
+
+@dataclass(frozen=True)
+class Auto(Backend):
+    """Exact elimination if it fits the budget, otherwise weighted mini-buckets within it.
+
+    The choice goes by predicted operations, not by the clock, so it is the same on every run:
+    the posterior of a bound carries the gap between the upper and the lower one, and `stats`
+    says what was chosen and why.
+
+    Attributes:
+        seconds: budget of time; predictions are orders of magnitude.
+        memory_limit: bytes that the tables may take; None: three quarters of the free memory.
+        seed: seed of the search for an elimination order.
+    """
+
+    name: ClassVar[str] = "auto"
+
+    seconds: float = 10.0
+    memory_limit: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0.0:
+            raise InputError(f"the budget of {self.seconds} seconds of 'auto' is not positive")
+        self._exact()
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Return the posterior of a graph without evidence, exact or bounded.
+
+        Raises:
+            TooLargeError: if a single factor is too large for a table.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        exact = self._exact()
+        prediction = exact.predict(graph)
+        fits = prediction.bytes <= exact.allowed_bytes()
+        if fits and prediction.seconds <= self.seconds:
+            reason = f"exact elimination takes about {prediction.seconds:.2g} s"
+            return _explained(exact.solve(graph), exact, reason)
+        lack = (
+            f"about {prediction.seconds:.2g} s of {self.seconds:g} s"
+            if fits
+            else f"{prediction.bytes / 2**30:.3g} GiB"
+        )
+        reason = f"exact elimination, of induced width {prediction.induced_width}, needs {lack}"
+        chosen = WeightedMiniBuckets(seed=self.seed)
+        for i_bound in _I_BOUNDS:
+            chosen = replace(chosen, i_bound=i_bound)
+            if chosen.predict_seconds(graph) <= self.seconds:
+                break
+        return _explained(chosen.solve(graph), chosen, reason)
+
+    def _exact(self) -> Exact:
+        return Exact(seed=self.seed, memory_limit=self.memory_limit)
+
+
+def _explained(posterior: Posterior, chosen: Backend, reason: str) -> Posterior:
+    return replace(posterior, stats={**posterior.stats, "chosen": repr(chosen), "reason": reason})
