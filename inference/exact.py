@@ -6,7 +6,7 @@ import logging
 import math
 import os
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from inference.backend import Backend, TooLargeError, zero_partition
 from inference.kernels.elimination.beliefs import factor_beliefs
 from inference.kernels.elimination.cluster_tree import ClusterTree
 from inference.kernels.elimination.propagation import ZERO
-from inference.kernels.elimination.solve import TOO_LARGE, calibrate, plan, solve
+from inference.kernels.elimination.solve import TOO_LARGE, UNRUN, plan, solve
+from inference.parallel_elimination import LOG2_CHUNKED_TABLE, run_tree_in_chunks
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 logger = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ class Exact(Backend):
         seed: seed of the restarts, a whole number not below 0.
         restarts: how many further orders may be tried per connected component.
         memory_limit: bytes that the tables may take; None: three quarters of the free memory.
+        threads: how many threads share the large tables; None: as many as there are processors.
+            The answer is the same to the last bit for any number.
 
     Source: bucket-tree elimination, Kask, Dechter, Larrosa & Dechter 2005, "Unifying tree
     decompositions for reasoning in graphical models"; junction-tree division as in Jensen 1990.
@@ -51,6 +54,7 @@ class Exact(Backend):
     seed: int = 0
     restarts: int = 1000
     memory_limit: int | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -61,6 +65,8 @@ class Exact(Backend):
             raise InputError(
                 f"the memory limit {self.memory_limit} of 'exact' is not positive; give bytes"
             )
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"{self.threads} threads were asked of 'exact'; give 1 or more")
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Return the exact posterior of a graph without evidence.
@@ -69,19 +75,18 @@ class Exact(Backend):
             TooLargeError: if the tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        code, log_z, values, width, largest, entries, work, scaled = solve(*self._arguments(graph))
-        self._check(code, width, largest, entries, work)
+        solved = self._run(graph)
         stats = {
-            "induced_width": width,
-            "largest_table": round(2.0**largest),
-            "predicted_bytes": round(entries * _BYTES_PER_ENTRY),
-            "predicted_seconds": work * _SECONDS_PER_OPERATION,
-            "arithmetic": "scaled" if scaled else "log",
+            "induced_width": solved.prediction.induced_width,
+            "largest_table": round(2.0**solved.prediction.log2_largest_table),
+            "predicted_bytes": round(solved.prediction.bytes),
+            "predicted_seconds": solved.prediction.seconds,
+            "arithmetic": "scaled" if solved.scaled else "log",
             "seed": self.seed,
         }
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
-            log_z=log_z,
+            marginals=Marginals(graph.names, graph.cardinalities, solved.marginals, graph.index),
+            log_z=solved.log_z,
             log_z_kind=LogZKind.EXACT,
             status=Status.EXACT,
             stats=stats,
@@ -111,33 +116,38 @@ class Exact(Backend):
             ZeroPartitionError: if no assignment has positive potential.
         """
         absorbed = graph.absorb_evidence()
-        code, log_z, values, tree, tables, width, largest, entries, work, _ = calibrate(
-            *self._arguments(absorbed)
-        )
-        self._check(code, width, largest, entries, work)
-        return CalibratedTree(absorbed, tree, tables, values, log_z)
+        solved = self._run(absorbed)
+        return CalibratedTree(absorbed, solved.tree, solved.tables, solved.marginals, solved.log_z)
 
-    def _arguments(self, graph: FactorGraph) -> tuple[Any, ...]:
-        return (
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            graph.table_starts,
-            graph.log_values,
+    def _run(self, graph: FactorGraph) -> _Solved:
+        limit = self.allowed_bytes()
+        scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
+        potentials = (graph.table_starts, graph.log_values)
+        code, log_z, marginals, tables, scaled, tree, width, largest, entries, work = solve(
+            *scopes,
+            *potentials,
             self.seed,
             self.restarts,
-            self.allowed_bytes() / _BYTES_PER_ENTRY,
+            limit / _BYTES_PER_ENTRY,
+            LOG2_CHUNKED_TABLE,
         )
+        prediction = Prediction(
+            width, largest, entries * _BYTES_PER_ENTRY, work * _SECONDS_PER_OPERATION
+        )
+        if code == TOO_LARGE:
+            raise TooLargeError(_refusal(prediction, limit))
+        if code == UNRUN:
+            threads = self.threads if self.threads is not None else os.cpu_count() or 1
+            code, log_z, marginals, tables, scaled = run_tree_in_chunks(
+                *scopes, *potentials, tree, threads
+            )
+        if code == ZERO:
+            raise zero_partition()
+        return _Solved(prediction, tree, tables, marginals, log_z, scaled)
 
     def allowed_bytes(self) -> int:
         """Return the bytes that the tables may take."""
         return self.memory_limit if self.memory_limit is not None else _free_memory()
-
-    def _check(self, code: int, width: int, largest: float, entries: float, work: float) -> None:
-        if code == TOO_LARGE:
-            raise TooLargeError(_refusal(width, largest, entries, work, self.allowed_bytes()))
-        if code == ZERO:
-            raise zero_partition()
 
 
 @dataclass(frozen=True)
@@ -199,14 +209,25 @@ def _free_memory() -> int:
     return int(_SHARE_OF_FREE_MEMORY * pages * os.sysconf("SC_PAGE_SIZE"))
 
 
-def _refusal(width: int, largest: float, entries: float, work: float, limit: int) -> str:
-    memory = math.log2(entries * _BYTES_PER_ENTRY) - 30.0
+def _refusal(prediction: Prediction, limit: int) -> str:
+    memory = math.log2(prediction.bytes) - 30.0
     size = f"{2.0**memory:,.1f} GiB" if memory < 20.0 else f"2^{memory:.0f} GiB"
-    seconds = work * _SECONDS_PER_OPERATION
+    seconds = prediction.seconds
     duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
     return (
-        f"exact elimination finds no order of induced width below {width}: its largest table "
-        f"has 2^{largest:.1f} entries, all tables {size}, and the run takes about {duration}, but "
-        f"{limit / 2**30:,.1f} GiB are allowed; use backend 'lbp' for an estimate, observe "
-        "variables, or raise memory_limit (in bytes)"
+        f"exact elimination finds no order of induced width below {prediction.induced_width}: its "
+        f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables {size}, and "
+        f"the run takes about {duration}, but {limit / 2**30:,.1f} GiB are allowed; use backend "
+        "'wmb' for certified bounds or 'lbp' for an estimate, observe variables, or raise "
+        "memory_limit (in bytes)"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    prediction: Prediction
+    tree: ClusterTree
+    tables: NDArray[np.float64]
+    marginals: NDArray[np.float64]
+    log_z: float
+    scaled: bool

@@ -7,9 +7,6 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import combinations
 from typing import TypeAlias
 
-import networkx as nx
-from networkx.algorithms.approximation import treewidth
-
 Bag: TypeAlias = frozenset[int]
 """Node of a tree decomposition: the variables of one table during elimination."""
 
@@ -30,6 +27,10 @@ def tree_decomposition(
         admit: called with each bag before it is formed; what it raises ends the search, which
             takes long where bags are large.
     """
+    # networkx comes with pgmpy, not with the core.
+    import networkx as nx
+    from networkx.algorithms.approximation import treewidth
+
     links = nx.Graph()
     for scope in scopes:
         links.add_nodes_from(scope)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from inference.kernels.compiled import kernel
-from inference.kernels.elimination.layout import advance, workspace_sizes
-from inference.kernels.elimination.propagation import prepare, project
+from inference.kernels.elimination.blocks import project
+from inference.kernels.elimination.layout import advance, prepare, workspace_sizes
 
 
 @kernel

@@ -94,3 +94,52 @@ def advance(digits, cardinalities, variables, outer, strides, positions, n_input
         digits[axis] = 0
         for k in range(n_inputs):
             positions[k] -= strides[k, axis] * (count - 1)
+
+
+@kernel
+def seek(index, digits, cardinalities, variables, outer, strides, positions, n_inputs):  # type: ignore[no-untyped-def]
+    """Set the outer axes to block number `index`, and move every input's position there."""
+    for axis in range(outer - 1, -1, -1):
+        count = cardinalities[variables[axis]]
+        digits[axis] = index % count
+        index //= count
+        for k in range(n_inputs):
+            positions[k] += strides[k, axis] * digits[axis]
+
+
+@kernel
+def prepare(  # type: ignore[no-untyped-def]
+    c, with_factors, cardinalities, scope_starts, scope_variables, table_starts, tree,
+    first_message, axis_of, strides, offsets, kinds, positions,
+):  # fmt: skip
+    """Lay out the inputs of cluster `c`: factors (if wanted), then messages of its children.
+
+    Returns:
+        n_inputs, outer axes, block size.
+    """
+    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+    for axis in range(len(variables)):
+        axis_of[variables[axis]] = axis
+    outer, block = block_axes(cardinalities, variables)
+    n_inputs = 0
+    if with_factors:
+        for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
+            factor = tree.factors[entry]
+            strides[n_inputs, : len(variables)] = 0
+            scope = scope_variables[scope_starts[factor] : scope_starts[factor + 1]]
+            factor_strides(cardinalities, scope, axis_of, strides[n_inputs])
+            positions[n_inputs] = table_starts[factor]
+            n_inputs += 1
+    for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
+        child = tree.children[entry]
+        strides[n_inputs, : len(variables)] = 0
+        start = tree.starts[child]
+        separator = tree.variables[start : start + tree.separator_sizes[child]]
+        factor_strides(cardinalities, separator, axis_of, strides[n_inputs])
+        positions[n_inputs] = first_message + tree.message_starts[child]
+        n_inputs += 1
+    for k in range(n_inputs):
+        kinds[k] = block_offsets(
+            cardinalities, variables, outer, strides[k], offsets[k * block : (k + 1) * block]
+        )
+    return n_inputs, outer, block

@@ -8,10 +8,12 @@ from inference.kernels.compiled import kernel
 from inference.kernels.elimination.cluster_tree import bucket_sizes, build_tree, cost
 from inference.kernels.elimination.interaction import interaction_graph
 from inference.kernels.elimination.joins import with_joins
+from inference.kernels.elimination.log_propagation import propagate_log
 from inference.kernels.elimination.ordering import elimination_order
-from inference.kernels.elimination.propagation import UNDERFLOW, propagate, propagate_log
+from inference.kernels.elimination.propagation import UNDERFLOW, propagate
 
 TOO_LARGE = 3
+UNRUN = 4
 
 _MERGE_LIMIT = 64
 """Clusters are merged up to this many entries, where a step costs as much as the entries."""
@@ -34,43 +36,44 @@ def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entri
 
 
 @kernel
-def calibrate(  # type: ignore[no-untyped-def]
-    cardinalities, scope_starts, scope_variables, table_starts, log_values,
-    seed, restarts, max_entries,
-):  # fmt: skip
-    """Compute every cluster's belief, every marginal and log Z, or find that they would not fit.
+def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):  # type: ignore[no-untyped-def]
+    """Return the cluster tree of the best order found, and what it would cost.
 
     Returns:
-        code: DONE, ZERO (no assignment has positive potential) or TOO_LARGE.
-        log_z: natural logarithm of the partition function.
-        marginals: float64, the probability vectors of the variables, one after another.
+        fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
         tree: the cluster tree.
-        tables: float64, the clusters' beliefs, normalised, laid out as the tree says.
-        width, largest, entries, work: the prediction: induced width, log2 of the largest table,
-            entries of all tables and messages, multiplications and additions.
-        scaled: whether the fast pass sufficed.
+        width, largest, entries, work: induced width, log2 of the largest table, entries of all
+            tables and messages, multiplications and additions.
     """
     order, owner, starts, places, parent, width, largest, entries, work = plan(
         cardinalities, scope_starts, scope_variables, seed, restarts, max_entries
     )
-    n = len(cardinalities)
-    too_large = entries > max_entries
-    if too_large:
-        # A tree without clusters stands in, so that every path returns the same types.
+    fits = entries <= max_entries
+    if not fits:
         order, owner = order[:0], owner[:0]
-        n = 0
     tree = build_tree(cardinalities, order, owner, starts, places, parent, _MERGE_LIMIT)
-    if not too_large:
+    if fits:
         # Twice, since the joins of the largest clusters are large clusters themselves.
         tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
         tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
-    marginal_starts = np.zeros(n + 1, dtype=np.int64)
-    for v in range(n):
-        marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
-    marginals = np.empty(marginal_starts[n], dtype=np.float64)
+    return fits, tree, width, largest, entries, work
+
+
+@kernel
+def marginal_layout(cardinalities):  # type: ignore[no-untyped-def]
+    """Return where the marginal of every variable begins, and their number of entries last."""
+    starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
+    for v in range(len(cardinalities)):
+        starts[v + 1] = starts[v] + cardinalities[v]
+    return starts
+
+
+@kernel
+def run_tree(cardinalities, scope_starts, scope_variables, table_starts, log_values, tree):  # type: ignore[no-untyped-def]
+    """Return (code, log Z, marginals, cluster beliefs, whether scaled arithmetic sufficed)."""
+    marginal_starts = marginal_layout(cardinalities)
+    marginals = np.empty(marginal_starts[len(cardinalities)], dtype=np.float64)
     tables = np.empty(tree.table_starts[len(tree.parents)], dtype=np.float64)
-    if too_large:
-        return TOO_LARGE, 0.0, marginals, tree, tables, width, largest, entries, work, True
     code, log_z = propagate(
         cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
         marginal_starts, marginals, tables,
@@ -81,17 +84,32 @@ def calibrate(  # type: ignore[no-untyped-def]
             cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
             marginal_starts, marginals, tables,
         )  # fmt: skip
-    return code, log_z, marginals, tree, tables, width, largest, entries, work, scaled
+    return code, log_z, marginals, tables, scaled
 
 
 @kernel
 def solve(  # type: ignore[no-untyped-def]
     cardinalities, scope_starts, scope_variables, table_starts, log_values,
-    seed, restarts, max_entries,
+    seed, restarts, max_entries, chunked_from,
 ):  # fmt: skip
-    """Do what `calibrate` does, and return all of it but the tree and the tables."""
-    code, log_z, marginals, _, _, width, largest, entries, work, scaled = calibrate(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values,
-        seed, restarts, max_entries,
-    )  # fmt: skip
-    return code, log_z, marginals, width, largest, entries, work, scaled
+    """Plant the tree and run it, unless it does not fit or is large enough for several threads.
+
+    Args:
+        chunked_from: log2 of the largest table from which on the tree is returned unrun.
+
+    Returns:
+        code: DONE, ZERO (no assignment has positive potential), TOO_LARGE or UNRUN.
+        log_z, marginals, tables, scaled: as `run_tree` returns them.
+        tree, width, largest, entries, work: as `plant` returns them.
+    """
+    fits, tree, width, largest, entries, work = plant(
+        cardinalities, scope_starts, scope_variables, seed, restarts, max_entries
+    )
+    code, log_z, scaled = (UNRUN if fits else TOO_LARGE), 0.0, True
+    marginals = np.empty(0, dtype=np.float64)
+    tables = np.empty(0, dtype=np.float64)
+    if fits and largest < chunked_from:
+        code, log_z, marginals, tables, scaled = run_tree(
+            cardinalities, scope_starts, scope_variables, table_starts, log_values, tree
+        )
+    return code, log_z, marginals, tables, scaled, tree, width, largest, entries, work

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import kernel
-from inference.kernels.elimination.layout import advance
-from inference.kernels.elimination.propagation import prepare
+from inference.kernels.elimination.layout import advance, prepare
 
 _LEAST_TOTAL_WEIGHT = 0.1
 """A match of a positive and a negative weight that nearly cancel has no mean worth moving to."""

@@ -1,0 +1,100 @@
+# `make` lists the targets. Each one installs what it needs first.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+CORE := .venv-core
+LOCKING := .venv-lock
+
+# Pins that a resolver cannot choose: torch comes before everything else (see install), and pgmax
+# is installed without the dependencies that it declares and does not import. `make lock` keeps
+# them; `make lock TORCH=torch==X` moves one.
+TORCH ?= $(shell grep '^torch==' requirements.lock)
+PGMAX ?= $(shell grep '^pgmax==' requirements.lock)
+
+# Caches live beside the environment, so that an absent or read-only home directory does no harm.
+export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/var/matplotlib
+export IPYTHONDIR ?= $(CURDIR)/$(VENV)/var/ipython
+export JUPYTER_RUNTIME_DIR ?= $(CURDIR)/$(VENV)/var/jupyter
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# What is installed for somebody's other projects is not ours.
+export PYTHONNOUSERSITE := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install run test lint bench notebooks core lock
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+install: $(VENV)/installed ## Make .venv with everything in it; done at once if nothing changed
+
+run: install ## Compare the algorithms on the embedded data: a table, a plot, files in results/
+	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare
+
+test: install ## Run the tests
+	$(VENV)/bin/python -m pytest -n $(WORKERS)
+
+lint: install ## Check style, format and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+bench: install ## Measure speed against other libraries: ratios within one run
+	$(VENV)/bin/factormodels bench
+
+notebooks: install ## Execute every notebook into results/notebooks
+	$(VENV)/bin/python -m tests.execute_notebooks notebooks results/notebooks
+
+core: $(CORE)/installed ## Install the core alone and import every module of it
+	rm -rf build
+	$(CORE)/bin/python -m pip install --quiet --no-deps --no-build-isolation --force-reinstall .
+	$(CORE)/bin/python -m pip check
+	$(CORE)/bin/python -I tests/check_core_imports.py
+
+# torch alone is resolved, because what it needs differs between its builds: the one for NVIDIA GPUs
+# requires libraries of theirs, which it pins itself; the one for processors requires none of them.
+# The other packages are all in the lock, with everything that they need.
+$(VENV)/installed: requirements.lock setup.cfg pyproject.toml
+	@$(call check_python,$(PYTHON))
+	@echo 'Installing into $(VENV): some minutes, and done at once the next time'
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet -c requirements.lock $(TORCH)
+	$(VENV)/bin/python -m pip install --quiet --no-deps -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	mkdir -p $(VENV)/var
+	touch $@
+
+$(CORE)/installed: requirements-core.lock
+	@$(call check_python,$(PYTHON))
+	$(PYTHON) -m venv --clear $(CORE)
+	$(CORE)/bin/python -m pip install --quiet --no-deps -r requirements-core.lock
+	touch $@
+
+lock: ## Resolve the newest versions that setup.cfg allows and pin them in the two lock files
+	@$(call check_python,$(PYTHON))
+	$(PYTHON) -m venv --clear $(LOCKING)
+	$(LOCKING)/bin/python -m pip install --quiet $(TORCH)
+	$(LOCKING)/bin/python -m pip install --quiet 'setuptools>=77' '.[all]'
+	$(LOCKING)/bin/python -m pip install --quiet --no-deps $(PGMAX)
+	{ printf '%s\n' \
+	    '# One environment with everything: the core, every extra, and pgmax, which is in no extra' \
+	    '# because it declares TensorFlow and more that it does not import.' \
+	    '# Made by `make lock`; installed by `make install`, which says why torch comes first.'; \
+	  $(call frozen,$(LOCKING)); } > requirements.lock.new
+	$(PYTHON) -m venv --clear $(LOCKING)
+	$(LOCKING)/bin/python -m pip install --quiet -c requirements.lock.new 'setuptools>=77' .
+	{ printf '%s\n' \
+	    '# The core alone, at the versions of requirements.lock.' \
+	    '# Made by `make lock`; installed by `make core`.'; \
+	  $(call frozen,$(LOCKING)); } > requirements-core.lock
+	mv requirements.lock.new requirements.lock
+	rm -rf $(LOCKING)
+
+check_python = $(1) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+    "Python 3.11 or newer is needed and $(1) is " + sys.version.split()[0] + \
+    "; say which to use: make PYTHON=python3.11")'
+
+# Without the libraries of one build of torch (see install), and without the name of that build.
+frozen = $(1)/bin/python -m pip list --format=freeze --exclude pip --exclude factormodels \
+    | sed -e '/^nvidia-/d' -e '/^cuda-/d' -e '/^triton==/d' -e 's/+.*//'

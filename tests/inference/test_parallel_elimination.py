@@ -1,0 +1,82 @@
+"""Large tables in chunks: right, and the same to the last bit for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import inference.exact
+import inference.parallel_elimination
+from factormodels import FactorGraph
+from factormodels.synthetic import fr2, grid
+from inference import Posterior, ZeroPartitionError, infer
+from tests.inference.graphs import odd_graph, tangled_graph
+from tests.oracle import oracle
+
+
+@pytest.fixture
+def every_table_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (inference.exact, inference.parallel_elimination):
+        monkeypatch.setattr(module, "LOG2_CHUNKED_TABLE", 1.0)
+
+
+def _agree(graph: FactorGraph, posterior: Posterior) -> None:
+    truth = oracle(graph)
+    expected = np.concatenate([truth.marginals[name] for name in graph.names])
+    # Both sum the same few thousand terms in doubles.
+    np.testing.assert_allclose(posterior.marginals.flat, expected, atol=1e-10)
+    assert posterior.log_z == pytest.approx(truth.log_z, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+def test_chunks_agree_with_the_oracle() -> None:
+    for seed in range(120):
+        graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
+        _agree(graph, infer(graph, "exact", threads=2))
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+def test_contradictions_are_found_in_chunks() -> None:
+    graph = FactorGraph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])])
+    with pytest.raises(ZeroPartitionError):
+        infer(graph, "exact")
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+def test_many_small_and_few_large_answers() -> None:
+    # One table of 2**14 entries: children that hold its leading axes, small ones, and large ones.
+    rng = np.random.default_rng(0)
+    factors = [(list(range(14)), rng.random(2**14))]
+    for leaf, size in enumerate((2, 3, 11, 12, 13), start=14):
+        scope = [leaf, *rng.choice(14, size=size, replace=False).tolist()]
+        factors.append((scope, rng.random(2 ** len(scope))))
+    graph = FactorGraph.from_factors([2] * 19, factors)
+    chunked, truth = infer(graph, "exact", threads=3), infer(graph, "enumeration")
+    np.testing.assert_allclose(chunked.marginals.flat, truth.marginals.flat, atol=1e-12)
+    assert chunked.log_z == pytest.approx(truth.log_z, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        grid(19, 19, coupling=2.0, field=1.0, seed=0),
+        fr2(22, 4, density=0.3, seed=1),
+        FactorGraph.from_factors(
+            [7, 40, 1100], [([0, 1, 2], np.random.default_rng(0).random(7 * 40 * 1100))]
+        ),
+    ],
+    ids=["grid", "fr2", "many states"],
+)
+def test_the_number_of_threads_changes_not_one_bit(
+    graph: FactorGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posteriors = [infer(graph, "exact", threads=threads) for threads in (1, 2, 5)]
+    for posterior in posteriors:
+        assert posterior.stats["largest_table"] >= 2**18
+        assert posterior.log_z == posteriors[0].log_z
+        assert posterior.marginals.flat.tobytes() == posteriors[0].marginals.flat.tobytes()
+    monkeypatch.setattr(inference.exact, "LOG2_CHUNKED_TABLE", 64.0)
+    whole = infer(graph, "exact")
+    # Sums of 2**20 terms in another order.
+    np.testing.assert_allclose(posteriors[0].marginals.flat, whole.marginals.flat, atol=1e-11)
+    assert posteriors[0].log_z == pytest.approx(whole.log_z, rel=1e-12)

@@ -1,0 +1,175 @@
+"""The shape of the house: which way imports run, what an import loads, what library code does."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+LAYERS = ("factormodels", "inference", "calibration", "experiments")
+"""The packages from the lowest to the highest: each imports only itself and those before it."""
+
+LIBRARY = ("factormodels", "inference", "calibration")
+
+FOLDERS = {*LAYERS, "notebooks", "tests"}
+
+NOT_AT_IMPORT = {
+    *("torch", "jax", "jaxlib", "pyro", "numpyro", "pgmpy", "pgmax", "litellm", "networkx"),
+    *("numba", "scipy", "pandas", "sklearn", "statsmodels", "matplotlib"),
+}
+
+IMPORT_SECONDS = 0.5
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def sources(*packages: str) -> list[Path]:
+    return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
+
+
+def imported_names(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield (absolute name of an imported module, line), imports within functions too."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            yield ".".join([*base, node.module or ""]), node.lineno
+
+
+def upward_imports(path: Path) -> list[str]:
+    own = LAYERS.index(module_name(path).split(".")[0])
+    above = LAYERS[own + 1 :]
+    return [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for name, line in imported_names(path)
+        if name.split(".")[0] in (*above, "tests")
+    ]
+
+
+def library_faults(source: str) -> list[str]:
+    """Return what library code must not do: print, configure logging, assert."""
+    faults = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assert):
+            faults.append(f"line {node.lineno}: assert")
+        elif isinstance(node, ast.Call):
+            called = node.func
+            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+            if name == "basicConfig" or (isinstance(called, ast.Name) and name == "print"):
+                faults.append(f"line {node.lineno}: {name}")
+    return faults
+
+
+def run_python(code: str) -> str:
+    """Return what a fresh interpreter prints."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_run_downwards(package: str) -> None:
+    paths = sources(package)
+    assert paths, f"there is no source in {package}"
+    assert [fault for path in paths for fault in upward_imports(path)] == []
+
+
+def test_an_upward_import_is_seen_in_every_spelling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    path = tmp_path / "inference" / "deep" / "module.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "import numpy, calibration.scores\n"
+        "from factormodels import read\n"
+        "from experiments.cli import main\n"
+        "from .. import exact\n"
+        "from calibrationlike import thing\n"
+        "def late():\n"
+        "    from calibration import brier\n"
+    )
+    assert upward_imports(path) == [
+        "inference/deep/module.py:1 imports calibration.scores",
+        "inference/deep/module.py:3 imports experiments.cli",
+        "inference/deep/module.py:7 imports calibration",
+    ]
+
+
+@pytest.mark.parametrize("packages", [(package,) for package in LIBRARY] + [LIBRARY])
+def test_an_import_loads_nothing_heavy(packages: tuple[str, ...]) -> None:
+    loaded = run_python(
+        f"import sys, {', '.join(packages)}; print(*{{m.partition('.')[0] for m in sys.modules}})"
+    )
+    modules = set(loaded.split())
+    assert set(packages) <= modules
+    assert modules & NOT_AT_IMPORT == set()
+
+
+def test_an_import_is_quick() -> None:
+    code = (
+        "from time import perf_counter; start = perf_counter(); "
+        f"import {', '.join(LIBRARY)}; print(perf_counter() - start)"
+    )
+    # The best of three: a busy machine only ever adds time, and the first run compiles the
+    # bytecode. About 0.13 s is usual, half of it numpy.
+    assert min(float(run_python(code)) for _ in range(3)) < IMPORT_SECONDS
+
+
+def test_the_folders_are_those_of_the_house() -> None:
+    ignored = [
+        line.rstrip("/")
+        for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
+    folders = {
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir()
+        and not path.name.startswith(".")
+        and not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)
+    }
+    assert {*LAYERS, "tests"} <= folders <= FOLDERS
+
+
+def test_library_code_neither_prints_nor_asserts_nor_configures_logging() -> None:
+    faults = [
+        f"{path.relative_to(ROOT)}, {fault}"
+        for path in sources(*LAYERS)
+        for fault in library_faults(path.read_text(encoding="utf-8"))
+    ]
+    assert faults == []
+
+
+def test_faults_of_library_code_are_seen() -> None:
+    source = (
+        "assert x\n"
+        "print(1)\n"
+        "logging.basicConfig()\n"
+        "console.print(1)\n"
+        "basicConfig()\n"
+        "'print(1); assert x'\n"
+    )
+    assert library_faults(source) == [
+        "line 1: assert",
+        "line 2: print",
+        "line 3: basicConfig",
+        "line 5: basicConfig",
+    ]
