@@ -1,0 +1,117 @@
+"""The terminal: consoles, warnings shown once each, and numbers as tables show them."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+ABSENT = "--"
+"""What a table shows where a number is undefined."""
+
+_PIPE_WIDTH = 4000
+_PACKAGES = ("factormodels", "inference", "calibration", "experiments")
+
+
+def output() -> Console:
+    """Return a console on standard output.
+
+    In a terminal it has the terminal's width; in a pipe or a file lines keep their natural length,
+    so that nothing is cut or wrapped for the next program.
+    """
+    return _console(stderr=False)
+
+
+def messages() -> Console:
+    """Return a console on standard error, for progress and remarks."""
+    return _console(stderr=True)
+
+
+def heading(console: Console, text: str) -> None:
+    """Print the heading of a table, never wrapped to the width of the table below."""
+    console.print(text, style="bold", soft_wrap=True)
+
+
+def plain_table() -> Table:
+    """Return an empty table in the one style of this command line."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+    )
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return `value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    return f"{value:.{digits}f}"
+
+
+def small(value: float | None) -> str:
+    """Return a difference in scientific notation with one decimal; zero as "0"."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    return "0" if value == 0 else f"{value:.0e}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration with a unit that suits it."""
+    if seconds is None or math.isnan(seconds):
+        return ABSENT
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    if seconds < 1:
+        return f"{seconds * 1e3:.1f} ms"
+    if seconds < 120:
+        return f"{seconds:.2f} s"
+    return f"{seconds / 60:.1f} min"
+
+
+@contextmanager
+def warnings_on_stderr() -> Iterator[None]:
+    """Show the project's warnings on standard error, each text once, while the block runs."""
+    handler = _WarningHandler()
+    loggers = [logging.getLogger(name) for name in _PACKAGES]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+class _WarningHandler(logging.Handler):
+    """Writes to whatever standard error is now (a progress bar may stand in for it)."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._shown: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._shown:
+            self._shown.add(text)
+            sys.stderr.write(f"factormodels: {record.levelname.lower()}: {text}\n")
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    fixed = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
+    return Console(stderr=stderr, width=fixed, highlight=False, markup=False, emoji=False)

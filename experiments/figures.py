@@ -1,0 +1,154 @@
+"""The reliability diagrams of a study: few curves, each one that can be told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.summary import REFERENCE, arrays, as_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from experiments.config import Reliability
+
+SAME_CURVE = 5e-3
+"""Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
+
+MAX_CURVES = 6
+"""Curves in one diagram; beyond these, backends other than the exact one are left out first."""
+
+_PANEL = ["dataset", "encoding"]
+_DIMENSIONS = ["variant", "backend_label"]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Cells that share a curve.
+
+    Attributes:
+        cells: (variant, backend label) of each, the drawn one first.
+        p: posteriors (n,).
+        label: human labels (n,), NaN where there is none.
+        response: response ids (n,).
+    """
+
+    cells: tuple[tuple[str, ...], ...]
+    p: NDArray[np.float64]
+    label: NDArray[np.float64]
+    response: NDArray[Any]
+
+
+def write_diagrams(
+    rows: pd.DataFrame,
+    folder: Path,
+    *,
+    policy: str,
+    binning: Reliability,
+    seed: int,
+    metadata: Mapping[str, str],
+) -> list[Path]:
+    """Write a reliability diagram per encoding and dataset with labels, as PDF and PNG.
+
+    The dataset with the most labelled atoms under the study's first encoding is reliability.pdf,
+    each other diagram reliability-DATASET-ENCODING.pdf. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        folder: where to write.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+        metadata: texts to keep in the files.
+
+    Returns:
+        The paths of the files.
+    """
+    from calibration.figures import reliability_diagram, save_figure
+
+    panels = {as_texts(key): panel for key, panel in rows.groupby(_PANEL, sort=False)}
+    labelled = {key: _n_labelled(panel) for key, panel in panels.items()}
+    main = max(labelled, key=lambda key: labelled[key])
+    paths: list[Path] = []
+    for key, panel in panels.items():
+        curves = _readable(distinct_curves(panel))
+        if not curves or not labelled[key]:
+            continue
+        everything = [cell for curve in curves for cell in curve.cells]
+        bins = {
+            _curve_label(curve.cells, everything): _bins(curve, policy, binning, seed)
+            for curve in curves
+        }
+        stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
+        title = ", ".join(key)
+        figure = reliability_diagram(bins, title=title)
+        paths += save_figure(figure, folder / stem, metadata={**metadata, "Subject": title})
+    return paths
+
+
+def distinct_curves(rows: pd.DataFrame) -> list[Curve]:
+    """Return the curves of one dataset and encoding; cells with the same posteriors share one.
+
+    Cells with a failed unit are left out: a curve over fewer atoms is another question.
+    """
+    curves: list[Curve] = []
+    for group_key, cell in rows.groupby(_DIMENSIONS, sort=False):
+        key = as_texts(group_key)
+        if cell["error"].notna().any():
+            continue
+        p, label, response = arrays(cell)
+        for position, curve in enumerate(curves):
+            if p.shape == curve.p.shape and np.allclose(p, curve.p, rtol=0, atol=SAME_CURVE):
+                curves[position] = Curve((*curve.cells, key), curve.p, curve.label, curve.response)
+                break
+        else:
+            curves.append(Curve((key,), p, label, response))
+    return curves
+
+
+def _n_labelled(rows: pd.DataFrame) -> int:
+    return int(rows.drop_duplicates(["response", "atom"])["label"].notna().sum())
+
+
+def _readable(curves: Sequence[Curve]) -> list[Curve]:
+    if len(curves) <= MAX_CURVES:
+        return list(curves)
+    exact = [curve for curve in curves if any(cell[-1] == REFERENCE for cell in curve.cells)]
+    others = [curve for curve in curves if curve not in exact]
+    kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
+    return [curve for curve in curves if id(curve) in kept]
+
+
+def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Any:
+    from calibration.labels import apply_policy
+    from calibration.reliability import reliability_bins
+
+    scored = apply_policy(curve.p, curve.label, curve.response, policy)
+    return reliability_bins(
+        scored.p,
+        scored.y,
+        n_bins=binning.bins,
+        strategy=binning.strategy,
+        responses=scored.responses,
+        seed=seed,
+    )
+
+
+def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
+    """Return the name of a curve: its cells, less what every cell of the diagram shares."""
+    parts = []
+    values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
+    product = 1
+    for own in values:
+        product *= len(own)
+    if product != len(cells):
+        return "; ".join(" ".join(cell) for cell in cells)
+    for dimension, own in enumerate(values):
+        if len({cell[dimension] for cell in everything}) > 1:
+            parts.append(" ≈ ".join(own))
+    return ", ".join(parts) or " ".join(cells[0])

@@ -1,0 +1,148 @@
+"""From a file to the factor graph that a backend is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+from factormodels.io.files import read_text
+from factormodels.io.json_text import decode
+from factormodels.variants import variant as variant_of
+
+DEFAULT_VARIANT = "given"
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a file holds.
+
+    Attributes:
+        factor_graph: the model to be asked.
+        fact_graph: the fact graph it was built from; None for a general network.
+    """
+
+    factor_graph: FactorGraph
+    fact_graph: FactGraph | None = None
+
+
+def read_graphs(source: Path) -> Sequence[FactGraph]:
+    """Return the responses of a file, or of the embedded dataset that `source` names.
+
+    A file goes before a dataset of the same name.
+
+    Raises:
+        InputError: if the file cannot be read or holds no responses.
+    """
+    from factormodels.io import read_many
+
+    if _is_dataset(source):
+        from factormodels import datasets
+
+        return datasets.load(str(source)).graphs
+    return read_many(source)
+
+
+def read_model(source: Path, response: str | None = None) -> FactGraph | FactorGraph:
+    """Return the one model of a file, or one response of a file or embedded dataset of many.
+
+    Raises:
+        InputError: if there is no such model, no response of that name, or many and none is named.
+    """
+    from factormodels.io import read
+
+    if not _is_dataset(source) and not read_text(source).lstrip().startswith(("{", "[")):
+        if response is not None:
+            raise InputError(f"{source}: it holds no responses; leave --response {response} out")
+        return read(source)
+    graphs = read_graphs(source)
+    if response is None and len(graphs) == 1:
+        return graphs[0]
+    for graph in graphs:
+        if graph.id == response:
+            return graph
+    ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." if len(graphs) > 4 else "")
+    if response is None:
+        raise InputError(
+            f"{source}: it holds {len(graphs)} responses; choose one with --response ({ids})"
+        )
+    raise InputError(f"{source}: there is no response {response!r}; it holds {ids}")
+
+
+def _is_dataset(source: Path) -> bool:
+    from factormodels import datasets
+
+    return str(source) in datasets.names() and not source.exists()
+
+
+def load_model(
+    path: Path,
+    *,
+    response: str | None = None,
+    variant: str | None = None,
+    encoding: str | None = None,
+) -> Model:
+    """Return the model of a file with its factor graph.
+
+    Args:
+        path: fact graph JSON, UAI or BIF, told apart by content; or an embedded dataset's name.
+        response: id of one response, in a file that holds many.
+        variant: view of the fact graph; as recorded if None.
+        encoding: encoding of its relations; the default encoding if None.
+
+    Raises:
+        InputError: for a bad file, an unknown name, or a variant or encoding of a general network.
+    """
+    loaded = read_model(path, response)
+    if isinstance(loaded, FactGraph):
+        view = variant_of(loaded, variant or DEFAULT_VARIANT)
+        return Model(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)
+    for option, value in (("--variant", variant), ("--encoding", encoding)):
+        if value is not None:
+            raise InputError(
+                f"{path}: {option} {value} applies to fact graphs and this is a general network; "
+                "leave it out"
+            )
+    return Model(loaded)
+
+
+def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
+    """Return `graph` with the evidence of a file: a UAI evidence file or a JSON object.
+
+    The JSON object maps the name of a variable to its observed state (a number from 0, or
+    true/false for states 1/0), or to a list with one likelihood per state (soft evidence).
+
+    Raises:
+        InputError: if the file cannot be read or does not fit the graph.
+    """
+    text = read_text(path)
+    try:
+        if text.lstrip().startswith(("{", "[")):
+            return _with_json_evidence(graph, decode(text, path))
+        from factormodels.io.uai import read_evidence
+
+        return graph.with_evidence(read_evidence(path))
+    except InputError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise InputError(f"{path}: {error}") from None
+
+
+def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
+    if not isinstance(data, dict):
+        raise InputError("evidence in JSON is one object that maps names to states; write {...}")
+    hard: dict[str, Any] = {}
+    soft: dict[str, list[float]] = {}
+    for name, state in data.items():
+        if not isinstance(state, list):
+            hard[name] = int(state) if isinstance(state, bool) else state
+        elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in state):
+            soft[name] = state
+        else:
+            raise InputError(f"evidence on {name!r}: {state!r} is no list of numbers; mend it")
+    return graph.with_evidence(hard).with_soft_evidence(soft)

@@ -1,0 +1,88 @@
+"""Settings of backends as a user writes them: checked by name and type before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from experiments.text_input import parse_assignment
+from factormodels.errors import InputError
+from inference import Backend, get_backend
+from inference.registry import backend_class
+
+
+def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
+    """Return the settings that texts like "damping=0.5" stand for.
+
+    Raises:
+        InputError: for a text without "=", a bad value, or a setting given twice.
+    """
+    settings: dict[str, Any] = {}
+    for text in assignments:
+        key, value = parse_assignment(text, "--set")
+        if key in settings:
+            raise InputError(f"--set {text!r}: {key!r} is set twice; keep one")
+        settings[key] = value
+    return settings
+
+
+def build_backend(name: str, settings: Mapping[str, Any], where: str = "--set ") -> Backend:
+    """Return the backend called `name` with its settings checked against their declared types.
+
+    Args:
+        name: name of a registered backend.
+        settings: settings by name, of plain YAML or JSON data.
+        where: what precedes the name of a setting in an error, such as "backends[1].settings.".
+
+    Raises:
+        InputError: for an unknown backend or setting, or a value of the wrong type or range.
+        MissingDependencyError: if a library that the backend needs is not installed.
+    """
+    types = setting_types(backend_class(name))
+    checked = {}
+    for key, value in settings.items():
+        if key not in types:
+            raise InputError(f"{where}{key}: {_unknown(key, list(types), name)}")
+        checked[key] = _checked(value, types[key], f"{where}{key}")
+    try:
+        return get_backend(name, **checked)
+    except InputError as error:
+        raise InputError(f"{where.rstrip('. ')}: {error}" if settings else str(error)) from None
+
+
+def setting_types(backend: type[Backend]) -> dict[str, Any]:
+    """Return the declared type of every setting of a backend class, in order."""
+    hints = typing.get_type_hints(backend)
+    return {field.name: hints[field.name] for field in dataclasses.fields(backend) if field.init}
+
+
+def _unknown(key: str, known: list[str], backend: str) -> str:
+    near = difflib.get_close_matches(key, known, n=1)
+    if near:
+        hint = f"did you mean {near[0]!r}?"
+    else:
+        hint = f"it has {', '.join(known)}" if known else "it has none"
+    return f"the backend {backend!r} has no such setting; {hint}"
+
+
+def _checked(value: Any, expected: Any, where: str) -> Any:
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    try:
+        adapter = TypeAdapter(expected)
+    except PydanticSchemaGenerationError:
+        return value
+    # Validated as JSON because strict Python mode refuses a text for an enumeration and a list
+    # for a tuple, which is all that YAML can write.
+    try:
+        return adapter.validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise InputError(
+            f"{where}: {value!r} does not fit: {reason[0].lower()}{reason[1:]}"
+        ) from None

@@ -1,0 +1,207 @@
+"""The table of a study: for the terminal, for a paper (LaTeX, booktabs) and for a page (Markdown).
+
+The files hold no timings, so that two runs of one study give the same bytes; times are in the
+terminal and in summary.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.console import duration, heading, number, plain_table, small
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+_BELOW = 1e-12
+"""Differences below this are rounding, which may change with the machine: shown as "<1e-12"."""
+
+
+_ANY_WIDTH = 10_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table.
+
+    Attributes:
+        name: its column in the summary.
+        title: its heading.
+        show: how a value becomes text.
+        latex: its heading in LaTeX.
+    """
+
+    name: str
+    title: str
+    show: Callable[[Any], str]
+    latex: str
+
+
+def _difference(value: float | None) -> str:
+    return "<1e-12" if value is not None and value < _BELOW else small(value)
+
+
+def _count(value: float) -> str:
+    return f"{int(value):,}"
+
+
+KEYS = (
+    Column("variant", "variant", str, "Variant"),
+    Column("encoding", "encoding", str, "Encoding"),
+    Column("backend_label", "backend", str, "Backend"),
+)
+
+MEASURES = (
+    Column("precision", "Pr", number, r"$\mathit{Pr}$"),
+    Column("f1_at_k", "F1@K", number, "F1@$K$"),
+    Column("entropy", "E", number, r"$\mathcal{E}$"),
+    Column("precision_mae", "MAE", number, "MAE"),
+    Column("f1", "F1", number, "F1"),
+    Column("brier", "Brier", number, "Brier"),
+    Column("log_loss", "log loss", number, "Log loss"),
+    Column("accuracy", "accuracy", number, "Accuracy"),
+)
+
+AGREEMENT = (
+    Column("max_difference", "max |Δp|", _difference, r"$\max|\Delta p|$"),
+    Column("n_not_converged", "not conv.", _count, "Not conv."),
+)
+
+FAILURES = (Column("n_failed", "failed", _count, "Failed"),)
+
+TIMES = (
+    Column("seconds_total", "time", duration, "Time"),
+    Column("seconds_median", "per resp.", duration, "Per resp."),
+)
+
+
+def show(console: Console, cells: pd.DataFrame) -> None:
+    """Print the summary of a study, a table per dataset; two where the terminal is narrow."""
+    failures = FAILURES if cells["n_failed"].any() else ()
+    computation = (*AGREEMENT, *failures, *TIMES)
+    for dataset, group in cells.groupby("dataset", sort=False):
+        facts = f"{dataset}: {_size(group)}"
+        whole = _flat_table(group, (*MEASURES, *computation))
+        unbounded = console.options.update(max_width=_ANY_WIDTH)
+        if console.measure(whole, options=unbounded).maximum <= console.width:
+            parts = {facts: whole}
+        else:
+            parts = {
+                facts: _grouped_table(group, MEASURES),
+                f"{dataset}: computation": _grouped_table(group, computation),
+            }
+        for title, table in parts.items():
+            heading(console, title)
+            console.print(table)
+            console.print()
+
+
+def markdown(cells: pd.DataFrame, title: str) -> str:
+    """Return the summary as Markdown, a table per dataset."""
+    columns = (*KEYS, *MEASURES, *AGREEMENT, *(FAILURES if cells["n_failed"].any() else ()))
+    blocks = [f"# {_escaped_markdown(title)}\n"]
+    for dataset, group in cells.groupby("dataset", sort=False):
+        lines = [
+            f"## {_escaped_markdown(str(dataset))}\n",
+            f"{_size(group)}.\n",
+            _markdown_row(column.title for column in columns),
+            _markdown_row("---" if column in KEYS else "---:" for column in columns),
+            *(_markdown_row(row) for row in _texts(group, columns)),
+        ]
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def latex(cells: pd.DataFrame, comment: str) -> str:
+    """Return the summary as a LaTeX table that needs the package booktabs.
+
+    Args:
+        cells: the summary.
+        comment: what the file says of its origin, in a comment at its head.
+    """
+    columns = (*KEYS, *MEASURES, *AGREEMENT, *(FAILURES if cells["n_failed"].any() else ()))
+    width = len(columns)
+    lines = [
+        *(f"% {line}" for line in comment.splitlines()),
+        r"% \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{{'l' * len(KEYS)}{'r' * (width - len(KEYS))}}}",
+        r"\toprule",
+        " & ".join(column.latex for column in columns) + r" \\",
+    ]
+    for dataset, group in cells.groupby("dataset", sort=False):
+        heading = _escaped_latex(f"{dataset}: {_size(group)}")
+        lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\"]
+        lines += [" & ".join(map(_escaped_latex, row)) + r" \\" for row in _texts(group, columns)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _size(group: pd.DataFrame) -> str:
+    responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
+    return f"{responses:,} responses, {atoms:,} atoms, {labelled:,} labelled"
+
+
+def _texts(group: pd.DataFrame, columns: Sequence[Column]) -> Iterator[list[str]]:
+    for record in group.to_dict("records"):
+        yield [column.show(record[column.name]) for column in columns]
+
+
+def _flat_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
+    table = plain_table()
+    for column in KEYS:
+        table.add_column(column.title, no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right", no_wrap=True)
+    before = ""
+    for row in _texts(group, (*KEYS, *columns)):
+        if before not in ("", row[0]):
+            table.add_section()
+        before = row[0]
+        table.add_row(*row)
+    return table
+
+
+def _grouped_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
+    """Return a table with variant and encoding in lines of their own above their backends."""
+    table = plain_table()
+    table.add_column("backend", no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, justify="right")
+    before = ""
+    for variant, encoding, backend, *row in _texts(group, (*KEYS, *columns)):
+        heading = f"{variant} {encoding}"
+        if heading != before:
+            table.add_row(heading, style="bold")
+        before = heading
+        table.add_row(f"  {backend}", *row)
+    return table
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(_escaped_markdown(text) for text in texts)} |"
+
+
+def _escaped_markdown(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+}
+
+
+def _escaped_latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

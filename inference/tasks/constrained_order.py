@@ -1,0 +1,198 @@
+"""Elimination orders in which some variables come before all others.
+
+Connected variables that go first tie those around them, their border, into one clique. Given that
+clique, an order of the connected ones without constraint can be turned so that the border comes
+last, at no greater width: a tree decomposition may be rooted anywhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+from inference.exact import Exact
+from inference.kernels.elimination.cluster_tree import bucket_sizes
+from inference.kernels.elimination.interaction import interaction_graph
+from inference.kernels.elimination.ordering import elimination_order
+from inference.tasks.requests import listed, require_memory
+
+
+def constrained_order(
+    graph: FactorGraph, last: NDArray[np.bool_], exact: Exact, log2_cap: float
+) -> NDArray[np.int64]:
+    """Return an elimination order of all variables with those of `last` last.
+
+    Variables with a single state stand first, whether in `last` or not.
+
+    Args:
+        graph: the factor graph, without evidence.
+        last: bool (n_variables,), the variables that come last.
+        exact: settings of the search for an order.
+        log2_cap: log2 of the largest table that is of any use.
+
+    Raises:
+        TooLargeError: if a border alone makes a larger table.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    cards = graph.cardinalities
+    starts, neighbours = interaction_graph(cards, graph.scope_starts, graph.scope_variables)
+    sources = np.repeat(np.arange(len(cards)), np.diff(starts))
+    targets = neighbours.astype(np.int64)
+    once = sources < targets
+    first = (cards > 1) & ~last
+    final = (cards > 1) & last
+    inner = first[sources] & first[targets] & once
+    links = csr_array(
+        (np.ones(inner.sum()), (sources[inner], targets[inner])), shape=(len(cards), len(cards))
+    )
+    _, component = connected_components(links, directed=False)
+    outward = first[sources] & final[targets]
+    # Each (component, variable at its border), once.
+    borders = np.unique(np.stack([component[sources[outward]], targets[outward]], axis=1), axis=0)
+    _refuse_large_borders(graph, borders, exact, log2_cap)
+    alone = np.bincount(component, minlength=len(cards))[component] == 1
+    order = [np.flatnonzero(cards == 1), np.flatnonzero(first & alone)]
+    tied = first & ~alone
+    if tied.any():
+        order.append(
+            _order_of_components(cards, tied, component, sources, targets, borders, exact, log2_cap)
+        )
+    among = final[sources] & final[targets] & once
+    kept = np.flatnonzero(final)
+    order.append(
+        kept[
+            _search(
+                cards[kept],
+                [np.stack([sources[among], targets[among]], axis=1), *_cliques(borders)],
+                np.cumsum(final) - 1,
+                exact,
+                log2_cap,
+            )[0]
+        ]
+    )
+    return np.concatenate(order)
+
+
+def _refuse_large_borders(
+    graph: FactorGraph, borders: NDArray[np.int64], exact: Exact, log2_cap: float
+) -> None:
+    if not len(borders):
+        return
+    sizes = np.bincount(borders[:, 0], weights=np.log2(graph.cardinalities[borders[:, 1]]))
+    worst = int(np.argmax(sizes))
+    if sizes[worst] > log2_cap:
+        tied = borders[borders[:, 0] == worst, 1]
+        require_memory(
+            12.0 * 2.0 ** min(sizes[worst], 1000.0),
+            exact.allowed_bytes(),
+            f"summing out what connects the max_variables {listed(graph, tied)}",
+        )
+
+
+def _order_of_components(
+    cards: NDArray[np.int64],
+    tied: NDArray[np.bool_],
+    component: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    borders: NDArray[np.int64],
+    exact: Exact,
+    log2_cap: float,
+) -> NDArray[np.int64]:
+    """Return an order of the variables in `tied`, each component's border being kept."""
+    inside = np.flatnonzero(tied)
+    borders = borders[np.isin(borders[:, 0], component[inside])]
+    # A variable at the border of several components gets a copy for each: they do not meet here.
+    number = np.cumsum(tied) - 1
+    copy_key = borders[:, 0] * len(cards) + borders[:, 1]
+    within = tied[sources] & tied[targets] & (sources < targets)
+    outward = tied[sources] & ~tied[targets]
+    keys = component[sources[outward]] * len(cards) + targets[outward]
+    copies = len(inside) + np.arange(len(borders))
+    edges = [
+        np.stack([number[sources[within]], number[targets[within]]], axis=1),
+        np.stack(
+            [number[sources[outward]], copies[np.searchsorted(copy_key, keys)]],
+            axis=1,
+        ),
+    ]
+    cliques = _cliques(np.stack([borders[:, 0], copies], axis=1))
+    both = np.concatenate([cards[inside], cards[borders[:, 1]]])
+    order, starts, places, parent = _search(
+        both, [*edges, *cliques], np.arange(len(both)), exact, log2_cap
+    )
+    return inside[_with_borders_last(order, starts, places, parent, len(inside))]
+
+
+def _with_borders_last(
+    order: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    places: NDArray[np.int64],
+    parent: NDArray[np.int64],
+    n_inside: int,
+) -> NDArray[np.int64]:
+    """Return the order of the vertices below `n_inside` when each tree is rooted at its border.
+
+    The bucket of the border's first vertex holds the whole border, which is a clique. On the way
+    from it to the root, edges are turned around: there, vertices are eliminated from the root on,
+    each where it leaves the buckets.
+    """
+    turned = np.zeros(len(order), dtype=np.bool_)
+    tail: list[int] = []
+    for place in np.flatnonzero(order >= n_inside).tolist():
+        if turned[place]:
+            continue
+        leaves: list[int] = []
+        bucket = place
+        while bucket >= 0:
+            # A vertex met first in this bucket leaves when the turned way goes on from it.
+            for other in places[starts[bucket] : starts[bucket + 1]].tolist():
+                if not turned[other]:
+                    turned[other] = True
+                    leaves.append(other)
+            bucket = int(parent[bucket])
+        tail.extend(reversed(leaves))
+    sequence = np.concatenate([np.flatnonzero(~turned), np.array(tail, dtype=np.int64)])
+    vertices = order[sequence]
+    result: NDArray[np.int64] = vertices[vertices < n_inside]
+    return result
+
+
+def _cliques(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return one scope, as (1, size) array, for each group of at least two members."""
+    starts = np.flatnonzero(np.diff(groups[:, 0], prepend=-1))
+    return [part[None, :] for part in np.split(groups[:, 1], starts[1:]) if len(part) > 1]
+
+
+def _search(
+    cards: NDArray[np.int64],
+    scopes: list[NDArray[np.int64]],
+    number: NDArray[np.int64],
+    exact: Exact,
+    log2_cap: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return an elimination order of a graph of its own and the buckets it makes.
+
+    Args:
+        cards: numbers of states.
+        scopes: arrays (n_scopes, arity) of vertices before renumbering.
+        number: new number of each vertex.
+        exact: settings of the search.
+        log2_cap: log2 of the largest table that is of any use.
+
+    Returns:
+        order, starts, places and parent as `bucket_sizes` returns them.
+    """
+    arities = np.concatenate([np.full(len(part), part.shape[1]) for part in scopes])
+    scope_starts = np.concatenate([[0], np.cumsum(arities)])
+    scope_variables = number[np.concatenate([part.ravel() for part in scopes])]
+    for array in (cards, scope_starts, scope_variables):
+        # The kernels are compiled for the read-only arrays of a graph.
+        array.flags.writeable = False
+    starts, neighbours = interaction_graph(cards, scope_starts, scope_variables)
+    order = elimination_order(cards, starts, neighbours, exact.seed, exact.restarts, log2_cap)
+    _, _, starts, places, parent = bucket_sizes(cards, scope_starts, scope_variables, order)
+    return order, starts, places, parent

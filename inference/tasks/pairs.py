@@ -1,0 +1,112 @@
+"""The joint distributions of all pairs of a set of variables, in one pass."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.exact import CalibratedTree, Exact
+from inference.kernels.tasks.pairing import pair_states
+from inference.kernels.tasks.subtrees import Subtrees, subtrees
+from inference.tasks.requests import Variables, positions, require_memory
+
+
+def pairwise_joints(
+    graph: FactorGraph, variables: Variables, exact: Exact | None = None
+) -> NDArray[np.float64]:
+    """Return the joint distribution of every two of some variables given the evidence.
+
+    For the number of true atoms among m, for one, the variance is the sum over all pairs of
+    ``joints[i, j, 1, 1] - p[i] * p[j]``.
+
+    Each pair is met once, in the lowest cluster above both. That costs m times the entries of the
+    tables that lie above targets at most, and m**2 where targets are in small clusters, as on a
+    forest.
+
+    Args:
+        graph: the factor graph, with or without evidence.
+        variables: names or positions of m variables, each once.
+        exact: settings of `exact`: memory limit, seed and restarts of the order.
+
+    Returns:
+        float64 (m, m, k, k), k the most states of the variables: at ``[i, j, s, t]`` the
+        probability that variable i is in state s and j in t; 0 for states that do not exist.
+        ``[i, i]`` holds the marginal on its diagonal.
+
+    Raises:
+        InputError: for an unknown or repeated variable, or none.
+        TooLargeError: if the tables would not fit the memory limit.
+        ZeroPartitionError: if no assignment has positive potential.
+    """
+    exact = exact or Exact()
+    wanted = positions(graph, variables, "variables")
+    counts = graph.cardinalities[wanted]
+    calibrated = exact.calibrate(graph)
+    absorbed = calibrated.graph
+    weights = np.zeros(graph.n_variables, dtype=np.int64)
+    weights[wanted] = absorbed.cardinalities[wanted]
+    below = subtrees(calibrated.tree, weights, 0)
+    total = int(weights.sum())
+    entries = below.room + 3.0 * total**2 + (len(wanted) * float(counts.max())) ** 2
+    require_memory(8.0 * entries, exact.allowed_bytes(), "the joint distributions of all pairs")
+    flat = _pairs(calibrated, weights, below, wanted)
+    result = np.zeros((len(wanted), len(wanted), counts.max(), counts.max()))
+    states = np.concatenate([np.arange(count) for count in absorbed.cardinalities[wanted]])
+    owners = np.repeat(np.arange(len(wanted)), absorbed.cardinalities[wanted])
+    observed = graph.evidence[wanted][owners]
+    states = np.where(observed == UNOBSERVED, states, observed)
+    result[owners[:, None], owners[None, :], states[:, None], states[None, :]] = flat
+    return result
+
+
+def _pairs(
+    calibrated: CalibratedTree,
+    weights: NDArray[np.int64],
+    below: Subtrees,
+    wanted: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return the (n, n) probabilities of two states, those of the wanted one after another."""
+    graph, tree = calibrated.graph, calibrated.tree
+    total = int(weights.sum())
+    pairs = np.zeros((total, total))
+    pair_states(
+        graph.cardinalities,
+        graph.scope_starts,
+        graph.scope_variables,
+        graph.table_starts,
+        tree,
+        calibrated.tables,
+        weights,
+        below,
+        pairs,
+    )
+    own = weights[wanted]
+    within = np.arange(total) - np.repeat(np.cumsum(own) - own, own)
+    columns = np.repeat(below.begins[wanted], own) + within
+    result: NDArray[np.float64] = pairs[np.ix_(columns, columns)]
+    # The kernel fills one half: the target that comes first in post-order gives the row.
+    result += result.T
+    starts = np.cumsum(graph.cardinalities) - graph.cardinalities
+    marginals = calibrated.marginals[np.repeat(starts[wanted], own) + within]
+    roots = np.repeat(_roots(calibrated, wanted), own)
+    apart = roots[:, None] != roots[None, :]
+    result[apart] = np.outer(marginals, marginals)[apart]
+    np.fill_diagonal(result, marginals)
+    return result
+
+
+def _roots(calibrated: CalibratedTree, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the root of the component that each variable is in."""
+    tree = calibrated.tree
+    roots = np.where(tree.parents >= 0, tree.parents, np.arange(len(tree.parents)))
+    while (roots[roots] != roots).any():
+        roots = roots[roots]
+    home = np.empty(calibrated.graph.n_variables, dtype=np.int64)
+    separators = tree.starts[:-1] + tree.separator_sizes
+    lengths = tree.starts[1:] - separators
+    clusters = np.repeat(np.arange(len(tree.parents)), lengths)
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    home[tree.variables[separators[clusters] + within]] = clusters
+    result: NDArray[np.int64] = roots[home[wanted]]
+    return result

@@ -1,0 +1,127 @@
+"""What a task is asked for: variables and states checked, memory held to its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import TooLargeError
+
+Variables = Sequence[str] | Sequence[int] | NDArray[np.int64]
+"""Variables of a graph, by name or by position."""
+
+_NAMES_SHOWN = 5
+
+
+def positions(graph: FactorGraph, variables: Variables, role: str) -> NDArray[np.int64]:
+    """Return the positions of some variables.
+
+    Args:
+        graph: the factor graph.
+        variables: names or positions.
+        role: what the variables are to the task, for messages: "targets" and the like.
+
+    Raises:
+        InputError: if there are none, one is unknown, or one is given twice.
+    """
+    if isinstance(variables, str):
+        raise InputError(f"{role} is the text {variables!r}; give a list of names")
+    found: dict[int, None] = {}
+    for variable in variables:
+        position = _position(graph, variable, role)
+        if position in found:
+            raise InputError(f"{role} name {graph.names[position]!r} twice; give it once")
+        found[position] = None
+    if not found:
+        raise InputError(f"{role} are empty; give at least one variable")
+    return np.fromiter(found, dtype=np.int64, count=len(found))
+
+
+def wanted_states(
+    graph: FactorGraph, variables: NDArray[np.int64], state: int | Sequence[int]
+) -> NDArray[np.int64]:
+    """Return a state for each variable: the same for all, or one for each.
+
+    Raises:
+        InputError: if the numbers differ, or a variable has no such state.
+    """
+    states = np.asarray(state)
+    if states.dtype.kind not in "iu" or states.shape not in ((), (len(variables),)):
+        raise InputError(
+            f"the state {state!r} is neither one whole number nor one for each of the "
+            f"{len(variables)} variables"
+        )
+    states = np.broadcast_to(states, len(variables)).astype(np.int64)
+    counts = graph.cardinalities[variables]
+    outside = (states < 0) | (states >= counts)
+    if outside.any():
+        at = int(np.argmax(outside))
+        raise InputError(
+            f"variable {graph.names[variables[at]]!r} has no state {states[at]}; "
+            f"its states are 0 to {counts[at] - 1}"
+        )
+    return states
+
+
+def with_observed(
+    graph: FactorGraph, variables: NDArray[np.int64], table: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a joint distribution with all states of observed variables, from one without.
+
+    Args:
+        graph: the factor graph, with its evidence.
+        variables: the axes of `table`.
+        table: the joint distribution, in which observed variables have one state.
+    """
+    result = np.zeros(graph.cardinalities[variables])
+    index = tuple(
+        slice(None) if state == UNOBSERVED else slice(state, state + 1)
+        for state in graph.evidence[variables].tolist()
+    )
+    result[index] = table
+    return result
+
+
+def require_memory(needed: float, limit: float, what: str) -> None:
+    """Refuse what takes more bytes than are allowed.
+
+    Raises:
+        TooLargeError: naming `what` would take them.
+    """
+    if needed <= limit:
+        return
+    exponent = np.log2(needed) - 30.0
+    size = f"{2.0**exponent:,.2g} GiB" if exponent < 20.0 else f"2^{exponent:.0f} GiB"
+    raise TooLargeError(
+        f"{what} would take {size}, but {limit / 2**30:,.2g} GiB are allowed; ask for fewer "
+        "variables, observe some, or raise memory_limit (in bytes)"
+    )
+
+
+def listed(graph: FactorGraph, variables: NDArray[np.int64]) -> str:
+    """Return the names of some variables for a message."""
+    names = [repr(graph.names[variable]) for variable in variables[:_NAMES_SHOWN]]
+    shown = ", ".join(names)
+    return shown if len(variables) <= _NAMES_SHOWN else f"{shown}, ... ({len(variables)} in all)"
+
+
+def _position(graph: FactorGraph, variable: object, role: str) -> int:
+    if isinstance(variable, str):
+        if variable not in graph.index:
+            raise InputError(
+                f"{role} name {variable!r}, which is no variable of this graph; its variables are "
+                f"{listed(graph, np.arange(graph.n_variables))}"
+            )
+        return graph.index[variable]
+    if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):
+        raise InputError(f"{role} hold {variable!r}; give names or positions of variables")
+    if not 0 <= variable < graph.n_variables:
+        raise InputError(
+            f"{role} hold the position {variable}, which does not exist; positions run from 0 to "
+            f"{graph.n_variables - 1}"
+        )
+    return int(variable)

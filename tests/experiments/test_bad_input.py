@@ -1,0 +1,199 @@
+"""Bad input: one sentence that names file, place, value and mend; exit code 2; no file written."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.experiments.conftest import EXAMPLE, Invoke, call
+
+
+def changed() -> dict[str, Any]:
+    return copy.deepcopy(EXAMPLE)
+
+
+def without_type() -> str:
+    graph = changed()
+    del graph["nodes"][0]["type"]
+    return json.dumps(graph)
+
+
+def with_probability(value: float) -> str:
+    graph = changed()
+    graph["nodes"][0]["probability"] = value
+    return json.dumps(graph)
+
+
+def with_dangling_relation() -> str:
+    graph = changed()
+    graph["edges"][0]["source"] = "c9"
+    return json.dumps(graph)
+
+
+def with_cyclic_reference() -> str:
+    graph = changed()
+    graph["edges"][0]["source"] = "a1"
+    return json.dumps(graph)
+
+
+TRUNCATED = json.dumps(EXAMPLE)[:120]
+
+BAD_GRAPHS = {
+    "missing key": (without_type(), ("nodes[0]", "'type'", "missing", "add")),
+    "probability of 1.2": (with_probability(1.2), ("nodes[0]", "'a1'", "1.2", "between 0 and 1")),
+    "dangling relation": (with_dangling_relation(), ("'c9' -> 'a1'", "'c9'", "add it or drop")),
+    "truncated": (TRUNCATED, ("line 1", "column", "not JSON", "correct it")),
+    "cyclic reference": (with_cyclic_reference(), ("edges[0]", "'a1' -> 'a1'", "itself")),
+    "NaN": (with_probability(float("nan")), ("line 1", "NaN", "give a finite number")),
+}
+"""What is wrong -> (text of the file, what the sentence must say)."""
+
+
+def assert_refused(result: Any, *said: str) -> None:
+    """Assert exit code 2 and one sentence on standard error that says all of `said`."""
+    code = result.exit_code if hasattr(result, "exit_code") else result.returncode
+    assert code == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("factormodels: ")
+    assert result.stderr.count("\n") == 1
+    for text in said:
+        assert text in result.stderr
+
+
+@pytest.mark.parametrize("fault", BAD_GRAPHS)
+def test_infer_refuses_a_bad_graph(folder: Path, invoke: Invoke, fault: str) -> None:
+    text, said = BAD_GRAPHS[fault]
+    (folder / "bad.json").write_text(text, encoding="utf-8")
+    assert_refused(invoke("infer", "bad.json", "--out", "out.json"), "bad.json", *said)
+    assert [path.name for path in folder.iterdir()] == ["bad.json"]
+
+
+@pytest.mark.parametrize("fault", BAD_GRAPHS)
+def test_convert_refuses_a_bad_graph(folder: Path, invoke: Invoke, fault: str) -> None:
+    text, said = BAD_GRAPHS[fault]
+    (folder / "bad.json").write_text(text, encoding="utf-8")
+    assert_refused(invoke("convert", "bad.json", "out.uai"), "bad.json", *said)
+    assert [path.name for path in folder.iterdir()] == ["bad.json"]
+
+
+@pytest.mark.parametrize("fault", BAD_GRAPHS)
+def test_run_refuses_a_bad_graph(folder: Path, invoke: Invoke, fault: str) -> None:
+    text, said = BAD_GRAPHS[fault]
+    (folder / "bad.json").write_text(text, encoding="utf-8")
+    (folder / "study.yaml").write_text("study: s\ndatasets: [{path: bad.json}]\n")
+    assert_refused(invoke("run", "study.yaml"), "datasets[0]: ", "bad.json", *said)
+    assert sorted(path.name for path in folder.iterdir()) == ["bad.json", "study.yaml"]
+
+
+def test_a_file_in_another_encoding_is_refused(folder: Path, invoke: Invoke) -> None:
+    graph = changed()
+    graph["nodes"][0]["text"] = "café"
+    text = json.dumps(graph, ensure_ascii=False)
+    (folder / "bad.json").write_bytes(text.encode("latin-1"))
+    place = text.index("é")
+    said = ("bad.json", f"byte {place} (0xe9)", "UTF-8", "save the file")
+    assert_refused(invoke("infer", "bad.json", "--out", "out.json"), *said)
+    assert not (folder / "out.json").exists()
+
+
+def test_an_unknown_encoding_of_relations_is_refused(graph_file: Path, invoke: Invoke) -> None:
+    result = invoke("infer", graph_file, "--encoding", "implicatoin", "--out", "out.json")
+    assert_refused(result, "'implicatoin'", "implication, conditional")
+    assert not Path("out.json").exists()
+
+
+@pytest.mark.parametrize("fault", BAD_GRAPHS)
+def test_a_process_refuses_alike(folder: Path, fault: str) -> None:
+    text, said = BAD_GRAPHS[fault]
+    (folder / "bad.json").write_text(text, encoding="utf-8")
+    assert_refused(call("convert", "bad.json", "out.uai", cwd=folder), "bad.json", *said)
+    assert [path.name for path in folder.iterdir()] == ["bad.json"]
+
+
+def test_a_truncated_network_is_refused(network_file: Path, invoke: Invoke) -> None:
+    network_file.write_text(network_file.read_text()[:-30], encoding="utf-8")
+    assert_refused(invoke("infer", "chain.uai"), "chain.uai", "ends", "complete the file")
+
+
+def test_a_configuration_that_refers_to_itself_is_refused(folder: Path, invoke: Invoke) -> None:
+    (folder / "study.yaml").write_text("study: &all\n  again: *all\n")
+    assert_refused(invoke("run", "study.yaml"), "study.yaml", "contains it", "write the value out")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        ('{"a1": 2}', ("'a1'", "state 2", "0 to 1")),
+        ('{"a9": 1}', ("'a9'", "a1")),
+        ('{"a1": "yes"}', ("'a1'", "'yes'", "whole number")),
+        ('{"a1": null}', ("'a1'", "None", "whole number")),
+        ('{"a1": [0.5]}', ("'a1'", "1 values", "2 states")),
+        ('{"a1": [0.5, -1]}', ("-1",)),
+        ('{"a1": [0.5, "x"]}', ("'a1'", "list of numbers")),
+        ('{"a1": 1, "a1": 0}', ("'a1'", "twice")),
+        ('{"a1": NaN}', ("NaN",)),
+        ("[1, 2]", ("one object",)),
+        ("1 7 0", ("7",)),
+        ("2 0 1", ()),
+        ("one two", ()),
+    ],
+)
+def test_bad_evidence_is_refused(
+    graph_file: Path, invoke: Invoke, evidence: str, said: tuple[str, ...]
+) -> None:
+    Path("evidence").write_text(evidence, encoding="utf-8")
+    result = invoke("infer", graph_file, "--evidence", "evidence", "--out", "out.json")
+    assert_refused(result, "evidence", *said)
+    assert not Path("out.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--backend", "exactt"], ("'exactt'", "exact, lbp")),
+        (["--set", "dampin=0.5"], ("dampin", "'damping'")),
+        (["--set", "damping=half"], ("damping", "'half'", "number")),
+        (["--set", "damping='0.5'"], ("damping", "'0.5'", "number")),
+        (["--set", "damping=1.5"], ("1.5", "[0, 1)")),
+        (["--set", "damping=.nan"], ("damping",)),
+        (["--set", "max_iterations=1.5"], ("max_iterations", "1.5", "integer")),
+        (["--set", "max_iterations=true"], ("max_iterations", "True", "integer")),
+        (["--set", "schedule=random"], ("schedule", "'random'", "flooding")),
+        (["--set", "damping"], ("'damping'", "key=value")),
+        (["--set", "=1"], ("'=1'", "key=value")),
+        (["--set", "damping=0.1", "--set", "damping=0.2"], ("damping", "twice")),
+        (["--set", "damping=[1"], ("damping=[1", "YAML")),
+        (["--variant", "FR4"], ("'FR4'", "FR1, FR2, FR3")),
+        (["--response", "r9"], ("'r9'", "figure-1")),
+        (["--out", "absent/out.json"], ("absent/out.json", "existing folder")),
+    ],
+)
+def test_bad_options_of_infer_are_refused(
+    graph_file: Path, invoke: Invoke, arguments: list[str], said: tuple[str, ...]
+) -> None:
+    backend = [] if "--backend" in arguments else ["--backend", "lbp"]
+    assert_refused(invoke("infer", graph_file, *backend, *arguments), *said)
+
+
+@pytest.mark.parametrize("option", ["--variant=FR1", "--encoding=implication", "--response=r"])
+def test_options_of_fact_graphs_are_refused_for_networks(
+    network_file: Path, invoke: Invoke, option: str
+) -> None:
+    assert_refused(invoke("infer", network_file, option), "chain.uai", "leave")
+
+
+def test_contradictory_evidence_is_one_sentence(network_file: Path, invoke: Invoke) -> None:
+    network_file.write_text("MARKOV\n1\n2\n1\n1 0\n2 0 1\n", encoding="utf-8")
+    Path("evidence").write_text("1 0 0", encoding="utf-8")
+    result = invoke("infer", network_file, "--evidence", "evidence", "--json")
+    assert_refused(result, "partition function is zero")
+
+
+def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path, invoke: Invoke) -> None:
+    result = invoke("infer", graph_file, "--backend", "enumeration", "--set", "max_states=4")
+    assert_refused(result, "2^3.0", "exact")

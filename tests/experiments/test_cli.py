@@ -1,0 +1,134 @@
+"""The command line as a whole: help, version, exit codes, lazy imports, signals, pipes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.conftest import Invoke, call, environment
+
+COMMANDS = ("infer", "run", "convert", "backends", "datasets", "bench")
+
+HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_teaches_with_examples_of_the_command(invoke: Invoke, command: str) -> None:
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    examples = lines[lines.index("Examples") :]
+    assert any(line.startswith(f"factormodels {command}") for line in examples)
+
+
+def test_help_of_the_whole_names_every_command(invoke: Invoke) -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert all(f" {command} " in result.stdout for command in COMMANDS)
+
+
+def test_examples_in_help_keep_their_brackets(invoke: Invoke) -> None:
+    # Rich takes [FR1] for a style unless it is escaped.
+    assert "variants='[FR1]'" in invoke("run", "--help").stdout
+    assert "backends[1].settings.damping=0.3" in invoke("run", "--help").stdout
+
+
+def test_version(invoke: Invoke) -> None:
+    result = invoke("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("factormodels ")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from experiments.cli import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(),
+        check=True,
+    )
+    assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["infer"], ["nonsense"], ["infer", "x.json", "--nonsense"], ["run"]]
+)
+def test_misuse_is_exit_code_2(invoke: Invoke, arguments: list[str]) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Usage" in result.stderr
+
+
+def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:
+    result = call("infer", "absent.json", "--json", cwd=folder)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == "factormodels: absent.json: there is no such file; check the path\n"
+
+
+def test_an_interrupt_ends_a_run_with_130_and_no_file(folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "experiments", "run", "compare", "--out", "results"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment(),
+    )
+    assert process.stderr is not None
+    assert "units" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert errors.splitlines()[-1] == "factormodels: interrupted"
+    assert list((folder / "results").iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["results"]
+
+
+def test_a_reader_that_goes_away_is_no_traceback(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = subprocess.run(
+        [sys.executable, "-m", "experiments", "datasets"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment(),
+        timeout=300,
+    )
+    os.close(writing)
+    assert process.stderr == ""
+    assert process.returncode != 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_one_sentence(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "experiments", "datasets"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=environment(),
+            timeout=300,
+        )
+    assert process.returncode == 2
+    assert process.stderr.startswith("factormodels: the output cannot be written (")
+    assert process.stderr.count("\n") == 1

@@ -1,0 +1,230 @@
+"""Studies as data: what a configuration may say, and one sentence for whatever it may not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.config import Only, Study, as_plain, config_hash
+from experiments.config_file import embedded_studies, load_study
+from factormodels.errors import InputError
+
+MINIMAL = "study: small\ndatasets: [demonstration]\n"
+
+
+def load(tmp_path: Path, text: str, *overrides: str) -> Study:
+    path = tmp_path / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_study(str(path), overrides).study
+
+
+def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
+    study = load(tmp_path, MINIMAL)
+    assert study.variants == ("FR2",)
+    assert study.encodings == ("implication",)
+    assert [choice.title for choice in study.backends] == ["exact"]
+    assert (study.priors.atom, study.priors.context) == (None, None)
+    assert (study.seed, study.unlabelled, study.k) == (0, "exclude", "median")
+    assert (study.reliability.bins, study.reliability.strategy) == (10, "uniform")
+    assert study.outputs == ("latex", "markdown", "reliability")
+
+
+def test_short_and_long_forms_mean_the_same(tmp_path: Path) -> None:
+    short = "study: s\ndatasets: demonstration\nvariants: FR1\nbackends: [exact, lbp]\n"
+    long = (
+        "study: s\ndatasets: [{name: demonstration}]\nvariants: [FR1]\n"
+        "backends: [{backend: exact}, {backend: lbp}]\n"
+    )
+    assert load(tmp_path, short) == load(tmp_path, long)
+
+
+def test_a_full_study_is_read(tmp_path: Path) -> None:
+    study = load(
+        tmp_path,
+        """
+study: full.study-1
+description: everything
+datasets:
+  - {name: factcheck-bench, options: {stances: {refute: null}}, limit: 3}
+  - {path: data/graphs.jsonl, name: mine}
+  - {path: data/other.jsonl}
+variants: [given, FR1, FR2, FR3]
+encodings: [conditional, implication]
+backends:
+  - {backend: lbp, label: damped, settings: {damping: 0.5, tolerance: 1e-6}}
+  - {backend: lbp, settings: {schedule: residual}}
+  - {backend: exact, only: {datasets: [mine, other], variants: [FR1], encodings: [implication]}}
+priors: {atom: 0.4}
+seed: 7
+unlabelled: false
+k: 12
+reliability: {bins: 5, strategy: quantile}
+outputs: [latex]
+""",
+    )
+    assert [choice.title for choice in study.datasets] == ["factcheck-bench", "mine", "other"]
+    titles = [choice.title for choice in study.backends]
+    assert titles == ["damped", "lbp schedule=residual", "exact"]
+    # YAML 1.1 alone would read 1e-6 as a text.
+    assert study.backends[0].settings == {"damping": 0.5, "tolerance": 1e-6}
+    assert study.backends[2].only == Only(("mine", "other"), ("FR1",), ("implication",))
+    assert study.unlabelled == "false"
+    assert study.k == 12
+
+
+@pytest.mark.parametrize("policy", ["exclude", "'false'", "false", "'true'", "true", "error"])
+def test_policies_need_no_quotes(tmp_path: Path, policy: str) -> None:
+    study = load(tmp_path, f"{MINIMAL}unlabelled: {policy}\n")
+    assert study.unlabelled == policy.strip("'")
+
+
+@pytest.mark.parametrize("k", ["median", "half", "fixed:5", 5])
+def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
+    assert load(tmp_path, f"{MINIMAL}k: {k}\n").k == k
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ("backend: [exact]", ("backend:", "'backends'")),
+        ("nonsense: 1", ("nonsense", "use one of study, datasets")),
+        ("backends: [{backend: lbp, damping: 0.5}]", ("backends[0].damping", "under settings")),
+        ("backends: [{backend: lbp, setings: {}}]", ("backends[0].setings", "'settings'")),
+        ("backends: [exact, lbpp]", ("backends[1].backend", "'lbpp'", "exact, lbp")),
+        ("backends: [exact, 5]", ("backends[1]", "5", "mapping")),
+        ("backends: [exact, exact]", ("backends[1]", "'exact'", "label")),
+        ("backends: []", ("backends", "[]")),
+        ("backends: [{backend: lbp, settings: 3}]", ("backends[0].settings", "3")),
+        ("backends: [{label: x}]", ("backends[0].backend", "missing")),
+        ("backends: [{backend: lbp, only: {variant: [FR1]}}]", ("only.variant", "'variants'")),
+        ("backends: [{backend: lbp, only: {variants: [FR9]}}]", ("only.variants[0]", "'FR9'")),
+        ("backends: [{backend: lbp, only: {datasets: [x]}}]", ("only.datasets", "'x'")),
+        ("variants: [FR1, FR4]", ("variants[1]", "'FR4'", "FR1, FR2, FR3")),
+        ("variants: [FR1, FR1]", ("variants", "'FR1'", "twice")),
+        ("encodings: [x]", ("encodings[0]", "'x'", "implication, conditional")),
+        ("priors: {atom: 1.2}", ("priors.atom", "1.2", "1")),
+        ("priors: {atom: .nan}", ("priors.atom", "nan", "finite")),
+        ("priors: {atom: '0.5'}", ("priors.atom", "'0.5'", "number")),
+        ("priors: {atoms: 0.5}", ("priors.atoms", "'atom'")),
+        ("priors: [0.5]", ("priors", "mapping")),
+        ("seed: 1.5", ("seed", "1.5")),
+        ("seed: -1", ("seed", "-1")),
+        ("k: low", ("k:", "'low'", "median, half")),
+        ("k: 0", ("k:", "0", "above 0")),
+        ("k: 2.5", ("k:", "2.5")),
+        ("unlabelled: maybe", ("unlabelled", "'maybe'", "exclude")),
+        ("reliability: {bins: 0}", ("reliability.bins", "0")),
+        ("outputs: [pdf]", ("outputs[0]", "'pdf'", "latex")),
+        ("seed: 1\nseed: 2", ("line 4", "'seed'", "twice")),
+        ("seed: [1", ("line", "mend the YAML")),
+        ("seed: !!python/object:os.system {}", ("mend the YAML",)),
+    ],
+)
+def test_what_a_study_may_not_say(tmp_path: Path, extra: str, said: tuple[str, ...]) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, f"{MINIMAL}{extra}\n")
+    message = str(caught.value)
+    assert message.startswith(str(tmp_path / "study.yaml"))
+    assert "\n" not in message
+    for text in said:
+        assert text in message.removeprefix(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("datasets: [demonstration]", "'study' is missing"),
+        ("study: s", "'datasets' is missing"),
+        ("study: s\ndatasets: []", "datasets: []"),
+        ("study: s\ndatasets: [{limit: 3}]", "path of a file"),
+        ("study: s\ndatasets: [{name: a, limit: 0}]", "datasets[0].limit"),
+        ("study: s\ndatasets: [{path: a.jsonl, options: {x: 1}}]", "options belong to"),
+        ("study: s\ndatasets: [a, a]", "datasets[1] is called 'a'"),
+        ("study: a/b\ndatasets: [a]", "'a/b'"),
+        ("study: ..\ndatasets: [a]", "'..'"),
+        ("- 1", "mapping"),
+        ("", "mapping"),
+    ],
+)
+def test_what_a_study_must_say(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert said in str(caught.value)
+
+
+def test_overrides_reach_every_place(tmp_path: Path) -> None:
+    text = f"{MINIMAL}backends: [exact, lbp]\n"
+    study = load(
+        tmp_path,
+        text,
+        "priors.atom=0.4",
+        "backends[1].settings.damping=0.3",
+        "variants=[FR1, FR3]",
+        "encodings=conditional",
+        "datasets[0].limit=2",
+        "seed=3",
+    )
+    assert study.priors.atom == 0.4
+    assert study.backends[1].settings == {"damping": 0.3}
+    assert study.variants == ("FR1", "FR3")
+    assert study.encodings == ("conditional",)
+    assert study.datasets[0].limit == 2
+    assert study.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("seed", "key=value"),
+        ("=3", "key=value"),
+        ("backends[4].label=x", "there is no entry [4]"),
+        ("backends.label=x", "'label' is no key"),
+        ("seed.x=1", "seed: {'x': 1}"),
+        ("variants[0].x=1", "'x' is no key"),
+        ("backends[x]=1", "is no place"),
+        ("priors.atm=0.5", "'atom'"),
+        ("priors.atom=2", "priors.atom"),
+        ("variants=[FR1", "YAML"),
+    ],
+)
+def test_what_an_override_may_not_say(tmp_path: Path, override: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, f"{MINIMAL}backends: [exact]\nvariants: [FR1]\n", override)
+    assert said in str(caught.value)
+
+
+def test_embedded_studies_are_valid_and_found_by_name() -> None:
+    assert "compare" in embedded_studies()
+    for name in embedded_studies():
+        loaded = load_study(name)
+        assert loaded.study.study == name
+        assert loaded.folder == Path()
+
+
+def test_an_unknown_name_lists_the_embedded_studies() -> None:
+    with pytest.raises(InputError, match="use one of compare"):
+        load_study("nonsense")
+
+
+def test_a_file_without_suffix_goes_before_an_embedded_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("compare").write_text("study: mine\ndatasets: [demonstration]\n")
+    assert load_study("compare").study.study == "mine"
+
+
+def test_the_hash_depends_on_what_is_asked_alone(tmp_path: Path) -> None:
+    first = load(tmp_path, MINIMAL)
+    spelled = load(tmp_path, "# other\ndatasets:\n  - name: demonstration\nstudy: small\nseed: 0\n")
+    assert config_hash(first) == config_hash(spelled)
+    assert config_hash(first) != config_hash(replace(first, seed=1))
+
+
+def test_the_plain_form_holds_no_folder(tmp_path: Path) -> None:
+    text = f"study: s\ndatasets: [{{path: {tmp_path}/data.jsonl}}]\n"
+    plain = as_plain(load(tmp_path, text))
+    assert plain["datasets"][0]["path"] == "data.jsonl"
+    assert str(tmp_path) not in str(plain)

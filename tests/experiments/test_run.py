@@ -1,0 +1,239 @@
+"""`factormodels run`: every file, alike every time; failures recorded; nothing half done."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import json
+import logging
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from experiments.rows import SCHEMA, read_rows
+from factormodels.datasets import load
+from tests.experiments.conftest import Invoke, study_file
+
+STUDY = """
+study: small
+datasets: [{name: demonstration, limit: 3}, worked-examples]
+variants: [FR1, FR3]
+encodings: [implication, conditional]
+backends:
+  - exact
+  - {backend: lbp, label: lbp damped, settings: {damping: 0.5}}
+  - {backend: enumeration, only: {datasets: [worked-examples], variants: [FR1]}}
+"""
+
+FILES = {
+    "manifest.json",
+    "reliability-demonstration-conditional.pdf",
+    "reliability-demonstration-conditional.png",
+    "reliability.pdf",
+    "reliability.png",
+    "rows.csv",
+    "rows.parquet",
+    "summary.csv",
+    "table.md",
+    "table.tex",
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """The folder of a finished run of `STUDY`, and what it printed."""
+    from typer.testing import CliRunner
+
+    from experiments.cli import app
+
+    folder = tmp_path_factory.mktemp("finished")
+    path = study_file(folder, STUDY)
+    result = CliRunner().invoke(app, ["run", str(path), "--out", str(folder / "out")])
+    assert result.exit_code == 0, result.output
+    return folder / "out", result
+
+
+def test_every_file_is_written(finished: tuple[Path, Any]) -> None:
+    folder, result = finished
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert all(name in result.stdout for name in FILES)
+    assert "demonstration: 3 responses" in result.stdout
+
+
+def test_rows_have_the_schema_and_every_atom_in_every_cell(finished: tuple[Path, Any]) -> None:
+    folder, _ = finished
+    table = pq.read_table(folder / "rows.parquet")
+    assert table.schema.equals(SCHEMA)
+    assert table.schema.metadata[b"study"] == b"small"
+    rows = read_rows(folder / "rows.parquet")
+    demonstration = load("demonstration").graphs[:3]
+    worked = load("worked-examples").graphs
+    atoms = {
+        "demonstration": sum(len(graph.atoms) for graph in demonstration),
+        "worked-examples": sum(len(graph.atoms) for graph in worked),
+    }
+    counts = rows.groupby(["dataset", "variant", "encoding", "backend_label"]).size()
+    # 2 variants x 2 encodings x 2 backends for each dataset, and the oracle in 2 cells.
+    assert len(counts) == 2 * 8 + 2
+    assert all(count == atoms[str(key[0])] for key, count in counts.items())  # type: ignore[index]
+    first = rows[(rows.dataset == "demonstration") & (rows.backend == "exact")]
+    keys = list(zip(first.response[: atoms["demonstration"]], first.atom, strict=False))
+    assert keys == [(graph.id, atom.id) for graph in demonstration for atom in graph.atoms]
+    labels = [atom.label for graph in demonstration for atom in graph.atoms]
+    assert first.label[: atoms["demonstration"]].tolist() == labels
+    assert rows.p.between(0, 1).all()
+    assert set(rows.status) == {"exact", "converged"}
+
+
+def test_rows_hold_the_golden_posteriors(finished: tuple[Path, Any]) -> None:
+    rows = read_rows(finished[0] / "rows.parquet")
+    for graph in load("worked-examples").graphs:
+        golden = graph.metadata["golden"]
+        chosen = rows[
+            (rows.response == graph.id)
+            & (rows.encoding == golden["encoding"])
+            & (rows.variant == "FR3")
+            & (rows.backend == "exact")
+        ]
+        for atom, p in zip(chosen.atom, chosen.p, strict=True):
+            # Golden values are rounded to their digits.
+            assert p == pytest.approx(
+                golden["marginals"][atom], abs=0.5 * 10 ** -golden["digits"] + 1e-12
+            )
+
+
+def test_settings_are_written_out_with_defaults(finished: tuple[Path, Any]) -> None:
+    rows = read_rows(finished[0] / "rows.parquet")
+    setting = json.loads(rows[rows.backend_label == "lbp damped"].setting.iloc[0])
+    assert setting["damping"] == 0.5
+    assert "max_iterations" in setting
+    assert list(setting) == sorted(setting)
+
+
+def test_csv_and_parquet_hold_the_same(finished: tuple[Path, Any]) -> None:
+    folder, _ = finished
+    from_csv = pd.read_csv(folder / "rows.csv", dtype_backend="numpy_nullable")
+    parquet = read_rows(folder / "rows.parquet")
+    assert list(from_csv.columns) == SCHEMA.names
+    for name in ("response", "atom", "p", "label", "log_z", "setting"):
+        assert from_csv[name].tolist() == parquet[name].tolist(), name
+
+
+def test_two_runs_differ_in_nothing_but_times(
+    finished: tuple[Path, Any], folder: Path, invoke: Invoke
+) -> None:
+    before, _ = finished
+    assert invoke("run", study_file(folder, STUDY), "--out", "again").exit_code == 0
+    after = folder / "again"
+    for name in FILES - {"rows.csv", "rows.parquet", "summary.csv", "manifest.json"}:
+        assert (before / name).read_bytes() == (after / name).read_bytes(), name
+    timed = ["seconds", "seconds_total", "seconds_median"]
+    for name in ("rows.csv", "summary.csv"):
+        one, other = (
+            pd.read_csv(path / name).drop(columns=timed, errors="ignore")
+            for path in (before, after)
+        )
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+    manifests = [json.loads((path / "manifest.json").read_text()) for path in (before, after)]
+    for manifest in manifests:
+        for name in ("rows.csv", "rows.parquet", "summary.csv"):
+            del manifest["files"][name]
+    assert manifests[0] == manifests[1]
+
+
+def test_the_manifest_says_what_was_computed_and_nothing_of_the_machine(
+    finished: tuple[Path, Any],
+) -> None:
+    folder, _ = finished
+    text = (folder / "manifest.json").read_text()
+    manifest = json.loads(text)
+    assert set(manifest["files"]) == FILES - {"manifest.json"}
+    for name, digest in manifest["files"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    assert manifest["config"]["reliability"] == {"bins": 10, "strategy": "uniform"}
+    assert manifest["units"] == {"converged": 76, "exact": 76 + 32}
+    assert manifest["data"]["demonstration"]["responses"] == 3
+    assert manifest["seeds"] == [0]
+    assert manifest["packages"]["numpy"] == np.__version__
+    assert not re.search(r'[":= ](/|~|[A-Za-z]:\\)', text), "an absolute path"
+    assert str(Path.home()) not in text
+    assert str(Path.cwd()) not in text
+    values = {str(value) for value in _leaves(manifest)}
+    assert not values & {socket.gethostname(), getpass.getuser()}
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def test_a_file_of_ones_own_is_read_beside_the_configuration(folder: Path, invoke: Invoke) -> None:
+    (folder / "config").mkdir()
+    assert invoke("convert", "demonstration", "config/mine.jsonl").exit_code == 0
+    study_file(folder / "config", "study: own\ndatasets: [{path: mine.jsonl, limit: 2}]\n")
+    result = invoke("run", "config/study.yaml")
+    assert result.exit_code == 0, result.stderr
+    manifest = json.loads((folder / "results" / "own" / "manifest.json").read_text())
+    assert manifest["data"]["mine"]["responses"] == 2
+    embedded = study_file(folder, "study: own\ndatasets: [{name: demonstration, limit: 2}]\n")
+    assert invoke("run", embedded, "--out", "embedded").exit_code == 0
+    other = json.loads((folder / "embedded" / "manifest.json").read_text())
+    assert other["data"]["demonstration"]["sha256"] == manifest["data"]["mine"]["sha256"]
+
+
+def test_a_response_without_atoms_has_one_row(folder: Path, invoke: Invoke) -> None:
+    node = {"id": "a1", "type": "atom", "probability": 0.25, "label": False}
+    graphs = [
+        {"id": "full", "nodes": [node], "edges": []},
+        {"id": "empty", "nodes": [], "edges": []},
+    ]
+    (folder / "data.jsonl").write_text("".join(f"{json.dumps(graph)}\n" for graph in graphs))
+    path = study_file(folder, "study: s\ndatasets: [{path: data.jsonl}]\n")
+    result = invoke("run", path)
+    assert result.exit_code == 0, result.output
+    rows = read_rows(folder / "results" / "s" / "rows.parquet").set_index("response")
+    assert rows.p["full"] == pytest.approx(0.25, abs=1e-15)
+    assert rows.loc["empty", ["atom", "p", "label", "error"]].isna().all()
+    assert rows.status["empty"] == "exact"
+    assert "data: 2 responses, 1 atoms, 1 labelled" in result.stdout
+
+
+def test_priors_replace_those_of_the_data(folder: Path, invoke: Invoke) -> None:
+    path = study_file(folder, "study: s\ndatasets: [worked-examples]\n")
+    assert invoke("run", path, "priors.atom=0.2", "priors.context=0.0").exit_code == 0
+    rows = read_rows(folder / "results" / "s" / "rows.parquet").set_index("response")
+    # One entailment from a context that is certainly false says nothing about its atom.
+    assert rows.p["one-entailment"] == pytest.approx(0.2, abs=1e-12)
+
+
+def test_outputs_can_be_left_out_and_other_files_are_left_alone(
+    folder: Path, invoke: Invoke
+) -> None:
+    out = folder / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    path = study_file(folder, "study: s\ndatasets: [worked-examples]\noutputs: []\n")
+    assert invoke("run", path, "--out", out).exit_code == 0
+    written = {"manifest.json", "rows.csv", "rows.parquet", "summary.csv"}
+    assert {file.name for file in out.iterdir()} == {*written, "notes.txt"}
+
+
+def test_the_warning_about_e_is_one_line(finished: tuple[Path, Any]) -> None:
+    _, result = finished
+    assert "entropy measure" not in result.stderr
+    assert len(re.findall("E is no order of truth", result.stdout)) == 1
+    assert not logging.getLogger("calibration.measures").filters

@@ -1,0 +1,190 @@
+"""What fails in a run: units are recorded, bad studies refused, results never half written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import outputs
+from experiments.rows import read_rows
+from factormodels.datasets import load
+from factormodels.factor_graph import FactorGraph
+from inference import Backend, Entry, LogZKind, Marginals, Posterior, Status, register, unregister
+from tests.experiments.conftest import Invoke, study_file
+
+SMALL = "study: s\ndatasets: [demonstration]\n"
+
+
+@pytest.fixture
+def strange_backends() -> Iterator[None]:
+    """Backends that fail in the ways that a real one might."""
+    entries = [
+        Entry("raising", Raising, "raises what is no error of the project", "none"),
+        Entry("undefined", Undefined, "answers with NaN", "none"),
+        Entry("absent", Raising, "needs what is not there", "none", requires=("no_such_library",)),
+        Entry("stuck", Stuck, "never converges, and has a seed", "none"),
+    ]
+    for entry in entries:
+        register(entry)
+    yield
+    for entry in entries:
+        unregister(entry.name)
+
+
+@dataclass(frozen=True)
+class Raising(Backend):
+    name: ClassVar[str] = "raising"
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        raise ZeroDivisionError(f"on {graph.n_variables}\nvariables")
+
+
+@dataclass(frozen=True)
+class Undefined(Backend):
+    name: ClassVar[str] = "undefined"
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        return answer(graph, np.nan, Status.CONVERGED)
+
+
+@dataclass(frozen=True)
+class Stuck(Backend):
+    name: ClassVar[str] = "stuck"
+    seed: int = 0
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        return answer(graph, 0.5, Status.NOT_CONVERGED)
+
+
+def answer(graph: FactorGraph, value: float, status: Status) -> Posterior:
+    values = np.full(int(graph.cardinalities.sum()), value)
+    marginals = Marginals(graph.names, graph.cardinalities, values, graph.index)
+    return Posterior(marginals, None, LogZKind.NONE, status)
+
+
+def test_failing_units_are_recorded_and_the_rest_goes_on(folder: Path, invoke: Invoke) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [worked-examples]\nbackends:\n"
+        "  - exact\n  - {backend: enumeration, settings: {max_states: 4}}\n",
+    )
+    result = invoke("run", path)
+    assert result.exit_code == 0, result.output
+    rows = read_rows(folder / "results" / "s" / "rows.parquet")
+    failed = rows[rows.status == "failed"]
+    assert set(failed.backend) == {"enumeration"}
+    assert failed.p.isna().all()
+    assert failed.seconds.isna().all()
+    assert failed.error.str.contains("assignments").all()
+    # Graphs of at most two variables have four assignments and are answered.
+    sizes = {g.id: len(g.atoms) + len(g.contexts) for g in load("worked-examples").graphs}
+    assert set(failed.response) == {name for name, size in sizes.items() if size > 2}
+    assert rows[rows.status != "failed"].error.isna().all()
+    summary = pd.read_csv(folder / "results" / "s" / "summary.csv").set_index("backend")
+    assert summary.n_failed["exact"] == 0
+    assert summary.n_failed["enumeration"] == failed.response.nunique()
+    assert f"{failed.response.nunique()} units failed, the first at" in result.stdout
+    assert "failed" in (folder / "results" / "s" / "table.md").read_text()
+
+
+@pytest.mark.usefixtures("strange_backends")
+def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path, invoke: Invoke) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [{name: demonstration, limit: 2}]\n"
+        "backends: [raising, undefined, absent, stuck, exact]\nseed: 5\n",
+    )
+    result = invoke("run", path)
+    assert result.exit_code == 0, result.output
+    rows = read_rows(folder / "results" / "s" / "rows.parquet")
+    status = rows.groupby("backend").status.unique().map(list).to_dict()
+    assert status == {
+        "absent": ["failed"],
+        "exact": ["exact"],
+        "raising": ["failed"],
+        "stuck": ["not_converged"],
+        "undefined": ["failed"],
+    }
+    error = rows.groupby("backend").error.first()
+    assert re.fullmatch(r"ZeroDivisionError: on \d+ variables", error["raising"])
+    assert "not a finite number" in error["undefined"]
+    assert "no_such_library" in error["absent"]
+    assert "pip install" in error["absent"]
+    assert rows[rows.backend == "undefined"].p.isna().all()
+    assert json.loads(rows[rows.backend == "stuck"].setting.iloc[0]) == {"seed": 5}
+    summary = pd.read_csv(folder / "results" / "s" / "summary.csv").set_index("backend")
+    assert summary.n_not_converged["stuck"] == 2
+    assert summary.n_failed[["raising", "undefined", "absent"]].tolist() == [2, 2, 2]
+    assert np.isnan(summary.brier["raising"])
+
+
+def test_a_wrong_setting_names_its_place(folder: Path, invoke: Invoke) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [demonstration]\n"
+        "backends: [exact, {backend: lbp, settings: {damping: high}}]\n",
+    )
+    result = invoke("run", path)
+    assert result.exit_code == 2
+    assert "backends[1].settings.damping: 'high'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("datasets", "said"),
+    [
+        ("[nonsense]", "datasets[0]: the dataset 'nonsense' is unknown"),
+        ("[{name: demonstration, options: {x: 1}}]", "datasets[0]: the option 'x'"),
+        ("[demonstration, {path: absent.jsonl}]", "absent.jsonl: there is no such file"),
+    ],
+)
+def test_bad_data_name_their_place(folder: Path, invoke: Invoke, datasets: str, said: str) -> None:
+    result = invoke("run", study_file(folder, f"study: s\ndatasets: {datasets}\n"))
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert re.match(r"factormodels: datasets\[[01]\]: ", result.stderr)
+    assert not (folder / "results").exists()
+
+
+def test_unlabelled_atoms_under_the_policy_error_are_refused(folder: Path, invoke: Invoke) -> None:
+    path = study_file(
+        folder, "study: s\ndatasets: [worked-examples]\nunlabelled: error\noutputs: []\n"
+    )
+    result = invoke("run", path)
+    assert result.exit_code == 2
+    assert "unlabelled" in result.stderr
+    assert list((folder / "results" / "s").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything(
+    folder: Path, invoke: Invoke
+) -> None:
+    (folder / "file").write_text("")
+    result = invoke("run", study_file(folder, SMALL), "--out", "file/inside")
+    assert result.exit_code == 2
+    assert "file/inside: the folder cannot be made" in result.stderr
+
+
+def test_a_run_that_dies_while_writing_leaves_the_results_before_it(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = study_file(folder, "study: s\ndatasets: [{name: demonstration, limit: 2}]\n")
+    assert invoke("run", path).exit_code == 0
+    out = folder / "results" / "s"
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(outputs, "write_diagrams", die)
+    result = invoke("run", path, "seed=1")
+    assert result.exit_code == 130
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+    assert [file.name for file in out.parent.iterdir()] == ["s"]

@@ -1,0 +1,228 @@
+"""The summary of a study's rows, the curves of its diagrams, and its tables."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from experiments import tables
+from experiments.config import Reliability
+from experiments.figures import MAX_CURVES, distinct_curves, write_diagrams
+from experiments.rows import SCHEMA, as_frame, as_table
+from experiments.summary import summarise_study
+
+P: dict[str, list[Any]] = {
+    "exact": [0.9, 0.8, 0.3, 0.5],
+    "lbp": [0.9, 0.7, 0.35, 0.5],
+    "broken": [None] * 4,
+}
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    return {
+        "study": "s",
+        "dataset": "d",
+        "response": "r1",
+        "atom": "a1",
+        "variant": "FR1",
+        "encoding": "implication",
+        "backend": "exact",
+        "backend_label": "exact",
+        "setting": "{}",
+        "seed": 0,
+        "p": 0.5,
+        "label": True,
+        "annotation": None,
+        "seconds": 1.0,
+        "status": "exact",
+        "log_z": -1.0,
+        "log_z_kind": "exact",
+        "error": None,
+    } | changes
+
+
+def rows_of(p: dict[str, list[Any]], **changes: Any) -> list[dict[str, Any]]:
+    """Return rows of two responses with two atoms each, labelled true, false, false, none."""
+    places = [("r1", "a1"), ("r1", "a2"), ("r2", "a1"), ("r2", "a2")]
+    labels = [True, False, False, None]
+    return [
+        row(
+            response=response,
+            atom=atom,
+            label=label,
+            backend=backend.split()[0],
+            backend_label=backend,
+            p=value,
+            seconds=None if value is None else {"r1": 1.0, "r2": 3.0}[response],
+            status="failed" if value is None else "exact",
+            error="no" if value is None else None,
+            **changes,
+        )
+        for backend, values in p.items()
+        for (response, atom), label, value in zip(places, labels, values, strict=True)
+    ]
+
+
+def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    return as_frame(as_table(rows, {}))
+
+
+def test_measures_by_hand() -> None:
+    summary = summarise_study(frame_of(rows_of(P)), policy="exclude", k="median")
+    cells = summary.cells.set_index("backend_label")
+    exact = cells.loc["exact"]
+    # Pr: 2 of 2 and 0 of 2. Labelled: 0.9 true, 0.8 false, 0.3 false.
+    assert exact["precision"] == 0.5
+    assert (exact["n_responses"], exact["n_atoms"], exact["n_labelled"]) == (2, 4, 3)
+    # Sums of three squares: a rounding or two of doubles.
+    assert exact["brier"] == pytest.approx((0.01 + 0.64 + 0.09) / 3, abs=1e-15)
+    assert exact["accuracy"] == pytest.approx(2 / 3, abs=1e-15)
+    assert exact["seconds_total"] == 4.0
+    assert exact["seconds_median"] == 2.0
+    assert exact["n_failed"] == 0
+    assert np.isnan(exact["max_difference"])
+    assert cells["max_difference"]["lbp"] == pytest.approx(0.1, abs=1e-15)
+    broken = cells.loc["broken"]
+    assert (broken["n_failed"], broken["n_atoms"]) == (2, 0)
+    assert pd.isna([broken["brier"], broken["max_difference"], broken["seconds_total"]]).all()
+    # P of 0.3 and 0.35 are below 1/e, where E falls as P falls.
+    assert summary.n_misordered == 2
+
+
+def test_the_policy_for_unlabelled_atoms_reaches_the_scores() -> None:
+    rows = frame_of(rows_of({"exact": P["exact"]}))
+    brier = {
+        policy: summarise_study(rows, policy=policy, k="median").cells["brier"][0]
+        for policy in ("exclude", "false", "true")
+    }
+    assert brier["exclude"] == pytest.approx(0.74 / 3, abs=1e-15)
+    assert brier["false"] == brier["true"] == pytest.approx((0.74 + 0.25) / 4, abs=1e-15)
+
+
+def test_differences_are_within_variant_and_encoding() -> None:
+    rows = rows_of({"exact": P["exact"]}) + rows_of({"lbp": P["lbp"]}, variant="FR2")
+    cells = summarise_study(frame_of(rows), policy="exclude", k=3).cells
+    assert cells["max_difference"].isna().all()
+    assert cells["k"].tolist() == [3, 3]
+
+
+def test_a_failed_response_counts_in_neither_difference_nor_measures() -> None:
+    rows = frame_of(rows_of({"exact": P["exact"], "lbp": [None, None, 0.31, 0.5]}))
+    cells = summarise_study(rows, policy="exclude", k="median").cells.set_index("backend")
+    assert cells["max_difference"]["lbp"] == pytest.approx(0.01, abs=1e-15)
+    assert cells["n_failed"]["lbp"] == 1
+    assert cells["n_atoms"]["lbp"] == 2
+
+
+def test_cells_that_agree_share_a_curve() -> None:
+    near = [value + 0.004 for value in P["exact"]]
+    p = {"exact": P["exact"], "near": near, "lbp": P["lbp"], "broken": P["broken"]}
+    curves = distinct_curves(frame_of(rows_of(p)))
+    names = [[cell[-1] for cell in curve.cells] for curve in curves]
+    assert names == [["exact", "near"], ["lbp"]]
+
+
+def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path) -> None:
+    many = {f"lbp {n}": [min(1.0, v + 0.02 * n) for v in P["exact"]] for n in range(1, 9)}
+    rows = frame_of(rows_of({**many, "exact": P["exact"]}))
+    assert len(distinct_curves(rows)) == 9
+    from experiments.figures import _readable
+
+    kept = _readable(distinct_curves(rows))
+    assert len(kept) == MAX_CURVES
+    assert kept[-1].cells[0][-1] == "exact"
+    arguments: dict[str, Any] = {"policy": "exclude", "seed": 0, "metadata": {"study": "s"}}
+    paths = write_diagrams(rows, tmp_path, binning=Reliability(bins=2), **arguments)
+    assert [path.name for path in paths] == ["reliability.pdf", "reliability.png"]
+    assert all(path.stat().st_size > 1000 for path in paths)
+
+
+def test_data_without_labels_have_no_diagram(tmp_path: Path) -> None:
+    rows = [one | {"label": None} for one in rows_of({"exact": P["exact"]})]
+    arguments: dict[str, Any] = {"policy": "exclude", "seed": 0, "metadata": {}}
+    assert write_diagrams(frame_of(rows), tmp_path, binning=Reliability(), **arguments) == []
+
+
+def cells_of_two_datasets() -> pd.DataFrame:
+    rows = rows_of(P) + rows_of({"lbp x_1%": P["lbp"]}, dataset="d_2 & co")
+    return summarise_study(frame_of(rows), policy="exclude", k="median").cells
+
+
+def test_the_latex_table_is_well_formed() -> None:
+    text = tables.latex(cells_of_two_datasets(), "study s\nconfig 1")
+    lines = text.splitlines()
+    assert lines[:2] == ["% study s", "% config 1"]
+    begin = next(line for line in lines if line.startswith(r"\begin{tabular}"))
+    width = len(begin.removeprefix(r"\begin{tabular}{").removesuffix("}"))
+    body = [line for line in lines if line.endswith(r"\\") and "multicolumn" not in line]
+    assert {line.replace(r"\&", "").count("&") for line in body} == {width - 1}
+    assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 2, 1]
+    assert r"d\_2 \& co: 2 responses, 4 atoms, 3 labelled" in text
+    assert r"lbp x\_1\%" in text
+    assert "s &" not in begin
+    assert "nan" not in text.lower()
+
+
+def test_the_markdown_table_is_well_formed() -> None:
+    text = tables.markdown(cells_of_two_datasets(), "s")
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    headings = {line.replace(r"\|", "").count("|") for line in table}
+    assert len(headings) == 1
+    assert "## d_2 & co" in text
+    assert "| FR1 | implication | broken | -- |" in text
+    assert r"max \|Δp\|" in text
+
+
+def test_files_hold_no_timings() -> None:
+    cells = cells_of_two_datasets()
+    other = cells.assign(seconds_total=99.0, seconds_median=98.0)
+    assert tables.latex(cells, "x") == tables.latex(other, "x")
+    assert tables.markdown(cells, "x") == tables.markdown(other, "x")
+
+
+@pytest.mark.parametrize("width", [78, 100, 200])
+def test_the_terminal_shows_every_number_at_any_width(width: int) -> None:
+    stream = io.StringIO()
+    tables.show(Console(file=stream, width=width, markup=False), cells_of_two_datasets())
+    text = stream.getvalue()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    # Brier of exact; the largest difference of lbp; the seconds of exact.
+    for shown in ("0.247", "1e-01", "4.00 s", "2.00 s"):
+        assert shown in text
+    assert ("computation" in text) == (width < 130)
+
+
+def test_numbers_as_tables_show_them() -> None:
+    from experiments.console import duration, number, small
+
+    assert [number(v) for v in (0.12345, None, float("nan"))] == ["0.123", "--", "--"]
+    assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
+    shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
+    assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]
+
+
+def test_the_readme_describes_the_schema_of_rows() -> None:
+    readme = Path(__file__).resolve().parents[2] / "experiments" / "README.md"
+    lines = readme.read_text(encoding="utf-8").splitlines()
+    start = lines.index("| column | type | null | meaning |") + 2
+    described = [
+        [part.strip() for part in line.strip("|").split("|")]
+        for line in itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
+    ]
+    assert described == [
+        [
+            f"`{field.name}`",
+            str(field.type),
+            "yes" if field.nullable else "no",
+            field.metadata[b"description"].decode(),
+        ]
+        for field in SCHEMA
+    ]
