@@ -63,6 +63,7 @@ $(VENV)/installed: requirements.lock setup.cfg pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-deps -r requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	mkdir -p $(VENV)/var
+	$(VENV)/bin/python -m experiments.compile_kernels
 	touch $@
 
 $(CORE)/installed: requirements-core.lock

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from experiments.commands import backends, bench, convert, datasets, infer, run
+from experiments.commands import backends, bench, convert, datasets, infer, positions, run
 from experiments.console import warnings_on_stderr
 from factormodels.errors import FactormodelsError
 
@@ -85,7 +85,7 @@ def _factormodels(
     """
 
 
-for _command in (infer, run, convert, backends, datasets, bench):
+for _command in (infer, run, positions, convert, backends, datasets, bench):
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
 
 

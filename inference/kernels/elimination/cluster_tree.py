@@ -59,6 +59,16 @@ def group(keys, n_groups):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def by_descending(counts):  # type: ignore[no-untyped-def]
+    """Return the indices of small whole numbers, largest first, equal ones as they stand."""
+    largest = 0
+    for count in counts:
+        largest = max(largest, count)
+    _, ascending = group(largest - counts, largest + 1)
+    return ascending
+
+
+@kernel
 def _sort_descending(values):  # type: ignore[no-untyped-def]
     if len(values) > 32:
         values.sort()

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import kernel
-from inference.kernels.elimination.cluster_tree import ClusterTree, group
+from inference.kernels.elimination.cluster_tree import ClusterTree, by_descending, group
 
 _SMALLEST_TABLE = 4096.0
 """Clusters below this are walked faster than they are rearranged."""
@@ -59,14 +59,15 @@ def _log2_size(mask, log2_axes):  # type: ignore[no-untyped-def]
 def _fill_joins(masks, log2_axes, limit, joins, join_masks):  # type: ignore[no-untyped-def]
     """Give each input the number of its join, -1 where it stands alone; return how many joins."""
     n_inputs = len(masks)
-    sizes = np.empty(n_inputs, dtype=np.float64)
+    axes = np.zeros(n_inputs, dtype=np.int64)
     for k in range(n_inputs):
-        sizes[k] = -_log2_size(masks[k], log2_axes)
+        for axis in range(len(log2_axes)):
+            axes[k] += masks[k] >> axis & 1
     members = np.zeros(n_inputs, dtype=np.int64)
     count = 0
-    for k in np.argsort(sizes, kind="mergesort"):
+    for k in by_descending(axes):
         joins[k] = -1
-        if -sizes[k] > limit:
+        if _log2_size(masks[k], log2_axes) > limit:
             continue
         best = -1
         best_growth = np.inf

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import kernel
+from inference.kernels.elimination.cluster_tree import by_descending
 
 LARGEST_OVERLAP = 0
 FIRST_FIT = 1
@@ -118,10 +119,10 @@ def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heur
         widest = 1
         for k in range(count):
             functions[k] = function
-            sizes[k] = begin[function] - begin[function + 1]
-            widest = max(widest, -sizes[k])
+            sizes[k] = begin[function + 1] - begin[function]
+            widest = max(widest, sizes[k])
             function = following[function]
-        by_size = np.argsort(sizes, kind="mergesort")
+        by_size = by_descending(sizes)
         limit = max(i_bound + 1, widest)
         if held.shape[0] < count or held.shape[1] < limit:
             held = np.empty((max(count, 1), limit), dtype=np.int64)
