@@ -1,7 +1,7 @@
 """What a model is: claims, fact graphs, factor graphs, and their files.
 
-    from factormodels import read
-    graph = read("fact_graph.json")
+from factormodels import read
+graph = read("fact_graph.json")
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ def test_every_pass_gives_a_bound() -> None:
     assert truth is not None
     upper = infer(graph, "wmb", i_bound=2, iterations=30, tolerance=0.0)
     lower = infer(graph, "wmb", i_bound=2, iterations=30, tolerance=0.0, bound="lower")
+    assert upper.log_z is not None
+    assert lower.log_z is not None
     assert upper.log_z_kind is LogZKind.UPPER
     assert lower.log_z_kind is LogZKind.LOWER
     assert min(upper.stats["bound_trace"]) == upper.log_z > truth
