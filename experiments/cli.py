@@ -13,7 +13,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from experiments.commands import backends, bench, convert, datasets, infer, positions, run
+from experiments.commands import (
+    backends,
+    bench,
+    convert,
+    datasets,
+    infer,
+    positions,
+    references,
+    run,
+)
 from experiments.console import warnings_on_stderr
 from factormodels.errors import FactormodelsError
 
@@ -85,7 +94,7 @@ def _factormodels(
     """
 
 
-for _command in (infer, run, positions, convert, backends, datasets, bench):
+for _command in (infer, run, positions, convert, backends, datasets, bench, references):
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
 
 
