@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+import typer
+
 from experiments.warm_up import warm_up
 from inference import entries, get_backend
-
-logger = logging.getLogger(__name__)
 
 _COMPOSITE = ("auto",)
 """Backends that run the kernels of others, which are compiled already."""
@@ -35,5 +34,4 @@ def _compile(name: str) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    logger.info("kernels compiled in %.0f s; later runs start at once", compile_kernels())
+    typer.echo(f"kernels compiled in {compile_kernels():.0f} s; later runs start at once")

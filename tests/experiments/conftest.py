@@ -99,3 +99,9 @@ def environment() -> dict[str, str]:
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.fixture(autouse=True)
+def _no_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of a parallel run set the width of a terminal that nobody looks at."""
+    monkeypatch.delenv("COLUMNS", raising=False)

@@ -1,0 +1,165 @@
+"""`factormodels positions`: from labelled responses to a table and a figure."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibration.self_knowledge import IntervalSettings, write_records
+from experiments.positions import analyse, load_claims
+from factormodels.errors import InputError
+from tests.calibration.self_knowledge.claims import in_sentence, random_records
+from tests.experiments.conftest import Invoke
+
+QUICK = IntervalSettings(n_bootstrap=20)
+
+
+def sentence(labels: str | None, relevant: bool = True) -> dict[str, Any]:
+    facts = None
+    if labels is not None:
+        facts = [
+            {"text": f"Fact {number}.", "label": label}
+            for number, label in enumerate(labels.split())
+        ]
+    return {"text": "A sentence.", "is-relevant": relevant, "human-atomic-facts": facts}
+
+
+def biography(*sentences: dict[str, Any] | None) -> dict[str, Any]:
+    annotations = None if sentences == (None,) else list(sentences)
+    return {
+        "input": "Question: Tell me a bio.",
+        "output": "Some text.",
+        "topic": "Someone",
+        "cat": ["rare"],
+        "annotations": annotations,
+    }
+
+
+@pytest.fixture
+def biographies(folder: Path) -> Path:
+    """Three biographies: one annotated, one partly, one not at all."""
+    lines = [
+        biography(sentence("S S"), sentence("S NS"), sentence("NS IR"), sentence("NS")),
+        biography(None),
+        biography(sentence("S"), sentence(None, relevant=False), sentence("NS NS S")),
+    ]
+    path = folder / "people.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
+    claims = load_claims(biographies)
+    assert (claims.n_responses, claims.n_annotated, claims.n_sentences) == (3, 2, 7)
+    table = analyse(claims, QUICK, 5).labels
+    # Of three sentences the second is not annotated; the third is at 3/3, the first at 1/3.
+    assert table.n_sentences.tolist() == [0, 2, 1, 1, 2, 6]
+    assert table["supported_share"].estimate[1] == 1.0
+    assert table["supported_share"].estimate[-2] == pytest.approx((0 + 1 / 3) / 2, abs=1e-15)
+    assert table["unsupported_number"].estimate[-2] == pytest.approx((1 + 2) / 2, abs=1e-15)
+
+
+def test_one_command_writes_table_and_figure(biographies: Path, invoke: Invoke) -> None:
+    result = invoke("positions", str(biographies), "--out", "results")
+    assert result.exit_code == 0, result.stderr
+    summary = "11 labelled claims in 6 of 7 sentences; 2 of 3 responses are annotated"
+    assert summary in result.stdout
+    names = {path.name for path in Path("results").iterdir()}
+    assert names == {f"positions.{suffix}" for suffix in ("csv", "md", "tex", "pdf", "png")}
+    assert Path("results/positions.pdf").read_bytes().startswith(b"%PDF")
+    assert Path("results/positions.png").read_bytes().startswith(b"\x89PNG")
+    with Path("results/positions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 7 * 6
+    first = rows[0]
+    assert (first["quantity"], first["position"], first["status"]) == (
+        "supported_share",
+        "0-20%",
+        "empty",
+    )
+    assert first["estimate"] == ""
+    latex = Path("results/positions.tex").read_text()
+    assert latex.count(r"\\") == 1 + 1 + 7
+    assert r"20-40\%" in latex
+    assert "| supported, share | -- (empty) | 1.000 [" in Path("results/positions.md").read_text()
+
+
+def test_the_same_command_writes_the_same_bytes(biographies: Path, invoke: Invoke) -> None:
+    for out in ("one", "two"):
+        assert invoke("positions", str(biographies), "--out", out).exit_code == 0
+    for path in Path("one").iterdir():
+        assert path.read_bytes() == (Path("two") / path.name).read_bytes()
+
+
+def test_records_with_judgements_give_self_knowledge_too(folder: Path, invoke: Invoke) -> None:
+    write_records(random_records(0), folder / "records.jsonl")
+    result = invoke("positions", "records.jsonl", "--interval", "delta", "--bins", "3")
+    assert result.exit_code == 0, result.stderr
+    for name in ("direct asking", "none of the above", "Self-Known", "sigma", "33.3-66.7%"):
+        assert name in result.stdout
+    write_records(in_sentence("x", 1, 2, "S NS IR"), folder / "labels.jsonl")
+    assert "Self-Known" not in invoke("positions", "labels.jsonl").stdout
+
+
+def test_bad_input_is_one_sentence(biographies: Path, invoke: Invoke, folder: Path) -> None:
+    (folder / "unlabelled.jsonl").write_text(json.dumps(biography(None)) + "\n")
+    for arguments, message in (
+        (["unlabelled.jsonl"], "no atom has a human label"),
+        (["absent.jsonl"], "there is no such file"),
+        ([str(biographies), "--interval", "wald"], "interval method is 'wald'"),
+        ([str(biographies), "--out", "people.jsonl/x"], "cannot be made"),
+    ):
+        result = invoke("positions", *arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_graph_without_sentences_is_refused(graph_file: Path) -> None:
+    with pytest.raises(InputError, match="'figure-1' does not say how many sentences"):
+        load_claims(graph_file)
+
+
+def test_position_table_of_the_real_biographies(shared_data: Path) -> None:
+    path = shared_data / "factscore_dev" / "ChatGPT.jsonl"
+    claims = load_claims(path)
+    table = analyse(claims, IntervalSettings(n_bootstrap=500), 5).labels
+    assert (claims.n_responses, claims.n_annotated, claims.n_sentences) == (31, 31, 232)
+    assert {kind: int(counts[-1]) for kind, counts in table.n_claims.items()} == {
+        "supported": 393,
+        "unsupported": 432,
+        "irrelevant": 149,
+    }
+    for name, values in plain_table(path).items():
+        assert table[name].estimate.tolist() == pytest.approx(values, abs=1e-12), name
+    # The paper's finding (section 2.1), on these 31 of its responses: what comes first is
+    # supported more often, and what comes last less.
+    supported, unsupported = table["supported_share"], table["unsupported_share"]
+    assert supported.lower[0] > supported.upper[4]
+    assert unsupported.upper[0] < unsupported.lower[4]
+
+
+def plain_table(path: Path) -> dict[str, list[float]]:
+    """Follow the paper's procedure on the file itself, without any of our readers."""
+    shares: dict[str, dict[int, list[Fraction]]] = defaultdict(lambda: defaultdict(list))
+    for line in path.read_text(encoding="utf-8").splitlines():
+        annotations = json.loads(line)["annotations"]
+        for index, each in enumerate(annotations, start=1):
+            labels = [fact["label"] for fact in each["human-atomic-facts"]]
+            place = math.ceil(Fraction(5 * index, len(annotations))) - 1
+            for name, label in (("supported", "S"), ("unsupported", "NS"), ("irrelevant", "IR")):
+                for cell in (place, 5):
+                    count = labels.count(label)
+                    shares[f"{name}_share"][cell].append(Fraction(count, len(labels)))
+                    shares[f"{name}_number"][cell].append(Fraction(count))
+    return {
+        name: [float(sum(cells[cell]) / len(cells[cell])) for cell in range(6)]
+        for name, cells in shares.items()
+    }
