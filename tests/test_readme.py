@@ -49,10 +49,10 @@ def test_the_example_of_a_file_is_read(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_example_in_python_runs() -> None:
-    (code,) = blocks("python")
+def test_the_examples_in_python_run() -> None:
     names: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), names)
+    for code in blocks("python"):
+        exec(compile(code, "README.md", "exec"), names)
     p = names["p"]
     # By hand: the odds of a1 are 0.99 * 0.95 + 0.01 * 0.95 to 0.99 * 0.05 + 0.01 * 0.95, those of
     # a2 are 0.99 * 0.1 + 0.01 * 0.9 to 0.99 * 0.9 + 0.01 * 0.9.
