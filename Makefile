@@ -27,7 +27,7 @@ export PYTHONNOUSERSITE := 1
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-install: $(VENV)/installed ## Make .venv with everything in it; done at once if nothing changed
+install: $(VENV)/kernels ## Make .venv with everything in it; done at once if nothing changed
 
 run: install ## Compare the algorithms on the embedded data: a table, a plot, files in results/
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare
@@ -63,6 +63,10 @@ $(VENV)/installed: requirements.lock setup.cfg pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-deps -r requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	mkdir -p $(VENV)/var
+	touch $@
+
+# Compiled ahead, so that the first run starts at once; again when a kernel has changed.
+$(VENV)/kernels: $(VENV)/installed $(wildcard inference/kernels/*.py inference/kernels/*/*.py)
 	$(VENV)/bin/python -m experiments.compile_kernels
 	touch $@
 

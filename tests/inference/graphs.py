@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from factormodels import FactorGraph
 from factormodels.factor_graph import UNOBSERVED
 from factormodels.synthetic import random_graph
+from tests.oracle import oracle
 
 Tables = list[tuple[list[int], NDArray[np.float64]]]
 
@@ -16,7 +17,7 @@ def odd_graph(seed: int) -> FactorGraph:
     """Return a small graph with one or more oddities: the sweep of the developers' guide.
 
     Arity 0 to 4, cardinality 1 to 4, zeros, repeated scopes, isolated variables, a single
-    variable, tables that span hundreds of orders of magnitude, evidence.
+    variable, tables that span hundreds of orders of magnitude, hard and soft evidence.
     """
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))
@@ -34,6 +35,12 @@ def odd_graph(seed: int) -> FactorGraph:
     if rng.random() < 0.3:
         variable = int(rng.integers(n))
         graph = graph.with_soft_evidence({variable: rng.random(graph.cardinalities[variable])})
+    if rng.random() < 0.3:
+        variable = int(rng.integers(n))
+        state = int(rng.integers(graph.cardinalities[variable]))
+        observed = graph.with_evidence({variable: state})
+        if oracle(observed).log_z > -np.inf:
+            graph = observed
     return graph
 
 
