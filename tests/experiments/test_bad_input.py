@@ -98,7 +98,30 @@ def test_a_file_in_another_encoding_is_refused(folder: Path, invoke: Invoke) -> 
     place = text.index("é")
     said = ("bad.json", f"byte {place} (0xe9)", "UTF-8", "save the file")
     assert_refused(invoke("infer", "bad.json", "--out", "out.json"), *said)
-    assert not (folder / "out.json").exists()
+    assert_refused(invoke("convert", "bad.json", "out.uai"), *said)
+    (folder / "study.yaml").write_text("study: s\ndatasets: [{path: bad.json}]\n")
+    assert_refused(invoke("run", "study.yaml"), *said)
+    assert sorted(path.name for path in folder.iterdir()) == ["bad.json", "study.yaml"]
+
+
+BAD_NETWORKS = {
+    "a number that is none": ("MARKOV\n1\n2\n1\n1 0\n2\nnan 0.5\n", ("nan",)),
+    "a scope that dangles": ("MARKOV\n1\n2\n1\n1 7\n2\n0.5 0.5\n", ("7",)),
+    "parents in a circle": (
+        "BAYES\n2\n2 2\n2\n2 0 1\n2 1 0\n4\n.5 .5 .5 .5\n4\n.5 .5 .5 .5\n",
+        ("0", "1"),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_NETWORKS)
+@pytest.mark.parametrize("command", ["infer", "convert"])
+def test_a_bad_network_is_refused(folder: Path, invoke: Invoke, command: str, fault: str) -> None:
+    text, said = BAD_NETWORKS[fault]
+    (folder / "bad.uai").write_text(text, encoding="utf-8")
+    rest = ("out.uai",) if command == "convert" else ("--out", "out.json")
+    assert_refused(invoke(command, "bad.uai", *rest), "bad.uai", *said)
+    assert [path.name for path in folder.iterdir()] == ["bad.uai"]
 
 
 def test_an_unknown_encoding_of_relations_is_refused(graph_file: Path, invoke: Invoke) -> None:
