@@ -2,10 +2,30 @@
 
 from calibration import summarise
 summarise([0.9, 0.4, 0.7], [True, False, None], ["r1", "r1", "r2"]).brier
+
+Recalibration builds on scikit-learn, which is slow to load: `from calibration.recalibration import
+PlattRecalibrator` says so.
 """
 
 from __future__ import annotations
 
+from calibration.curve_figures import (
+    corp_diagram,
+    group_figure,
+    risk_coverage_figure,
+    score_histograms,
+)
+from calibration.curves import (
+    CorpCurve,
+    GroupCalibration,
+    LabelHistogram,
+    RiskCurve,
+    corp_curve,
+    group_calibration,
+    interval_groups,
+    label_histogram,
+    risk_curve,
+)
 from calibration.figures import reliability_diagram, save_figure
 from calibration.labels import Labelled, LabelPolicy, apply_policy, label_array
 from calibration.measures import (
@@ -28,36 +48,87 @@ from calibration.scores import (
     log_loss,
     mean_absolute_error_of_precision,
     precision_errors,
+    spherical,
+)
+from calibration.scoring import (
+    SCORES,
+    ScoreRow,
+    auprc,
+    auroc,
+    calibration_error,
+    calibration_line,
+    classwise_error,
+    confidence_error,
+    corp_decomposition,
+    ece_sweep,
+    flexible_calibration,
+    hosmer_lemeshow,
+    murphy_decomposition,
+    risk_coverage,
+    score_table,
+    smooth_ece,
+    spiegelhalter,
 )
 from calibration.summary import ResponseMeasures, Summary, measure_responses, summarise
 
 __all__ = [
     "DECISION_TOLERANCE",
+    "SCORES",
+    "CorpCurve",
     "Decisions",
+    "GroupCalibration",
+    "LabelHistogram",
     "LabelPolicy",
     "Labelled",
     "ReliabilityBins",
     "ResponseMeasures",
+    "RiskCurve",
+    "ScoreRow",
     "Summary",
     "accuracy",
     "apply_policy",
+    "auprc",
+    "auroc",
     "brier",
+    "calibration_error",
+    "calibration_line",
     "choose_k",
+    "classwise_error",
+    "confidence_error",
+    "corp_curve",
+    "corp_decomposition",
+    "corp_diagram",
     "decisions",
+    "ece_sweep",
     "entropy_measure",
     "expected_precision",
     "f1_at_k",
     "f1_true",
     "factual_precision",
+    "flexible_calibration",
+    "group_calibration",
+    "group_figure",
+    "hosmer_lemeshow",
+    "interval_groups",
     "label_array",
+    "label_histogram",
     "log_loss",
     "mean_absolute_error_of_precision",
     "mean_surprisal",
     "measure_responses",
+    "murphy_decomposition",
     "precision_errors",
     "recall_at_k",
     "reliability_bins",
     "reliability_diagram",
+    "risk_coverage",
+    "risk_coverage_figure",
+    "risk_curve",
     "save_figure",
+    "score_histograms",
+    "score_table",
+    "smooth_ece",
+    "spherical",
+    "spiegelhalter",
     "summarise",
 ]

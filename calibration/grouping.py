@@ -37,33 +37,39 @@ class Grouping:
         return self.sums(values) / self.sizes
 
 
-def response_ids(responses: Any) -> list[Hashable]:
+def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
     """Return response ids, one per atom, as a list of the values that were given.
+
+    Args:
+        responses: response ids (n_atoms,).
+        name: what an error calls the argument.
 
     Raises:
         InputError: if `responses` is None, a text, or not a sequence.
     """
+    wanted = "give one response id per atom" if name == "responses" else "give one id per atom"
     if responses is None or isinstance(responses, (str, bytes)):
-        raise InputError(f"responses is {responses!r}; give one response id per atom")
+        raise InputError(f"{name} is {responses!r}; {wanted}")
     # Lists are not made into arrays: numpy would turn the ids 1 and "1" into one.
     try:
         return list(responses.tolist() if hasattr(responses, "tolist") else responses)
     except TypeError:
-        raise InputError(f"responses is {responses!r}; give one response id per atom") from None
+        raise InputError(f"{name} is {responses!r}; {wanted}") from None
 
 
-def group_by_response(responses: Any) -> Grouping:
+def group_by_response(responses: Any, name: str = "responses") -> Grouping:
     """Return the grouping of atoms by response.
 
     Args:
         responses: response ids (n_atoms,), numbers or texts; equal ids are one response.
+        name: what an error calls the argument.
 
     Raises:
         InputError: if `responses` is empty or not a sequence, or an id is missing or a container.
     """
-    ids = response_ids(responses)
+    ids = response_ids(responses, name)
     if not ids:
-        raise InputError("responses is empty; give one response id per atom")
+        raise InputError(f"{name} is empty; give one id per atom")
     positions: dict[Hashable, int] = {}
     try:
         index = np.fromiter(
@@ -73,10 +79,10 @@ def group_by_response(responses: Any) -> Grouping:
         )
     except TypeError:
         raise InputError(
-            "responses holds a list, a table or another container; give one id per atom"
+            f"{name} holds a list, a table or another container; give one id per atom"
         ) from None
     for identifier, position in positions.items():
         if is_missing(identifier):
             first = int(np.argmax(index == position))
-            raise InputError(f"responses[{first}] is missing; give every atom a response id")
+            raise InputError(f"{name}[{first}] is missing; give every atom an id")
     return Grouping(tuple(positions), index, np.bincount(index, minlength=len(positions)))

@@ -15,30 +15,51 @@ from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
 from calibration.measures import DECISION_TOLERANCE, verdicts
-from calibration.validation import Floats, check_lengths, decision_tolerance, labelled_pairs
+from calibration.scoring.proper import LOSSES
+from calibration.validation import (
+    Floats,
+    check_lengths,
+    decision_tolerance,
+    labelled_pairs,
+    weight_array,
+)
 
 
-def brier(p: ArrayLike, y: Any) -> float:
+def brier(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> float:
     """Return the Brier score, the mean of (p - y)^2: 0 is perfect, 1/4 is p = 1/2 throughout.
 
-    Half of the sum over both classes in Brier 1950, equation 2.
+    Half of the sum over both classes in Brier 1950, equation 2. `weights`, (n,), say how many atoms
+    each counts as.
     """
-    probabilities, labels = labelled_pairs(p, y)
-    difference = probabilities - labels
-    return float(np.dot(difference, difference) / difference.size)
+    return _mean_loss("brier", p, y, weights)
 
 
-def log_loss(p: ArrayLike, y: Any) -> float:
+def log_loss(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> float:
     """Return the mean of -ln of the probability given to the label, in nats: 0 is perfect.
 
-    Nothing is clipped: one certain and wrong forecast makes the loss infinite.
+    Nothing is clipped: one certain and wrong forecast makes the loss infinite. `weights`, (n,), say
+    how many atoms each counts as.
     """
+    return _mean_loss("log_loss", p, y, weights)
+
+
+def spherical(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> float:
+    """Return the mean of 1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label.
+
+    One minus the spherical score, which is the cosine between forecast and label (Gneiting and
+    Raftery 2007, example 2, with alpha = 2): 0 is perfect, 1 is certain and wrong throughout.
+    `weights`, (n,), say how many atoms each counts as.
+    """
+    return _mean_loss("spherical", p, y, weights)
+
+
+def _mean_loss(name: str, p: ArrayLike, y: Any, weights: ArrayLike | None) -> float:
     probabilities, labels = labelled_pairs(p, y)
-    true = labels == 1
-    with np.errstate(divide="ignore"):
-        # log1p keeps what 1 - p would round away for p near 0.
-        terms = np.where(true, np.log(probabilities), np.log1p(-probabilities))
-    return float(np.abs(terms).mean())
+    counts = weight_array(weights, probabilities.size)
+    if_true, if_false = LOSSES[name](probabilities)
+    # Where a weight is 0 an infinite loss counts nothing.
+    terms = np.where(counts > 0, np.where(labels == 1, if_true, if_false), 0.0)
+    return float(np.dot(terms, counts) / counts.sum())
 
 
 def accuracy(p: ArrayLike, y: Any, *, tolerance: float = DECISION_TOLERANCE) -> float:

@@ -94,6 +94,55 @@ def labelled_pairs(p: ArrayLike, y: Any) -> tuple[Floats, Floats]:
     return probabilities, labels
 
 
+def number_array(values: ArrayLike, name: str) -> Floats:
+    """Return finite numbers as a float64 array of shape (n,).
+
+    Raises:
+        InputError: if they are empty, not one-dimensional, not numeric, or one is not finite.
+    """
+    array = _numbers(values, name, "numbers")
+    finite = np.isfinite(array)
+    if not finite.all():
+        position = int(np.argmin(finite))
+        raise InputError(f"{name}[{position}] is {float(array[position])!r}; give finite numbers")
+    return array
+
+
+def weight_array(weights: ArrayLike | None, n_atoms: int, name: str = "weights") -> Floats:
+    """Return weights as a float64 array of shape (n_atoms,); ones if None.
+
+    A weight says how many atoms an atom counts as: a weight of 2 is the atom given twice.
+
+    Args:
+        weights: numbers of at least 0, one per atom, or None.
+        n_atoms: number of atoms.
+        name: what an error calls the argument.
+
+    Raises:
+        InputError: if `weights` is not one-dimensional, not numeric, of another length, holds a
+            nan, an infinity or a negative number, or sums to no more than 1 over several atoms.
+    """
+    if weights is None:
+        return np.ones(n_atoms)
+    array = _numbers(weights, name, "weights")
+    check_lengths(p=n_atoms, **{name: array.size})
+    usable = (array >= 0) & (array < np.inf)
+    if not usable.all():
+        position = int(np.argmin(usable))
+        raise InputError(
+            f"{name}[{position}] is {float(array[position])!r}; give finite weights of at least 0"
+        )
+    total = float(array.sum())
+    if total <= 0:
+        raise InputError(f"{name} are all zero; give at least one atom a weight above 0")
+    if n_atoms > 1 and total <= 1 + 1e-9:
+        raise InputError(
+            f"{name} sum to {total:g} over {n_atoms} atoms; a weight is the number of atoms that "
+            "an atom counts as, so multiply shares by the number of atoms"
+        )
+    return array
+
+
 def check_lengths(**lengths: int) -> None:
     """Check that arguments, given as name=length, have one value per atom each.
 

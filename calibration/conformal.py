@@ -1,0 +1,234 @@
+"""Conformal filtering: keep the claims of a response that are sure enough, with a guarantee.
+
+Source: Mohri and Hashimoto 2024, "Language Models with Conformal Factuality Guarantees"; for the
+guarantee in the mean, Angelopoulos et al. 2024, "Conformal Risk Control".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.grouping import Grouping, group_by_response
+from calibration.validation import (
+    Floats,
+    check_lengths,
+    is_number,
+    labelled_pairs,
+    open_interval,
+    probability_array,
+)
+from factormodels.errors import InputError
+
+KEEP_ALL, KEEP_NONE = -math.inf, math.inf
+
+_SLACK = 1e-12
+"""Relative: shares and ranks that differ by less differ by rounding."""
+
+
+class Guarantee(StrEnum):
+    """What holds of a new response that is exchangeable with those of the calibration."""
+
+    PROBABILITY = "probability"
+    """With probability `confidence`, the kept claims have at least the target precision."""
+    MEAN = "mean"
+    """The expected precision of the kept claims is at least the target."""
+
+
+class ConformalStatus(StrEnum):
+    """What became of the threshold."""
+
+    OK = "ok"
+    KEEPS_ALL = "keeps_all"
+    """Without any filtering the target is met."""
+    KEEPS_NONE = "keeps_none"
+    """No threshold meets the target, or there are too few responses to tell: nothing is kept,
+    which counts as precision 1."""
+
+
+@dataclass(frozen=True)
+class ConformalFilter:
+    """A threshold with a guarantee.
+
+    Attributes:
+        threshold: claims with a probability above it are kept; -inf keeps all, inf none.
+        precision: the target precision of the kept claims of a response.
+        confidence: the probability of reaching it; nan for a guarantee in the mean.
+        guarantee: ``probability`` or ``mean``.
+        n_responses: number of responses of the calibration.
+        status: what became of the threshold.
+    """
+
+    threshold: float
+    precision: float
+    confidence: float
+    guarantee: Guarantee
+    n_responses: int
+    status: ConformalStatus
+
+    def keep(self, p: ArrayLike) -> NDArray[np.bool_]:
+        """Return which claims are kept, (n,), of probabilities `p` (n,) in [0, 1].
+
+        Raises:
+            InputError: for bad probabilities.
+        """
+        return probability_array(p) > self.threshold
+
+
+def conformal_filter(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    precision: float = 1.0,
+    confidence: float = 0.9,
+    guarantee: str = Guarantee.PROBABILITY,
+) -> ConformalFilter:
+    """Return the lowest threshold that holds a precision, calibrated on labelled responses.
+
+    For ``probability``: the score of a response is the least t such that at every threshold from
+    t on the kept claims have the target precision; the threshold is the ceil((R + 1) confidence)-th
+    smallest of the R scores. A new response then has the precision with probability at least
+    `confidence`, and without ties at most 1/(R + 1) above that, whatever the probabilities are
+    worth: poor ones only cost claims. For ``mean``: the loss of a response at t is its largest
+    1 - precision at any threshold from t on, and the threshold the least t at which
+    (sum of losses + 1)/(R + 1) is at most 1 - precision.
+
+    The responses must be exchangeable with those that are filtered: another subject or model
+    voids the guarantee. Claims need not be independent within a response.
+
+    Args:
+        p: probabilities (n_claims,) that claims are true, or any scores in [0, 1].
+        y: labels (n_claims,), True or False; `apply_policy` decides first about unlabelled ones.
+        responses: response ids (n_claims,).
+        precision: target share of true claims among those kept, in (0, 1]; below 1 for ``mean``.
+        confidence: probability of reaching it, in (0, 1); not used for ``mean``.
+        guarantee: ``probability`` or ``mean``.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or settings outside these ranges.
+    """
+    kind = _guarantee(guarantee)
+    if not is_number(precision) or not 0 < precision <= 1:
+        raise InputError(f"precision is {precision!r}; give a number above 0 and up to 1")
+    if kind is Guarantee.MEAN and precision == 1:
+        raise InputError("precision is 1, which no mean reaches with chance left; give one below 1")
+    confidence = open_interval(confidence, "confidence", 0, 1)
+    probabilities, labels = labelled_pairs(p, y)
+    grouping = group_by_response(responses)
+    check_lengths(p=probabilities.size, responses=grouping.index.size)
+    if kind is Guarantee.PROBABILITY:
+        scores = conformity_scores(probabilities, labels, grouping, precision)
+        threshold = _rank(scores, confidence)
+    else:
+        threshold = _mean_threshold(probabilities, labels, grouping, 1 - precision)
+    status = {KEEP_ALL: ConformalStatus.KEEPS_ALL, KEEP_NONE: ConformalStatus.KEEPS_NONE}
+    return ConformalFilter(
+        threshold=threshold,
+        precision=float(precision),
+        confidence=confidence if kind is Guarantee.PROBABILITY else math.nan,
+        guarantee=kind,
+        n_responses=len(grouping.responses),
+        status=status.get(threshold, ConformalStatus.OK),
+    )
+
+
+def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float) -> Floats:
+    """Return the least threshold of each response from which on it has the precision.
+
+    Returns:
+        float64 (n_responses,); -inf for a response that has the precision unfiltered.
+    """
+    order, precisions, next_lower = _prefixes(p, y, grouping)
+    short = precisions < precision * (1 - _SLACK)
+    scores = np.full(len(grouping.responses), KEEP_ALL)
+    # Keeping the claims down to one of them falls short: the threshold must be at that claim or
+    # above. Only thresholds between distinct probabilities differ, hence the last of each run.
+    fails = short & next_lower
+    np.maximum.at(scores, grouping.index[order][fails], p[order][fails])
+    return scores
+
+
+def filtered_precision(keep: Any, y: Any, responses: Any) -> Floats:
+    """Return the share of true claims among those kept of each response, 1 where none is kept.
+
+    Args:
+        keep: which claims are kept, (n_claims,).
+        y: labels (n_claims,), True or False.
+        responses: response ids (n_claims,).
+
+    Returns:
+        float64 (n_responses,), in order of first appearance.
+
+    Raises:
+        InputError: for bad arrays, or lengths that differ.
+    """
+    kept, labels = labelled_pairs(np.asarray(keep, dtype=np.float64), y)
+    grouping = group_by_response(responses)
+    check_lengths(keep=kept.size, responses=grouping.index.size)
+    sizes = grouping.sums(kept)
+    return np.divide(grouping.sums(kept * labels), sizes, out=np.ones_like(sizes), where=sizes > 0)
+
+
+def _guarantee(guarantee: str) -> Guarantee:
+    try:
+        return Guarantee(guarantee)
+    except ValueError:
+        names = ", ".join(Guarantee)
+        raise InputError(f"guarantee is {guarantee!r}; choose one of {names}") from None
+
+
+def _prefixes(
+    p: Floats, y: Floats, grouping: Grouping
+) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
+    """Return claims by response and falling p, the precision of keeping down to each, and which
+    claims are the last of their probability in their response."""
+    order = np.lexsort((-p, grouping.index))
+    response = grouping.index[order]
+    starts = np.cumsum(grouping.sizes) - grouping.sizes
+    true = np.cumsum(y[order])
+    before = true[starts] - y[order][starts]
+    rank = np.arange(p.size) - starts[response] + 1
+    precisions = (true - before[response]) / rank
+    last = np.ones(p.size, dtype=bool)
+    last[:-1] = (response[1:] != response[:-1]) | (p[order][1:] != p[order][:-1])
+    return order, precisions, last
+
+
+def _rank(scores: Floats, confidence: float) -> float:
+    rank = math.ceil((scores.size + 1) * confidence * (1 - _SLACK))
+    if rank > scores.size:
+        return KEEP_NONE
+    return float(np.sort(scores)[rank - 1])
+
+
+def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) -> float:
+    """Return the least threshold whose mean loss, and one loss of 1 more, is at most `allowed`."""
+    order, precisions, last = _prefixes(p, y, grouping)
+    response, level = grouping.index[order], p[order]
+    # Each response's loss is a falling staircase in the threshold: below a claim's probability
+    # the loss is at least that of keeping down to it.
+    steps: list[tuple[float, float]] = []
+    worst = np.zeros(len(grouping.responses))
+    for place in np.flatnonzero(last):
+        loss = 1 - float(precisions[place])
+        own = int(response[place])
+        if loss > worst[own]:
+            steps.append((float(level[place]), loss - float(worst[own])))
+            worst[own] = loss
+    budget = allowed * (len(grouping.responses) + 1) * (1 + _SLACK) - 1
+    if budget < 0:
+        return KEEP_NONE
+    total = 0.0
+    steps.sort(reverse=True)
+    for threshold, increase in steps:
+        total += increase
+        # Claims are kept above the threshold, so that at a step's own place it has no effect yet.
+        if total > budget:
+            return threshold
+    return KEEP_ALL

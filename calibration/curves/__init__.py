@@ -1,0 +1,20 @@
+"""Curves of probabilities against labels, with bands from resampling responses."""
+
+from __future__ import annotations
+
+from calibration.curves.corp import CorpCurve, corp_curve
+from calibration.curves.groups import GroupCalibration, group_calibration, interval_groups
+from calibration.curves.histograms import LabelHistogram, label_histogram
+from calibration.curves.risk import RiskCurve, risk_curve
+
+__all__ = [
+    "CorpCurve",
+    "GroupCalibration",
+    "LabelHistogram",
+    "RiskCurve",
+    "corp_curve",
+    "group_calibration",
+    "interval_groups",
+    "label_histogram",
+    "risk_curve",
+]

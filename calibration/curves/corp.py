@@ -1,0 +1,128 @@
+"""The CORP reliability curve: isotonic regression of labels on p, with a band over responses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.curves.label_draws import calibrated
+from calibration.curves.replicates import band_settings, resampled, tails
+from calibration.reliability import HISTOGRAM_BINS
+from calibration.scoring.decomposition import (
+    CorpDecomposition,
+    IsotonicFit,
+    corp_terms,
+    isotonic_fit,
+)
+from calibration.scoring.forecasts import Sample, forecasts
+from calibration.validation import Floats, Integers
+from factormodels.errors import InputError
+
+BANDS = ("confidence", "consistency", "none")
+
+_GRID = 201
+
+
+@dataclass(frozen=True, eq=False)
+class CorpCurve:
+    """The share of true atoms as an isotonic function of p, and a band.
+
+    Attributes:
+        p: float64 (m,), points of the curve: both ends of each step, ascending.
+        recalibrated: float64 (m,), share of true atoms at each of them.
+        at: float64 (g,), where the band is given, from the least p to the largest.
+        lower: float64 (g,), lower end of the band; empty without a band.
+        upper: float64 (g,), upper end of the band; empty without a band.
+        decomposition: the CORP terms of the Brier score.
+        histogram: int64 (21,), number of atoms with p in each of 21 equal parts of [0, 1].
+        band: ``confidence``, around the curve; ``consistency``, around the diagonal, where the
+            curve of calibrated forecasts would lie; or ``none``.
+        level: nominal coverage of the band at each point.
+        n_atoms: number of atoms.
+        n_responses: number of responses, or None if they were not given.
+    """
+
+    p: Floats
+    recalibrated: Floats
+    at: Floats
+    lower: Floats
+    upper: Floats
+    decomposition: CorpDecomposition
+    histogram: Integers
+    band: str
+    level: float
+    n_atoms: int
+    n_responses: int | None
+
+
+def corp_curve(
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    responses: Any = None,
+    band: str = "confidence",
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> CorpCurve:
+    """Return the CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
+
+    The band is of percentiles at each point. ``confidence`` draws whole responses.
+    ``consistency`` keeps the forecasts and draws labels as calibrated ones would be, those of one
+    response being alike as much as the data's are (`calibration.curves.label_draws`); without
+    `responses` they are independent, as in the paper.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        weights: how many atoms each counts as, (n,), or None.
+        responses: response ids (n,), or None if atoms are independent.
+        band: ``confidence``, ``consistency`` or ``none``.
+        n_bootstrap: number of replicates.
+        seed: seed of the replicates.
+        level: nominal coverage, between 0 and 1.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+    """
+    if band not in BANDS:
+        raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")
+    points = forecasts(p, y, weights, responses)
+    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    whole = points.sample()
+    fit = isotonic_fit(whole)
+    at = np.linspace(points.p[0], points.p[-1], _GRID if points.p.size > 1 else 1)
+    lower, upper = np.empty(0), np.empty(0)
+    if band != "none":
+        draw = resampled if band == "confidence" else calibrated
+        curves = []
+        for sample in draw(points, n_bootstrap, seed):
+            curves.append(np.interp(at, *_corners(sample, isotonic_fit(sample))))
+        lower, upper = np.quantile(curves, tails(level), axis=0)
+    corners, values = _corners(whole, fit)
+    parts = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
+    index = np.searchsorted(parts, np.repeat(points.p, points.sizes), side="left")
+    return CorpCurve(
+        p=corners,
+        recalibrated=values,
+        at=at,
+        lower=lower,
+        upper=upper,
+        decomposition=corp_terms(whole, fit, "brier"),
+        histogram=np.bincount(index, minlength=HISTOGRAM_BINS),
+        band=band,
+        level=level,
+        n_atoms=points.y.size,
+        n_responses=points.n_responses if points.clustered else None,
+    )
+
+
+def _corners(sample: Sample, fit: IsotonicFit) -> tuple[Floats, Floats]:
+    """Return p and value at both ends of each step of a fit, (2 b,) each."""
+    p = sample.p[sample.present]
+    last = np.append(fit.first[1:], p.size) - 1
+    return np.stack([p[fit.first], p[last]], axis=1).ravel(), np.repeat(fit.value, 2)

@@ -1,0 +1,175 @@
+"""Calibration by group: mean probability against share of true atoms, with intervals."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.curves.replicates import band_settings, tails
+from calibration.grouping import group_by_response
+from calibration.resampling import response_weights
+from calibration.validation import (
+    Floats,
+    Integers,
+    check_lengths,
+    labelled_pairs,
+    number_array,
+    weight_array,
+)
+from factormodels.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCalibration:
+    """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
+
+    Attributes:
+        groups: the groups, in the order asked for.
+        n_atoms: number of atoms.
+        mean_predicted: mean of p; nan in a group without atoms.
+        observed: share of true atoms.
+        gap: observed - mean_predicted: above 0 where p is too low.
+        lower: lower end of the percentile interval of the gap; nan where fewer than two responses
+            have atoms in the group.
+        upper: upper end.
+        level: nominal coverage of the intervals.
+        n_responses: number of responses over all groups, or None if they were not given.
+    """
+
+    groups: tuple[Hashable, ...]
+    n_atoms: Integers
+    mean_predicted: Floats
+    observed: Floats
+    gap: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    n_responses: int | None
+
+
+def group_calibration(
+    p: ArrayLike,
+    y: Any,
+    groups: Any,
+    *,
+    weights: ArrayLike | None = None,
+    order: Any = None,
+    responses: Any = None,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> GroupCalibration:
+    """Return mean probability and share of true atoms by group, with intervals over responses.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        groups: the group of each atom, (n,): its variant, position, rarity or what else.
+        weights: how many atoms each counts as, (n,), or None.
+        order: the groups in the order wanted, or None for that of first appearance.
+        responses: response ids (n,), or None if atoms are independent.
+        n_bootstrap: number of replicates.
+        seed: seed of the replicates.
+        level: nominal coverage, between 0 and 1.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, a group that `order`
+            lacks, or a bad setting.
+    """
+    probabilities, labels = labelled_pairs(p, y)
+    n_atoms = probabilities.size
+    counts = weight_array(weights, n_atoms)
+    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    found = group_by_response(groups, "groups")
+    check_lengths(p=n_atoms, groups=found.index.size)
+    wanted = _wanted(found.responses, order)
+    place = {group: number for number, group in enumerate(wanted)}
+    column = np.array([place[group] for group in found.responses])[found.index]
+    response, n_responses = np.arange(n_atoms), n_atoms
+    if responses is not None:
+        grouping = group_by_response(responses)
+        check_lengths(p=n_atoms, responses=grouping.index.size)
+        response, n_responses = grouping.index, len(grouping.responses)
+
+    cell, shape = response * len(wanted) + column, (n_responses, len(wanted))
+
+    def sums(values: Floats) -> Floats:
+        """Return sums over the atoms of each response and group, (n_responses, k)."""
+        totals = np.bincount(cell, weights=values, minlength=shape[0] * shape[1])
+        return totals.astype(np.float64, copy=False).reshape(shape)
+
+    weight, predicted, true = sums(counts), sums(counts * probabilities), sums(counts * labels)
+    with np.errstate(invalid="ignore"):
+        # 0/0, that is nan, in groups without atoms, and in replicates that drew none of theirs.
+        gaps = np.concatenate(
+            [
+                (block @ (true - predicted)) / (block @ weight)
+                for block in response_weights(n_responses, n_bootstrap, seed)
+            ]
+        )
+        total = weight.sum(axis=0)
+        mean_predicted, observed = predicted.sum(axis=0) / total, true.sum(axis=0) / total
+    lower, upper = np.full(len(wanted), np.nan), np.full(len(wanted), np.nan)
+    for number in np.flatnonzero((weight > 0).sum(axis=0) > 1):
+        drawn = gaps[~np.isnan(gaps[:, number]), number]
+        lower[number], upper[number] = np.quantile(drawn, tails(level))
+    return GroupCalibration(
+        groups=wanted,
+        n_atoms=np.bincount(column, minlength=len(wanted)),
+        mean_predicted=mean_predicted,
+        observed=observed,
+        gap=observed - mean_predicted,
+        lower=lower,
+        upper=upper,
+        level=level,
+        n_responses=None if responses is None else n_responses,
+    )
+
+
+def interval_groups(
+    values: ArrayLike, edges: Sequence[float]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the interval of each value as a text, (n,), and all intervals in order.
+
+    Args:
+        values: numbers (n,), such as relative positions in a response, or counts of mentions.
+        edges: ascending edges; a value on an inner edge belongs to the interval below it. Values
+            outside the outer edges are refused.
+
+    Raises:
+        InputError: for values that are not numbers or lie outside, or edges that do not ascend.
+    """
+    numbers = number_array(values, "values")
+    bounds = number_array(edges, "edges")
+    if bounds.size < 2 or not (np.diff(bounds) > 0).all():
+        raise InputError(f"edges is {list(edges)!r}; give at least two numbers that ascend")
+    outside = (numbers < bounds[0]) | (numbers > bounds[-1])
+    if outside.any():
+        position = int(np.argmax(outside))
+        raise InputError(
+            f"values[{position}] is {float(numbers[position])!r}, outside the edges from "
+            f"{float(bounds[0])!r} to {float(bounds[-1])!r}; give edges that hold every value"
+        )
+    names = tuple(
+        f"{'[' if number == 0 else '('}{low:g}, {high:g}]"
+        for number, (low, high) in enumerate(itertools.pairwise(bounds.tolist()))
+    )
+    index = np.searchsorted(bounds[1:-1], numbers, side="left")
+    return tuple(names[number] for number in index.tolist()), names
+
+
+def _wanted(groups: tuple[Hashable, ...], order: Any) -> tuple[Hashable, ...]:
+    if order is None:
+        return groups
+    wanted = tuple(order)
+    if len(set(wanted)) < len(wanted):
+        raise InputError("order names a group twice; name every group once")
+    for group in groups:
+        if group not in wanted:
+            raise InputError(f"order lacks the group {group!r}; name every group")
+    return wanted

@@ -1,0 +1,89 @@
+"""The risk-coverage curve with a confidence band over responses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.curves.replicates import band_settings, resampled, tails
+from calibration.scoring.forecasts import forecasts
+from calibration.scoring.selective import risk_at, risk_coverage
+from calibration.validation import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    """Risk of the atoms that are kept at every coverage, and a confidence band.
+
+    Attributes:
+        coverage: float64 (g,), share of atoms that are kept, ascending to 1.
+        risk: float64 (g,), share of the kept atoms that are wrong, ties broken in the mean.
+        lower: float64 (g,), lower end of the band.
+        upper: float64 (g,), upper end of the band.
+        area: AURC of the data.
+        excess: AURC less the least that the same errors allow.
+        rule: ``verdict`` or ``claim``, as in `risk_coverage`.
+        level: nominal coverage of the band at each point.
+        n_atoms: number of atoms.
+        n_responses: number of responses, or None if they were not given.
+    """
+
+    coverage: Floats
+    risk: Floats
+    lower: Floats
+    upper: Floats
+    area: float
+    excess: float
+    rule: str
+    level: float
+    n_atoms: int
+    n_responses: int | None
+
+
+def risk_curve(
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    responses: Any = None,
+    rule: str = "verdict",
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> RiskCurve:
+    """Return the risk-coverage curve at 100 coverages, with a percentile band over responses.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        weights: how many atoms each counts as, (n,), or None.
+        responses: response ids (n,), or None if atoms are independent.
+        rule: ``verdict`` or ``claim``, as in `risk_coverage`.
+        n_bootstrap: number of replicates.
+        seed: seed of the replicates.
+        level: nominal coverage, between 0 and 1.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+    """
+    whole = risk_coverage(p, y, weights=weights, rule=rule)
+    points = forecasts(p, y, weights, responses)
+    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    coverage = np.linspace(0.0, 1.0, 101)[1:]
+    curves = [risk_at(sample, rule, coverage) for sample in resampled(points, n_bootstrap, seed)]
+    lower, upper = np.quantile(curves, tails(level), axis=0)
+    return RiskCurve(
+        coverage=coverage,
+        risk=risk_at(points.sample(), rule, coverage),
+        lower=lower,
+        upper=upper,
+        area=whole.area,
+        excess=whole.excess,
+        rule=rule,
+        level=level,
+        n_atoms=points.y.size,
+        n_responses=points.n_responses if points.clustered else None,
+    )

@@ -1,0 +1,124 @@
+"""How figures for papers look, and the files they are saved in; no window, no global state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factormodels.errors import InputError
+from factormodels.io.files import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's palette, which people with any colour vision tell apart, darker ones first."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+"""Shapes of the methods; nine to seven colours, so that no pair recurs before 63 methods."""
+
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (5, 1.5, 1, 1.5)))
+"""Line styles of the methods, as matplotlib takes them."""
+
+PAPER_STYLE: Mapping[Any, Any] = {
+    # Named, not "serif": what that stands for would be looked up when the figure is drawn, which
+    # may be after these settings are gone. The second has letters that the first lacks.
+    "font.family": ["STIXGeneral", "DejaVu Sans"],
+    "mathtext.fontset": "stix",
+    "font.size": 8.0,
+    "axes.labelsize": 8.0,
+    "axes.titlesize": 8.5,
+    "legend.fontsize": 7.5,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 4.0,
+    "legend.frameon": False,
+    "savefig.dpi": 300,
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "factormodels",
+}
+"""Settings of a figure that is one column wide; fonts come with matplotlib and are embedded."""
+
+_FORMATS = ("pdf", "png", "svg")
+_DOCUMENT_KEYS = ("Title", "Author", "Subject", "Keywords")
+
+
+@contextmanager
+def paper_style() -> Iterator[None]:
+    """Set matplotlib's defaults and `PAPER_STYLE` within the block; restore what was set after.
+
+    A reader's own matplotlib configuration does not reach the figure, so that it looks the same
+    everywhere.
+    """
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        for name, value in PAPER_STYLE.items():
+            matplotlib.rcParams[name] = value
+        yield
+
+
+def save_figure(
+    figure: Figure,
+    path_without_suffix: str | os.PathLike[str],
+    formats: Sequence[str] = ("pdf", "png"),
+    metadata: Mapping[str, str] | None = None,
+) -> tuple[Path, ...]:
+    """Write a figure in each format, whole or not at all, and return the paths.
+
+    The files hold no time: the same figure, written again, gives the same bytes.
+
+    Args:
+        figure: the figure.
+        path_without_suffix: where to write; ``.pdf`` and so on are appended.
+        formats: some of ``pdf``, ``png`` and ``svg``.
+        metadata: texts to keep in the files. Title, Author, Subject and Keywords go in the
+            fields of those names; others, such as study and hash, become keywords.
+
+    Raises:
+        InputError: for an unknown format, a path that ends in one, metadata that are not texts,
+            or a folder that cannot be written.
+    """
+    if isinstance(formats, str) or not formats or not set(formats) <= set(_FORMATS):
+        raise InputError(f"formats is {formats!r}; give some of {', '.join(_FORMATS)} in a list")
+    base = Path(path_without_suffix)
+    if base.suffix.lstrip(".") in _FORMATS:
+        raise InputError(f"{base}: the name ends in {base.suffix}; leave the suffix out")
+    given = dict(metadata or {})
+    for key, value in given.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InputError(f"metadata[{key!r}] is {value!r}; give texts by name")
+    paths = tuple(base.with_name(f"{base.name}.{suffix}") for suffix in formats)
+    with paper_style():
+        for suffix, path in zip(formats, paths, strict=True):
+            with atomic_path(path) as temporary:
+                figure.savefig(temporary, format=suffix, metadata=_metadata(suffix, given))
+    return paths
+
+
+def _metadata(suffix: str, given: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what matplotlib is told to write, without the time that it adds by itself."""
+    fields: dict[str, str | None] = {key: given[key] for key in _DOCUMENT_KEYS if key in given}
+    others = [f"{key}={value}" for key, value in given.items() if key not in _DOCUMENT_KEYS]
+    if suffix == "png":
+        return {**given}
+    if others:
+        fields["Keywords"] = "; ".join(
+            [given["Keywords"], *others] if "Keywords" in given else others
+        )
+    if suffix == "pdf":
+        return {**fields, "CreationDate": None}
+    names = {"Author": "Creator", "Subject": "Description"}
+    return {**{names.get(key, key): value for key, value in fields.items()}, "Date": None}

@@ -1,0 +1,48 @@
+"""Recalibration: estimators in the manner of scikit-learn that map probabilities to better ones.
+
+from calibration.recalibration import BetaRecalibrator, cross_fit
+better = cross_fit(BetaRecalibrator(), p, y, responses).p
+
+They are regressors and transformers, like scikit-learn's ``IsotonicRegression``: X is one column
+of probabilities, (n,) or (n, 1), and y the labels. `predict` returns recalibrated probabilities
+(n,), `transform` the same in the shape of X, so that they chain in a pipeline. `score` is R^2 of
+the labels, which for probabilities is one minus the Brier score over that of the base rate.
+
+This package imports scikit-learn; `import calibration` does not import this package.
+"""
+
+from __future__ import annotations
+
+from calibration.recalibration.base import Recalibrator
+from calibration.recalibration.cross_fitting import CrossFit, cross_fit, response_folds
+from calibration.recalibration.nonparametric import HistogramRecalibrator, IsotonicRecalibrator
+from calibration.recalibration.parametric import (
+    BetaRecalibrator,
+    PlattRecalibrator,
+    TemperatureRecalibrator,
+)
+from calibration.recalibration.venn_abers import VennAbersRecalibrator
+
+RECALIBRATORS: dict[str, type[Recalibrator]] = {
+    "platt": PlattRecalibrator,
+    "temperature": TemperatureRecalibrator,
+    "beta": BetaRecalibrator,
+    "isotonic": IsotonicRecalibrator,
+    "histogram": HistogramRecalibrator,
+    "venn_abers": VennAbersRecalibrator,
+}
+"""The estimators by the names that configurations use."""
+
+__all__ = [
+    "RECALIBRATORS",
+    "BetaRecalibrator",
+    "CrossFit",
+    "HistogramRecalibrator",
+    "IsotonicRecalibrator",
+    "PlattRecalibrator",
+    "Recalibrator",
+    "TemperatureRecalibrator",
+    "VennAbersRecalibrator",
+    "cross_fit",
+    "response_folds",
+]

@@ -1,0 +1,114 @@
+"""What all recalibrators share: input checks and scikit-learn's estimator interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from calibration.scoring.forecasts import Sample, pooled
+from calibration.validation import Floats, label_array, probability_array
+from factormodels.errors import InputError
+
+
+class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A map from probabilities to probabilities, learned from labels.
+
+    Attributes:
+        n_features_in_: 1, the one column of probabilities.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the map.
+
+        Args:
+            X: probabilities in [0, 1], (n,) or (n, 1).
+            y: labels (n,), True or False.
+            sample_weight: how many atoms each counts as, (n,), or None.
+
+        Raises:
+            InputError: for bad arrays, lengths that differ, an unlabelled atom, bad settings, or
+                labels that do not determine the map.
+        """
+        p = self._probabilities(X, reset=True)
+        self._learn(pooled(p, self._labels(y), sample_weight))
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return recalibrated probabilities, (n,), of probabilities X, (n,) or (n, 1).
+
+        Raises:
+            InputError: for bad probabilities.
+            NotFittedError: before `fit`.
+        """
+        check_is_fitted(self)
+        return self._map(self._probabilities(X, reset=False))
+
+    def transform(self, X: Any) -> Floats:
+        """Return recalibrated probabilities in the shape of X, (n,) or (n, 1).
+
+        Raises:
+            InputError: for bad probabilities.
+            NotFittedError: before `fit`.
+        """
+        recalibrated = self.predict(X)
+        return recalibrated if np.asarray(X).ndim == 1 else recalibrated[:, np.newaxis]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the name of the one column, as scikit-learn's pipelines ask for it."""
+        check_is_fitted(self)
+        if input_features is not None:
+            return np.asarray(input_features, dtype=object)
+        return np.asarray(getattr(self, "feature_names_in_", ["p"]), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: like IsotonicRegression, one column alone is taken."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        # R^2 of a calibrated probability is the spread of probabilities, which may be small.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    @abstractmethod
+    def _learn(self, sample: Sample) -> None:
+        """Set the fitted attributes."""
+
+    @abstractmethod
+    def _map(self, p: Floats) -> Floats:
+        """Return recalibrated probabilities of checked ones, (n,)."""
+
+    def _probabilities(self, X: Any, *, reset: bool) -> Floats:
+        if np.asarray(X).ndim == 1:
+            if reset:
+                self.n_features_in_ = 1
+                if hasattr(self, "feature_names_in_"):
+                    del self.feature_names_in_
+            return probability_array(X, "X")
+        columns = validate_data(self, X, reset=reset, dtype=np.float64)
+        if columns.shape[1] != 1:
+            raise InputError(
+                f"X has shape {columns.shape}; give one column of probabilities, (n,) or (n, 1)"
+            )
+        return probability_array(columns[:, 0], "X")
+
+    def _labels(self, y: Any) -> Floats:
+        return label_array(y)
+
+
+def require_both_classes(sample: Sample) -> None:
+    """Check that some atoms are true and some false.
+
+    Raises:
+        InputError: if all labels agree.
+    """
+    if sample.has_one_class:
+        which = "true" if sample.total_true > 0 else "false"
+        raise InputError(
+            f"y has one class: all labels are {which}; give atoms of both classes to learn from"
+        )

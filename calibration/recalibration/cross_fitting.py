@@ -1,0 +1,112 @@
+"""Cross-fitting: recalibrate every atom by a map that was learned without its response."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from calibration.grouping import group_by_response
+from calibration.validation import (
+    Floats,
+    Integers,
+    check_lengths,
+    labelled_pairs,
+    weight_array,
+    whole_number,
+)
+from factormodels.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Recalibrated probabilities, each by an estimator that saw no atom of its response.
+
+    Attributes:
+        p: float64 (n,), recalibrated probabilities.
+        fold: int64 (n,), the fold of each atom, that of its response.
+        estimators: the fitted estimator of each fold, learned from all other folds.
+    """
+
+    p: Floats
+    fold: Integers
+    estimators: tuple[Any, ...]
+
+
+def cross_fit(
+    estimator: Any,
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    n_folds: int = 5,
+    seed: int = 0,
+    *,
+    weights: ArrayLike | None = None,
+) -> CrossFit:
+    """Return probabilities recalibrated fold by fold, no response being split.
+
+    Args:
+        estimator: a recalibrator, or any estimator or pipeline of scikit-learn whose `predict`
+            returns probabilities; it is cloned, not changed. It is given X of shape (n, 1).
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        responses: response ids (n,).
+        n_folds: number of folds, from 2 to the number of responses.
+        seed: seed of the assignment of responses to folds.
+        weights: how many atoms each counts as, (n,), or None; given to `fit` as `sample_weight`.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, too many folds, or a
+            fold whose other folds do not determine the map.
+    """
+    probabilities, labels = labelled_pairs(p, y)
+    fold = response_folds(responses, n_folds, seed)
+    check_lengths(p=probabilities.size, responses=fold.size)
+    counts = None if weights is None else weight_array(weights, probabilities.size)
+    column = probabilities[:, np.newaxis]
+    recalibrated = np.empty_like(probabilities)
+    estimators = []
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        learned = clone(estimator)
+        extra = {} if counts is None else {"sample_weight": counts[~inside]}
+        try:
+            learned.fit(column[~inside], labels[~inside], **extra)
+        except InputError as error:
+            raise InputError(
+                f"fold {number} of {n_folds}: {error}; use fewer folds or another seed"
+            ) from error
+        recalibrated[inside] = learned.predict(column[inside])
+        estimators.append(learned)
+    return CrossFit(recalibrated, fold, tuple(estimators))
+
+
+def response_folds(responses: Sequence[Any] | Any, n_folds: int, seed: int = 0) -> Integers:
+    """Return the fold of every atom, int64 (n,): responses at random, as many in each fold.
+
+    Args:
+        responses: response ids (n,).
+        n_folds: number of folds, from 2 to the number of responses.
+        seed: seed of the assignment.
+
+    Raises:
+        InputError: for bad ids, or a number of folds outside its range.
+    """
+    grouping = group_by_response(responses)
+    n_folds = whole_number(n_folds, "n_folds", 2)
+    seed = whole_number(seed, "seed", 0)
+    n_responses = len(grouping.responses)
+    if n_folds > n_responses:
+        raise InputError(
+            f"n_folds is {n_folds}, but there are {n_responses} responses, which are never split; "
+            f"give at most {n_responses}"
+        )
+    order = np.random.default_rng(seed).permutation(n_responses)
+    fold = np.empty(n_responses, dtype=np.int64)
+    fold[order] = np.arange(n_responses) % n_folds
+    folds: Integers = fold[grouping.index]
+    return folds

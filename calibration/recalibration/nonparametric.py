@@ -1,0 +1,76 @@
+"""Recalibration by steps: isotonic regression and histogram binning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibration.measures import DECISION_TOLERANCE
+from calibration.recalibration.base import Recalibrator
+from calibration.scoring.binning import equal_mass_starts
+from calibration.scoring.forecasts import Sample
+from calibration.validation import Floats, whole_number
+from factormodels.errors import InputError
+
+
+class IsotonicRecalibrator(Recalibrator):
+    """Isotonic regression of labels on p (Zadrozny and Elkan 2002), by scikit-learn.
+
+    Between the probabilities that it was fitted to, the map is linear; beyond them, constant.
+
+    Attributes:
+        regression_: the fitted ``sklearn.isotonic.IsotonicRegression``.
+    """
+
+    def _learn(self, sample: Sample) -> None:
+        from sklearn.isotonic import IsotonicRegression
+
+        present = sample.present
+        weight = sample.weight[present]
+        self.regression_ = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        self.regression_.fit(sample.p[present], sample.true[present] / weight, weight)
+
+    def _map(self, p: Floats) -> Floats:
+        mapped: Floats = self.regression_.predict(p)
+        return mapped
+
+
+class HistogramRecalibrator(Recalibrator):
+    """Histogram binning: the share of true atoms of each bin (Zadrozny and Elkan 2001).
+
+    Args:
+        n_bins: number of bins; fewer are used where equal probabilities fill several.
+        strategy: ``quantile`` for bins of equal weight, ``uniform`` for bins of equal width.
+
+    Attributes:
+        edges_: float64 (b - 1,), the inner edges; a p on an edge belongs to the bin below it.
+        values_: float64 (b,), what the p of each bin are mapped to; the middle of the bin where it
+            held no atom.
+    """
+
+    def __init__(self, n_bins: int = 10, strategy: str = "quantile") -> None:
+        self.n_bins = n_bins
+        self.strategy = strategy
+
+    def _learn(self, sample: Sample) -> None:
+        n_bins = whole_number(self.n_bins, "n_bins", 1)
+        if self.strategy == "quantile":
+            starts = equal_mass_starts(sample, n_bins)
+            edges = sample.p[starts[1:] - 1]
+        elif self.strategy == "uniform":
+            edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        else:
+            raise InputError(f"strategy is {self.strategy!r}; choose 'quantile' or 'uniform'")
+        self.edges_ = edges
+        index = self._bin_of(sample.p)
+        weight = np.bincount(index, weights=sample.weight, minlength=edges.size + 1)
+        true = np.bincount(index, weights=sample.true, minlength=edges.size + 1)
+        ends = np.concatenate([[0.0], edges, [1.0]])
+        middle = (ends[:-1] + ends[1:]) / 2
+        self.values_ = np.divide(true, weight, out=middle, where=weight > 0)
+
+    def _map(self, p: Floats) -> Floats:
+        mapped: Floats = self.values_[self._bin_of(p)]
+        return mapped
+
+    def _bin_of(self, p: Floats) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+        return np.searchsorted(self.edges_ + DECISION_TOLERANCE, p, side="left")

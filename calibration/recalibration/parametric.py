@@ -1,0 +1,179 @@
+"""Recalibration by one, two or three parameters: temperature, Platt, beta."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibration.recalibration.base import Recalibrator, require_both_classes
+from calibration.scoring.forecasts import (
+    LOGIT_CLIP,
+    Sample,
+    Status,
+    clipped_logits,
+    logit_clip,
+)
+from calibration.scoring.logistic import fit_logistic, sigmoid
+from calibration.scoring.logistic_calibration import threshold_parts
+from calibration.validation import Floats
+from factormodels.errors import InputError
+
+_PARTED = "a threshold on p parts true from false atoms, so that no map is the most likely; {}"
+
+
+class PlattRecalibrator(Recalibrator):
+    """Platt scaling: logit q = intercept + slope logit p, by maximum likelihood (Platt 1999).
+
+    Args:
+        smooth: whether true and false count as (N+ + 1)/(N+ + 2) and 1/(N- + 2), N+ and N- their
+            numbers, as Platt proposes; without it, labels that a threshold on p parts are refused.
+        clip: p is moved into [clip, 1 - clip] before its logit is taken.
+
+    Attributes:
+        slope_: the slope.
+        intercept_: the intercept.
+    """
+
+    def __init__(self, smooth: bool = True, clip: float = LOGIT_CLIP) -> None:
+        self.smooth = smooth
+        self.clip = clip
+
+    def _learn(self, sample: Sample) -> None:
+        clip = logit_clip(self.clip)
+        require_both_classes(sample)
+        _require_several_values(sample)
+        true = sample.true
+        if self.smooth:
+            of_true = (sample.total_true + 1) / (sample.total_true + 2)
+            of_false = 1 / (sample.total_false + 2)
+            true = sample.true * of_true + sample.false * of_false
+        logits = clipped_logits(sample.forecasts, clip)
+        columns = np.stack([np.ones_like(logits), logits])
+        fit = fit_logistic(columns, sample.weight, true)
+        if fit.status is not Status.OK:
+            raise InputError(_PARTED.format("set smooth=True"))
+        self.intercept_, self.slope_ = (float(value) for value in fit.coefficients)
+
+    def _map(self, p: Floats) -> Floats:
+        return sigmoid(self.intercept_ + self.slope_ * _logits(p, self.clip))
+
+
+class TemperatureRecalibrator(Recalibrator):
+    """Temperature scaling: logit q = logit p / temperature (Guo et al. 2017, section 4.2).
+
+    Args:
+        clip: p is moved into [clip, 1 - clip] before its logit is taken.
+
+    Attributes:
+        temperature_: the temperature, above 1 if p is too extreme; inf, so that q = 1/2, where
+            labels go against p.
+    """
+
+    def __init__(self, clip: float = LOGIT_CLIP) -> None:
+        self.clip = clip
+
+    def _learn(self, sample: Sample) -> None:
+        logits = clipped_logits(sample.forecasts, logit_clip(self.clip))
+        require_both_classes(sample)
+        _refuse_right_sides(sample, logits)
+        fit = fit_logistic(logits[np.newaxis], sample.weight, sample.true)
+        # Without a maximum, all labels go against p.
+        inverse = float(fit.coefficients[0]) if fit.status is Status.OK else 0.0
+        self.temperature_ = 1 / inverse if inverse > 0 else np.inf
+
+    def _map(self, p: Floats) -> Floats:
+        return sigmoid(_logits(p, self.clip) / self.temperature_)
+
+
+class BetaRecalibrator(Recalibrator):
+    """Beta calibration: logit q = a ln p - b ln(1 - p) + c (Kull, Silva Filho and Flach 2017).
+
+    Args:
+        parameters: ``abm`` fits all three; ``am`` has a = b; ``ab`` has m = 1/2, where m is the p
+            that is mapped to 1/2, hence c = (a - b) ln 2.
+        clip: p is moved into [clip, 1 - clip] before its logarithms are taken.
+
+    Attributes:
+        a_: coefficient of ln p, at least 0, so that the map is monotone.
+        b_: coefficient of -ln(1 - p), at least 0.
+        c_: the constant.
+    """
+
+    def __init__(self, parameters: str = "abm", clip: float = LOGIT_CLIP) -> None:
+        self.parameters = parameters
+        self.clip = clip
+
+    def _learn(self, sample: Sample) -> None:
+        if self.parameters not in ("abm", "am", "ab"):
+            raise InputError(f"parameters is {self.parameters!r}; choose 'abm', 'am' or 'ab'")
+        inside = np.clip(sample.p, logit_clip(self.clip), 1 - self.clip)
+        require_both_classes(sample)
+        _require_several_values(sample)
+        of_true, of_false = np.log(inside), -np.log1p(-inside)
+        ones = np.ones((1, inside.size))
+        if self.parameters == "ab":
+            _refuse_right_sides(sample, of_true + of_false)
+            shape, _ = _monotone(
+                np.stack([of_true + np.log(2), of_false - np.log(2)]), ones[:0], sample
+            )
+            self.a_, self.b_ = (float(value) for value in shape)
+            self.c_ = float((self.a_ - self.b_) * np.log(2))
+            return
+        if threshold_parts(sample)[0]:
+            raise InputError(_PARTED.format("give more atoms"))
+        if self.parameters == "am":
+            shape, level = _monotone((of_true + of_false)[np.newaxis], ones, sample)
+            shape = np.repeat(shape, 2)
+        else:
+            shape, level = _monotone(np.stack([of_true, of_false]), ones, sample)
+        self.a_, self.b_, self.c_ = float(shape[0]), float(shape[1]), float(level[0])
+
+    def _map(self, p: Floats) -> Floats:
+        inside = np.clip(p, self.clip, 1 - self.clip)
+        return sigmoid(self.a_ * np.log(inside) - self.b_ * np.log1p(-inside) + self.c_)
+
+
+def _monotone(shape: Floats, level: Floats, sample: Sample) -> tuple[Floats, Floats]:
+    """Return the most likely coefficients: at least 0 for `shape`, (k,), any for `level`, (1,).
+
+    The likelihood is concave. Where its maximum has a negative coefficient, or none is reached,
+    the largest over coefficients of at least 0 has one of them at 0.
+    """
+    n_shape = shape.shape[0]
+    free = fit_logistic(np.concatenate([shape, level]), sample.weight, sample.true)
+    if free.status is Status.OK and (free.coefficients[:n_shape] >= 0).all():
+        return free.coefficients[:n_shape], free.coefficients[n_shape:]
+    candidates = []
+    for dropped in range(n_shape):
+        kept = np.delete(shape, dropped, axis=0)
+        if kept.size or level.size:
+            of_kept, of_level = _monotone(kept, level, sample)
+        else:
+            of_kept, of_level = np.empty(0), np.empty(0)
+        linear = of_kept @ kept + of_level @ level
+        likelihood = float(sample.true @ linear - sample.weight @ np.logaddexp(0, linear))
+        candidates.append((likelihood, np.insert(of_kept, dropped, 0.0), of_level))
+    _, of_shape, of_level = max(candidates, key=lambda candidate: candidate[0])
+    return of_shape, of_level
+
+
+def _refuse_right_sides(sample: Sample, logits: Floats) -> None:
+    against = ((sample.true > 0) & (logits < 0)) | ((sample.false > 0) & (logits > 0))
+    if not against.any():
+        raise InputError(
+            "no p is on the wrong side of 1/2 for its label, so that no map that keeps 1/2 is the "
+            "most likely; give more atoms"
+        )
+
+
+def _require_several_values(sample: Sample) -> None:
+    if sample.is_constant:
+        raise InputError(
+            f"X is {float(sample.p[sample.present[0]])!r} throughout; give at least two different "
+            "probabilities"
+        )
+
+
+def _logits(p: Floats, clip: float) -> Floats:
+    inside = np.clip(p, clip, 1 - clip)
+    logits: Floats = np.log(inside) - np.log1p(-inside)
+    return logits

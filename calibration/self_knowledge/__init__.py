@@ -1,0 +1,93 @@
+"""Self-Known and Self-Unknown: what a model says of its own claims, against what people say.
+
+from calibration.self_knowledge import read_records, self_knowledge
+self_knowledge(read_records("claims.jsonl"))["sigma"].estimate
+"""
+
+from __future__ import annotations
+
+from calibration.estimands import Estimates, IntervalMethod, IntervalSettings
+from calibration.self_knowledge.balance import Balance, in_sample_balance
+from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
+from calibration.self_knowledge.comparison import Comparison, compare_conditions
+from calibration.self_knowledge.figures import (
+    Panel,
+    knowledge_panel,
+    label_panels,
+    position_figure,
+)
+from calibration.self_knowledge.formula import (
+    Status,
+    clipped,
+    emq,
+    rogan_gladen,
+    sigma,
+    sigma_status,
+)
+from calibration.self_knowledge.positions import (
+    PositionTable,
+    flip_rates,
+    label_positions,
+    self_knowledge,
+)
+from calibration.self_knowledge.prediction import (
+    LabelShift,
+    OutOfSample,
+    label_shift,
+    out_of_sample,
+)
+from calibration.self_knowledge.records import (
+    ClaimLabel,
+    ClaimRecord,
+    Judgement,
+    Setting,
+    read_records,
+    write_records,
+)
+from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
+from calibration.self_knowledge.simulation import Coverage, Truth, coverage, rejections
+
+__all__ = [
+    "Average",
+    "Balance",
+    "ClaimLabel",
+    "ClaimRecord",
+    "Claims",
+    "Comparison",
+    "Coverage",
+    "Estimates",
+    "IntervalMethod",
+    "IntervalSettings",
+    "Judgement",
+    "LabelShift",
+    "Neither",
+    "OutOfSample",
+    "Panel",
+    "PositionTable",
+    "RefusalFilter",
+    "Setting",
+    "Status",
+    "Truth",
+    "as_claims",
+    "clipped",
+    "compare_conditions",
+    "coverage",
+    "emq",
+    "filter_refusals",
+    "flip_rates",
+    "in_sample_balance",
+    "knowledge_panel",
+    "label_panels",
+    "label_positions",
+    "label_shift",
+    "out_of_sample",
+    "position_figure",
+    "read_records",
+    "refusal_rules",
+    "rejections",
+    "rogan_gladen",
+    "self_knowledge",
+    "sigma",
+    "sigma_status",
+    "write_records",
+]

@@ -1,0 +1,185 @@
+"""Whether sigma equals factuality in sample, which is whether two kinds of error balance.
+
+The odds of sigma are those of the factuality times FP/FN: unsupported claims judged correct over
+supported claims judged incorrect. Sigma equals factuality in a sample exactly where FP = FN, and in
+a population where both are equally frequent. That compares two yes-or-no judgements of the same
+claims, the people's and the model's, which McNemar's test does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.self_knowledge.claims import (
+    FALSE,
+    NEITHER,
+    SUPPORTED,
+    TRUE,
+    UNSUPPORTED,
+    Average,
+    Claims,
+    Neither,
+    as_claims,
+    position_names,
+)
+from calibration.self_knowledge.formula import Status, sigma, sigma_status
+from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
+from calibration.self_knowledge.quantities import shares
+from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.significance.corrections import adjust
+from calibration.significance.mcnemar import (
+    ClusteredMcNemar,
+    clustered_mcnemar_counts,
+    mcnemar_counts,
+)
+from calibration.validation import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """The in-sample test of sigma = factuality. Arrays have shape (n_cells,), the last overall.
+
+    Attributes:
+        positions: names of the bins, and last "overall".
+        sigma: sigma of SK and SU.
+        factuality: S/(S + NS) among the same claims.
+        false_positives: FP, unsupported claims judged correct.
+        false_negatives: FN, supported claims judged incorrect.
+        n_claims: number of claims.
+        n_responses: number of responses.
+        exact: p-value of McNemar's exact test, claims taken as independent.
+        asymptotic: p-value of McNemar's chi-square, likewise.
+        clustered: p-value of the test that allows for responses.
+        corrected: `clustered` by Holm over the bins; overall as it is.
+        method: which clustered test.
+        status: what the data say of sigma.
+    """
+
+    positions: tuple[str, ...]
+    sigma: Floats
+    factuality: Floats
+    false_positives: Integers
+    false_negatives: Integers
+    n_claims: Integers
+    n_responses: Integers
+    exact: Floats
+    asymptotic: Floats
+    clustered: Floats
+    corrected: Floats
+    method: str
+    status: tuple[Status, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per position."""
+        arrays = (
+            "sigma", "factuality", "false_positives", "false_negatives", "n_claims",
+            "n_responses", "exact", "asymptotic", "clustered", "corrected",
+        )  # fmt: skip
+        return [
+            {
+                "position": position,
+                **{name: getattr(self, name)[cell].item() for name in arrays},
+                "status": str(self.status[cell]),
+            }
+            for cell, position in enumerate(self.positions)
+        ]
+
+
+def in_sample_balance(
+    records: Claims | Iterable[ClaimRecord],
+    setting: str = Setting.NONE_OF_THE_ABOVE,
+    *,
+    n_positions: int = N_POSITIONS,
+    neither: str = Neither.INCORRECT,
+    method: str = ClusteredMcNemar.OBUCHOWSKI,
+) -> Balance:
+    """Return the test that sigma equals factuality on the same claims, by position and overall.
+
+    Args:
+        records: the claims.
+        setting: how the model was asked.
+        n_positions: number of bins.
+        neither: what the judgement "neither" counts as, as in `self_knowledge`.
+        method: the clustered test, as in `clustered_mcnemar`.
+
+    Raises:
+        InputError: for no records, or unknown settings.
+    """
+    claims, names = as_claims(records), position_names(n_positions)
+    counts = judged_counts(claims, setting_named(setting), n_positions, neither)
+    wrong_no, wrong_yes = counts[..., 0, 1:].sum(axis=-1), counts[..., 1, 0]
+    sizes = counts.sum(axis=(2, 3))
+    total_no, total_yes, total = (each.sum(axis=0) for each in (wrong_no, wrong_yes, sizes))
+    cells = range(n_positions + 1)
+    clustered = np.array(
+        [
+            clustered_mcnemar_counts(
+                wrong_no[:, cell], wrong_yes[:, cell], sizes[:, cell], method=method
+            ).p_value
+            for cell in cells
+        ]
+    )
+    exact, asymptotic = (
+        np.array(
+            [
+                mcnemar_counts(
+                    int(total_no[cell]), int(total_yes[cell]), int(total[cell]), exact=kind
+                ).p_value
+                for cell in cells
+            ]
+        )
+        for kind in (True, False)
+    )
+    totals = counts.sum(axis=0)
+    self_known, self_unknown = laws_of(totals)
+    supported, unsupported = np.moveaxis(totals.sum(axis=-1), -1, 0)
+    return Balance(
+        positions=(*names, OVERALL),
+        sigma=sigma(self_known, self_unknown),
+        factuality=ratio(supported, total),
+        false_positives=total_yes.astype(np.int64),
+        false_negatives=total_no.astype(np.int64),
+        n_claims=total.astype(np.int64),
+        n_responses=(sizes > 0).sum(axis=0),
+        exact=exact,
+        asymptotic=asymptotic,
+        clustered=clustered,
+        corrected=np.append(adjust(clustered[:-1]), clustered[-1]),
+        method=str(method),
+        status=sigma_status(self_known, self_unknown, supported, unsupported),
+    )
+
+
+def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: str) -> Floats:
+    """Return counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
+
+    Over claims labelled S or NS that have a judgement. The third axis is the label, supported and
+    unsupported; the last the judgement, true, false and neither: the first of them is judged
+    correct, the others incorrect.
+    """
+    _, present = claims.judged_correct(setting, neither)
+    codes = claims.judgements[setting]
+    tables = []
+    for label in (SUPPORTED, UNSUPPORTED):
+        for judgement in (TRUE, FALSE, NEITHER):
+            kind = present & (claims.label == label) & (codes == judgement)
+            tables.append(shares(claims, kind, kind, n_positions, Average.CLAIM).numerator)
+    stacked = np.stack(tables, axis=-1)
+    return stacked.reshape(*stacked.shape[:-1], 2, 3)
+
+
+def laws_of(totals: Floats) -> tuple[Floats, Floats]:
+    """Return SK and SU of counts (..., 2, n_kinds) as of `judged_counts`, (...)."""
+    sizes = totals.sum(axis=-1)
+    known = ratio(totals[..., 0, 0], sizes[..., 0])
+    return known, ratio(sizes[..., 1] - totals[..., 1, 0], sizes[..., 1])
+
+
+def ratio(above: Any, below: Any) -> Floats:
+    """Return above/below elementwise, nan where below is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > 0, above / below, np.nan)

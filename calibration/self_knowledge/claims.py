@@ -1,0 +1,215 @@
+"""Claims as columns: records turned into arrays, grouped by response, sentence and position."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.grouping import Grouping, group_by_response
+from calibration.self_knowledge.records import ClaimLabel, ClaimRecord, Judgement, Setting
+from calibration.validation import Floats, Integers, whole_number
+from factormodels.errors import InputError
+
+Codes = NDArray[np.int8]
+
+SUPPORTED, UNSUPPORTED, IRRELEVANT = range(3)
+MISSING, FALSE, TRUE, NEITHER = range(-1, 3)
+
+_LABEL_CODES = {
+    ClaimLabel.SUPPORTED: SUPPORTED,
+    ClaimLabel.UNSUPPORTED: UNSUPPORTED,
+    ClaimLabel.IRRELEVANT: IRRELEVANT,
+}
+_JUDGEMENT_CODES: Mapping[Judgement | None, int] = {
+    None: MISSING,
+    Judgement.FALSE: FALSE,
+    Judgement.TRUE: TRUE,
+    Judgement.NEITHER: NEITHER,
+}
+
+
+class Neither(StrEnum):
+    """What the judgement "neither" counts as."""
+
+    INCORRECT = "incorrect"
+    """Not judged correct, as the paper counts "none of the above" (sections 3 and 4)."""
+    EXCLUDE = "exclude"
+    """No judgement: the claim is left out of that setting."""
+
+
+class Average(StrEnum):
+    """What a share in a bin of positions is an average over."""
+
+    SENTENCE = "sentence"
+    """The mean over sentences of the share within each sentence (macro average)."""
+    CLAIM = "claim"
+    """The share among all claims of the bin (pooled)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """Claims as columns.
+
+    Attributes:
+        grouping: which response each claim belongs to.
+        sentence: int64 (n_claims,), which sentence of all responses it belongs to, from 0.
+        sentence_response: int64 (n_sentences,), the response of each sentence that has claims.
+        sentence_index: int64 (n_sentences,), its index i in the response, from 1.
+        sentence_total: int64 (n_sentences,), the number n of sentences of its response.
+        label: int8 (n_claims,), 0 supported, 1 unsupported, 2 irrelevant.
+        judgements: int8 (n_claims,) by setting: 1 true, 0 false, 2 neither, -1 none.
+    """
+
+    grouping: Grouping
+    sentence: Integers
+    sentence_response: Integers
+    sentence_index: Integers
+    sentence_total: Integers
+    label: Codes
+    judgements: Mapping[Setting, Codes]
+
+    @property
+    def responses(self) -> tuple[Hashable, ...]:
+        """The response ids, in order of first appearance."""
+        return self.grouping.responses
+
+    @property
+    def n_responses(self) -> int:
+        """The number of responses."""
+        return len(self.grouping.responses)
+
+    def bins(self, n_positions: int) -> Integers:
+        """Return the bin of relative position of each sentence, (n_sentences,), from 0.
+
+        Bin b holds positions i/n in (b/m, (b+1)/m] for m bins, so that the last sentence, at
+        100 %, is in the last bin. Whole numbers decide: no position is rounded over an edge.
+        """
+        return np.asarray((n_positions * self.sentence_index - 1) // self.sentence_total)
+
+    def judged_correct(self, setting: Setting, neither: str) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return whether each claim is judged correct, and whether it has a judgement, (n,)."""
+        codes = self.judgements[setting]
+        present = codes != MISSING
+        if neither_policy(neither) is Neither.EXCLUDE:
+            present &= codes != NEITHER
+        return (codes == TRUE).astype(np.float64), present
+
+
+def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
+    """Return records as columns; columns are returned as they are.
+
+    Raises:
+        InputError: if there is no record, a claim is given twice, or a response has two numbers
+            of sentences.
+    """
+    if isinstance(records, Claims):
+        return records
+    given = list(records)
+    if not given:
+        raise InputError("records is empty; give at least one claim")
+    for position, record in enumerate(given):
+        if not isinstance(record, ClaimRecord):
+            raise InputError(
+                f"records[{position}] is of type {type(record).__name__}; give ClaimRecord"
+            )
+    seen: set[tuple[str, str]] = set()
+    for record in given:
+        key = (record.response, record.claim)
+        if key in seen:
+            raise InputError(
+                f"response {record.response!r} has the claim {record.claim!r} twice; "
+                "give each claim once"
+            )
+        seen.add(key)
+    return claims_of_columns(
+        [record.response for record in given],
+        [record.sentence for record in given],
+        [record.sentences for record in given],
+        np.array([_LABEL_CODES[record.label] for record in given], dtype=np.int8),
+        {
+            setting: np.array(
+                [_JUDGEMENT_CODES[record.judgement(setting)] for record in given], dtype=np.int8
+            )
+            for setting in Setting
+        },
+    )
+
+
+def claims_of_columns(
+    responses: Any,
+    sentence: Any,
+    sentences: Any,
+    label: Codes,
+    judgements: Mapping[Setting, Codes],
+) -> Claims:
+    """Return claims from columns with the codes of `Claims`, which are not checked again.
+
+    Raises:
+        InputError: if a response has two numbers of sentences.
+    """
+    grouping = group_by_response(responses)
+    index, totals = np.asarray(sentence, dtype=np.int64), np.asarray(sentences, dtype=np.int64)
+    length = np.zeros(len(grouping.responses), dtype=np.int64)
+    length[grouping.index] = totals
+    differing = np.flatnonzero(length[grouping.index] != totals)
+    if differing.size:
+        claim = int(differing[0])
+        response = int(grouping.index[claim])
+        raise InputError(
+            f"response {grouping.responses[response]!r} has {int(totals[claim])} and "
+            f"{int(length[response])} sentences; give the number that it has"
+        )
+    longest = int(totals.max()) + 1
+    keys, inverse = np.unique(grouping.index * longest + index, return_inverse=True)
+    return Claims(
+        grouping=grouping,
+        sentence=inverse.astype(np.int64).reshape(-1),
+        sentence_response=keys // longest,
+        sentence_index=keys % longest,
+        sentence_total=length[keys // longest],
+        label=label,
+        judgements=dict(judgements),
+    )
+
+
+def position_names(n_positions: int) -> tuple[str, ...]:
+    """Return the names of the bins of positions, such as 0-20%, in order.
+
+    Raises:
+        InputError: if `n_positions` is not a whole number of at least 1.
+    """
+    count = whole_number(n_positions, "n_positions", 1)
+    edges = [100 * edge / count for edge in range(count + 1)]
+    return tuple(f"{low:.3g}-{high:.3g}%" for low, high in pairwise(edges))
+
+
+def neither_policy(neither: str) -> Neither:
+    """Return the policy of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Neither(neither)
+    except ValueError:
+        names = ", ".join(Neither)
+        raise InputError(f"neither is {neither!r}; choose one of {names}") from None
+
+
+def average_named(average: str) -> Average:
+    """Return the kind of average of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Average(average)
+    except ValueError:
+        names = ", ".join(Average)
+        raise InputError(f"average is {average!r}; choose one of {names}") from None

@@ -1,0 +1,198 @@
+"""Two conditions on the same responses, such as with and without retrieved passages (RAG)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.estimands import Difference, Estimand, Estimates, IntervalSettings, estimate_all
+from calibration.self_knowledge.claims import (
+    Average,
+    Claims,
+    Neither,
+    as_claims,
+    position_names,
+)
+from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
+from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
+from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.significance.corrections import adjust
+from calibration.validation import Floats
+from factormodels.errors import InputError
+
+JUDGED = "judged_"
+"""What precedes the names of quantities that both tables have: those over judged claims alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A second condition against a first, quantity by quantity and position by position.
+
+    Attributes:
+        positions: names of the bins, and last "overall".
+        first: estimates of the first condition by quantity.
+        second: estimates of the second.
+        difference: the second less the first, with intervals paired over responses.
+        p_value: by quantity, (n_cells,), of the difference over its standard error clustered by
+            response, by Student's t; nan where it cannot be told.
+        corrected: the same by Holm: in the bins over all quantities and bins, overall over all
+            quantities.
+        n_responses: number of responses that both conditions have.
+        n_dropped: number of responses that one of them alone has.
+    """
+
+    positions: tuple[str, ...]
+    first: Mapping[str, Estimates]
+    second: Mapping[str, Estimates]
+    difference: Mapping[str, Estimates]
+    p_value: Mapping[str, Floats]
+    corrected: Mapping[str, Floats]
+    n_responses: int
+    n_dropped: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per quantity and position."""
+        return [
+            {
+                "quantity": name,
+                "position": position,
+                "first": float(self.first[name].estimate[cell]),
+                "second": float(self.second[name].estimate[cell]),
+                "difference": float(difference.estimate[cell]),
+                "lower": float(difference.lower[cell]),
+                "upper": float(difference.upper[cell]),
+                "p_value": float(self.p_value[name][cell]),
+                "corrected": float(self.corrected[name][cell]),
+                "n_responses": self.n_responses,
+            }
+            for name, difference in self.difference.items()
+            for cell, position in enumerate(self.positions)
+        ]
+
+
+def compare_conditions(
+    first: Iterable[ClaimRecord],
+    second: Iterable[ClaimRecord],
+    setting: str | None = Setting.NONE_OF_THE_ABOVE,
+    *,
+    unpaired: str = "error",
+    n_positions: int = N_POSITIONS,
+    label_average: str = Average.SENTENCE,
+    judgement_average: str = Average.CLAIM,
+    neither: str = Neither.INCORRECT,
+    intervals: IntervalSettings = DEFAULT_INTERVALS,
+) -> Comparison:
+    """Return how the quantities of the paper differ between two conditions (its section 5.3).
+
+    Responses of the same id answer the same prompt; their claims and sentences may differ.
+    Quantities are those of `label_positions`, and those of `self_knowledge` unless `setting` is
+    None, where ``factuality`` over judged claims is called ``judged_factuality``. A bootstrap
+    redraws the two responses to a prompt together.
+
+    Args:
+        first: claims of one condition, such as without passages.
+        second: claims of the other, such as with passages.
+        setting: how the model was asked, or None to leave judgements out.
+        unpaired: what to do with a response that one condition alone has: ``error`` or ``drop``.
+        n_positions: number of bins.
+        label_average: average of the shares of kinds of claims, as in `label_positions`.
+        judgement_average: average of SK, SU and so on, as in `self_knowledge`.
+        neither: what the judgement "neither" counts as.
+        intervals: how intervals are made.
+
+    Raises:
+        InputError: for no records, no response in common, one that is unpaired where that is an
+            error, or unknown settings.
+    """
+    if unpaired not in ("error", "drop"):
+        raise InputError(f"unpaired is {unpaired!r}; choose 'error' or 'drop'")
+    names = position_names(n_positions)
+    one, other, n_dropped = _paired(list(first), list(second), unpaired)
+
+    def estimands(claims: Claims) -> tuple[Estimand, ...]:
+        labels = label_estimands(claims, n_positions, label_average)
+        if setting is None:
+            return labels
+        chosen = setting_named(setting)
+        return labels + judgement_estimands(claims, chosen, n_positions, judgement_average, neither)
+
+    pairs = list(zip(estimands(one), estimands(other), strict=True))
+    keys = _keys([each.name for each, _ in pairs])
+    made = [
+        dict(zip(keys, estimate_all(group, intervals), strict=True))
+        for group in (
+            tuple(each for each, _ in pairs),
+            tuple(each for _, each in pairs),
+            tuple(Difference(each, against) for each, against in pairs),
+        )
+    ]
+    p_value = {key: _p_values(estimates) for key, estimates in made[2].items()}
+    return Comparison(
+        positions=(*names, OVERALL),
+        first=made[0],
+        second=made[1],
+        difference=made[2],
+        p_value=p_value,
+        corrected=_corrected(p_value),
+        n_responses=one.n_responses,
+        n_dropped=n_dropped,
+    )
+
+
+def _paired(
+    first: list[ClaimRecord], second: list[ClaimRecord], unpaired: str
+) -> tuple[Claims, Claims, int]:
+    as_claims(first), as_claims(second)
+    order = {record.response: None for record in first}
+    others = {record.response for record in second}
+    alone = [response for response in order if response not in others]
+    alone += sorted(others - set(order))
+    if alone and unpaired == "error":
+        raise InputError(
+            f"response {alone[0]!r} is in one condition alone, as are {len(alone)} in all; give "
+            "both conditions the same responses, or set unpaired to 'drop'"
+        )
+    shared = [response for response in order if response in others]
+    if not shared:
+        raise InputError(
+            "the conditions have no response in common; give answers to one prompt "
+            "the same response id in both"
+        )
+    place = {response: number for number, response in enumerate(shared)}
+    one, other = (
+        as_claims(
+            sorted(
+                (record for record in records if record.response in place),
+                key=lambda record: place[record.response],
+            )
+        )
+        for records in (first, second)
+    )
+    return one, other, len(alone)
+
+
+def _keys(names: list[str]) -> list[str]:
+    keys: list[str] = []
+    for name in names:
+        keys.append(JUDGED + name if name in keys else name)
+    return keys
+
+
+def _p_values(difference: Estimates) -> Floats:
+    from scipy.special import stdtr
+
+    degrees = np.where(difference.n_responses > 1, difference.n_responses - 1.0, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.abs(difference.estimate / difference.standard_error)
+        defined = difference.standard_error > 0
+    return np.where(defined, 2 * stdtr(degrees, -statistic), np.nan)
+
+
+def _corrected(p_value: Mapping[str, Floats]) -> dict[str, Floats]:
+    table = np.stack(list(p_value.values()))
+    bins = adjust(table[:, :-1].ravel()).reshape(table[:, :-1].shape)
+    overall = adjust(table[:, -1])
+    return {name: np.append(bins[row], overall[row]) for row, name in enumerate(p_value)}

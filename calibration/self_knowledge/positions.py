@@ -1,0 +1,288 @@
+"""Tables over relative positions: kinds of claims, self-knowledge, and flips between settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.estimands import Estimates, IntervalSettings, estimate_all
+from calibration.self_knowledge.claims import (
+    IRRELEVANT,
+    Average,
+    Claims,
+    Neither,
+    as_claims,
+    average_named,
+    position_names,
+)
+from calibration.self_knowledge.formula import Status, sigma_status
+from calibration.self_knowledge.quantities import (
+    LABELS,
+    flip_estimands,
+    judgement_estimands,
+    label_estimands,
+    shares,
+)
+from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.validation import Integers
+from factormodels.errors import InputError
+
+OVERALL = "overall"
+"""The name of the last cell of every table."""
+
+N_POSITIONS = 5
+"""The bins of the paper: 0-20 %, 20-40 %, 40-60 %, 60-80 % and 80-100 % (section 2.1)."""
+
+DEFAULT_INTERVALS = IntervalSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class PositionTable:
+    """Quantities in each bin of relative position, and overall.
+
+    Attributes:
+        positions: names of the bins, and last "overall".
+        quantities: estimates by name, each with an entry per position.
+        statuses: what the data say of each quantity, by name and per position.
+        n_claims: int64 (n_cells,) by kind ("supported", "unsupported", "irrelevant"): the claims
+            that the table is about.
+        n_sentences: int64 (n_cells,), number of sentences with such claims.
+        n_responses: int64 (n_cells,), number of responses with such claims.
+        n_missing: int64 (n_cells,), supported and unsupported claims left out for want of a
+            judgement.
+        average: ``sentence`` or ``claim``.
+        setting: the setting, or the two of a flip, or None if there are no judgements in it.
+    """
+
+    positions: tuple[str, ...]
+    quantities: Mapping[str, Estimates]
+    statuses: Mapping[str, tuple[Status, ...]]
+    n_claims: Mapping[str, Integers]
+    n_sentences: Integers
+    n_responses: Integers
+    n_missing: Integers
+    average: str
+    setting: str | None
+
+    def __getitem__(self, name: str) -> Estimates:
+        try:
+            return self.quantities[name]
+        except KeyError:
+            names = ", ".join(self.quantities)
+            raise InputError(f"there is no quantity {name!r}; choose one of {names}") from None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per quantity and position, nan where a number is not defined."""
+        return [
+            {
+                "quantity": name,
+                "position": position,
+                "estimate": float(estimates.estimate[cell]),
+                "lower": float(estimates.lower[cell]),
+                "upper": float(estimates.upper[cell]),
+                "standard_error": float(estimates.standard_error[cell]),
+                "status": str(self.statuses[name][cell]),
+                "n_supported": int(self.n_claims["supported"][cell]),
+                "n_unsupported": int(self.n_claims["unsupported"][cell]),
+                "n_irrelevant": int(self.n_claims["irrelevant"][cell]),
+                "n_sentences": int(self.n_sentences[cell]),
+                "n_responses": int(self.n_responses[cell]),
+                "n_missing": int(self.n_missing[cell]),
+                "level": estimates.level,
+                "interval": estimates.method,
+                "average": self.average,
+                "setting": self.setting,
+            }
+            for name, estimates in self.quantities.items()
+            for cell, position in enumerate(self.positions)
+        ]
+
+
+def label_positions(
+    records: Claims | Iterable[ClaimRecord],
+    *,
+    n_positions: int = N_POSITIONS,
+    average: str = Average.SENTENCE,
+    intervals: IntervalSettings = DEFAULT_INTERVALS,
+) -> PositionTable:
+    """Return share and number of supported, unsupported and irrelevant claims by position.
+
+    The paper's procedure (section 2.1): within each sentence take the share (or number) of each
+    kind of claim; place sentence i of n at i/n; put sentences in five bins of equal width; in
+    each bin average over sentences, so that a sentence counts once however many claims it has.
+    The paper leaves open where a position on an edge goes; here it goes to the bin below it, the
+    only choice that leaves i/n = 100 % in a bin. n counts every sentence of the response; one
+    without claims has no share, and is left out of the means.
+
+    Quantities: supported_share, unsupported_share, irrelevant_share (of all claims), factuality
+    (S/(S + NS)), supported_number, unsupported_number, irrelevant_number (per sentence).
+
+    Args:
+        records: the claims.
+        n_positions: number of bins.
+        average: ``sentence``, as the paper; ``claim`` pools the claims of a bin for the shares.
+        intervals: how intervals over responses are made.
+
+    Raises:
+        InputError: for no records, or settings outside these ranges.
+    """
+    claims, names = as_claims(records), position_names(n_positions)
+    estimands = label_estimands(claims, n_positions, average)
+    estimates = estimate_all(estimands, intervals)
+    everything = np.ones(claims.label.size, dtype=bool)
+    return _table(claims, names, estimates, everything, ~everything, average, None)
+
+
+def self_knowledge(
+    records: Claims | Iterable[ClaimRecord],
+    setting: str = Setting.NONE_OF_THE_ABOVE,
+    *,
+    n_positions: int = N_POSITIONS,
+    average: str = Average.CLAIM,
+    neither: str = Neither.INCORRECT,
+    intervals: IntervalSettings = DEFAULT_INTERVALS,
+) -> PositionTable:
+    """Return SK, SU and sigma by position, with factuality and what it can be compared to.
+
+    Quantities, over claims labelled S or NS that have a judgement: factuality; judged_correct
+    (q); self_known (SK); self_unknown (SU); sigma (equation 3 from SK and SU of the bin);
+    rogan_gladen and emq (from q of the bin and the law of judgements at all positions).
+
+    Sigma overall has the odds of the factuality times FP/FN: it repeats how far judgements and
+    labels balance in this sample, and is no prediction. `out_of_sample` is.
+
+    Args:
+        records: the claims.
+        setting: how the model was asked. The paper prefers the third (section 3).
+        n_positions: number of bins.
+        average: ``claim`` pools the claims of a bin; ``sentence`` averages over sentences.
+        neither: whether the judgement "neither" is ``incorrect``, as the paper has it, or no
+            judgement (``exclude``).
+        intervals: how intervals over responses are made.
+
+    Raises:
+        InputError: for no records, no judgement in the setting, or settings that are not known.
+    """
+    chosen = setting_named(setting)
+    claims, names = as_claims(records), position_names(n_positions)
+    _, present = claims.judged_correct(chosen, neither)
+    _check_judged(present & (claims.label != IRRELEVANT), chosen)
+    estimands = judgement_estimands(claims, chosen, n_positions, average, neither)
+    estimates = estimate_all(estimands, intervals)
+    relevant = claims.label != IRRELEVANT
+    return _table(
+        claims, names, estimates, present & relevant, ~present & relevant, average, chosen.value
+    )
+
+
+def flip_rates(
+    records: Claims | Iterable[ClaimRecord],
+    before: str = Setting.QUESTION_ANSWERING,
+    after: str = Setting.NONE_OF_THE_ABOVE,
+    *,
+    among_correct: bool = False,
+    n_positions: int = N_POSITIONS,
+    average: str = Average.CLAIM,
+    neither: str = Neither.INCORRECT,
+    intervals: IntervalSettings = DEFAULT_INTERVALS,
+) -> PositionTable:
+    """Return how often a claim is judged correct in one setting and incorrect in another.
+
+    Quantities: supported_flip_rate and unsupported_flip_rate (section 3 and figure 2d). The
+    paper does not say of which claims the rate is a share; here it is of all claims of the kind
+    that have both judgements, or with `among_correct` of those judged correct before.
+
+    Raises:
+        InputError: for no records, no claim with both judgements, or unknown settings.
+    """
+    first, second = setting_named(before), setting_named(after)
+    if first is second:
+        raise InputError(f"before and after are both {first.value!r}; give two settings")
+    claims, names = as_claims(records), position_names(n_positions)
+    present = claims.judged_correct(first, neither)[1] & claims.judged_correct(second, neither)[1]
+    relevant = claims.label != IRRELEVANT
+    _check_judged(present & relevant, first, second)
+    estimands = flip_estimands(
+        claims, first, second, n_positions, average, neither, bool(among_correct)
+    )
+    estimates = estimate_all(estimands, intervals)
+    name = f"{first.value} -> {second.value}"
+    return _table(claims, names, estimates, present & relevant, ~present & relevant, average, name)
+
+
+def _check_judged(judged: Any, *settings: Setting) -> None:
+    if not judged.any():
+        names = " and ".join(setting.value for setting in settings)
+        raise InputError(
+            f"no supported or unsupported claim has a judgement in {names}; "
+            "choose a setting in which the model was asked"
+        )
+
+
+def _table(
+    claims: Claims,
+    names: tuple[str, ...],
+    estimates: list[Estimates],
+    among: Any,
+    missing: Any,
+    average: str,
+    setting: str | None,
+) -> PositionTable:
+    n_positions = len(names)
+
+    def counts(which: Any) -> Integers:
+        sums = shares(claims, which, which, n_positions, Average.CLAIM)
+        return np.asarray(sums.denominator.sum(axis=0), dtype=np.int64)
+
+    pooled = shares(claims, among, among, n_positions, Average.CLAIM)
+    by_sentence = shares(claims, among, among, n_positions, Average.SENTENCE)
+    n_claims = {name: counts(among & (claims.label == code)) for name, code in LABELS}
+    quantities = {each.name: each for each in estimates}
+    return PositionTable(
+        positions=(*names, OVERALL),
+        quantities=quantities,
+        statuses={name: _statuses(name, quantities, n_claims) for name in quantities},
+        n_claims=n_claims,
+        n_sentences=by_sentence.denominator.sum(axis=0).astype(np.int64),
+        n_responses=pooled.touching(),
+        n_missing=counts(missing),
+        average=str(average_named(average)),
+        setting=setting,
+    )
+
+
+def _statuses(
+    name: str, quantities: Mapping[str, Estimates], n_claims: Mapping[str, Integers]
+) -> tuple[Status, ...]:
+    supported, unsupported = n_claims["supported"], n_claims["unsupported"]
+    if name == "sigma":
+        known, unknown = quantities["self_known"], quantities["self_unknown"]
+        return sigma_status(known.estimate, unknown.estimate, supported, unsupported)
+    if name in ("rogan_gladen", "emq"):
+        # Their laws come from all positions, whose corner is the last.
+        last = sigma_status(
+            quantities["self_known"].estimate[-1:],
+            quantities["self_unknown"].estimate[-1:],
+            supported[-1:],
+            unsupported[-1:],
+        )[0]
+        law = last if last in _WITHOUT_LAW else Status.OK
+        return tuple(
+            Status.EMPTY if not count else law for count in (supported + unsupported).tolist()
+        )
+    defined = ~np.isnan(quantities[name].estimate)
+    absent = _ABSENT.get(name, Status.EMPTY)
+    return tuple(Status.OK if here else absent for here in defined.tolist())
+
+
+_WITHOUT_LAW = {Status.NO_SUPPORTED, Status.NO_UNSUPPORTED, Status.UNINFORMATIVE}
+
+_ABSENT = {
+    "self_known": Status.NO_SUPPORTED,
+    "self_unknown": Status.NO_UNSUPPORTED,
+    "supported_flip_rate": Status.NO_SUPPORTED,
+    "unsupported_flip_rate": Status.NO_UNSUPPORTED,
+}

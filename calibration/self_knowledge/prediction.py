@@ -1,0 +1,330 @@
+"""How well sigma predicts factuality: on other responses, and where the factuality shifts.
+
+Half of the responses give SK and SU, the other half the factuality, in many splits and both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.estimands import student_quantile
+from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
+from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
+from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
+from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
+from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.validation import Floats, Integers, open_interval, probability_array, whole_number
+from factormodels.errors import InputError
+
+PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
+"""What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate and EMQ, from
+the law of judgements here and the judgements there; the factuality here."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfSample:
+    """Sigma of one half of the responses against the factuality of the other.
+
+    Arrays have shape (n_cells,), the last overall.
+
+    Attributes:
+        positions: names of the bins, and last "overall".
+        difference: mean over splits of sigma here less the factuality there.
+        standard_error: of that mean, clustered by response.
+        lower: lower end of its interval, by Student's t with R - 2 degrees.
+        upper: upper end.
+        p_value: of the test that the mean is 0, two-sided.
+        root_mean_square_error: by predictor, of the prediction against the factuality there.
+        n_responses: number of responses with claims.
+        n_splits: number of splits, each used both ways.
+        n_undefined: number of the 2 n_splits predictions in which sigma or the factuality is not
+            defined; they are left out.
+        level: nominal coverage of the interval.
+    """
+
+    positions: tuple[str, ...]
+    difference: Floats
+    standard_error: Floats
+    lower: Floats
+    upper: Floats
+    p_value: Floats
+    root_mean_square_error: Mapping[str, Floats]
+    n_responses: Integers
+    n_splits: int
+    n_undefined: Integers
+    level: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per position."""
+        arrays = ("difference", "standard_error", "lower", "upper", "p_value", "n_responses")
+        return [
+            {
+                "position": position,
+                **{name: getattr(self, name)[cell].item() for name in arrays},
+                **{
+                    f"rmse_{name}": float(errors[cell])
+                    for name, errors in self.root_mean_square_error.items()
+                },
+                "n_undefined": int(self.n_undefined[cell]),
+                "n_splits": self.n_splits,
+            }
+            for cell, position in enumerate(self.positions)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelShift:
+    """Predictions of the factuality as it shifts while the law of judgements stays.
+
+    Attributes:
+        prevalence: float64 (m,), the factuality that the other half is reweighted to.
+        mean: by predictor, mean over splits of the prediction, (m,).
+        lower: by predictor, lower end of the middle `level` of the predictions over splits: their
+            spread, no interval of their mean.
+        upper: by predictor, upper end.
+        root_mean_square_error: by predictor, against the prevalence.
+        n_splits: number of splits, each used both ways.
+        level: the share of the predictions between `lower` and `upper`.
+    """
+
+    prevalence: Floats
+    mean: Mapping[str, Floats]
+    lower: Mapping[str, Floats]
+    upper: Mapping[str, Floats]
+    root_mean_square_error: Mapping[str, Floats]
+    n_splits: int
+    level: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per predictor and prevalence."""
+        return [
+            {
+                "predictor": name,
+                "prevalence": float(prevalence),
+                "mean": float(self.mean[name][place]),
+                "lower": float(self.lower[name][place]),
+                "upper": float(self.upper[name][place]),
+                "root_mean_square_error": float(self.root_mean_square_error[name][place]),
+            }
+            for name in self.mean
+            for place, prevalence in enumerate(self.prevalence)
+        ]
+
+
+def out_of_sample(
+    records: Claims | Iterable[ClaimRecord],
+    setting: str = Setting.NONE_OF_THE_ABOVE,
+    *,
+    n_positions: int = N_POSITIONS,
+    neither: str = Neither.INCORRECT,
+    n_splits: int = 200,
+    seed: int = 0,
+    level: float = 0.95,
+) -> OutOfSample:
+    """Return how sigma of half of the responses compares to the factuality of the other half.
+
+    The mean difference over splits is tested with the linearised contributions of the responses,
+    averaged over the same splits: more splits make it steadier and do not make it look surer than
+    the responses allow. Its hypothesis is that of `in_sample_balance`, that false positives and
+    false negatives are equally frequent; what only this can tell is the error of the prediction,
+    next to that of estimates that use the judgements of the other half.
+
+    Args:
+        records: the claims of at least four responses.
+        setting: how the model was asked.
+        n_positions: number of bins.
+        neither: what the judgement "neither" counts as, as in `self_knowledge`.
+        n_splits: number of splits in two halves, each used both ways.
+        seed: seed of the splits.
+        level: nominal coverage of the interval.
+
+    Raises:
+        InputError: for too few records or responses, or unknown settings.
+    """
+    claims, names = as_claims(records), position_names(n_positions)
+    counts = judged_counts(claims, setting_named(setting), n_positions, neither)
+    return out_of_sample_counts(
+        counts, (*names, OVERALL), n_splits=n_splits, seed=seed, level=level
+    )
+
+
+def out_of_sample_counts(
+    counts: Floats,
+    positions: tuple[str, ...] = (OVERALL,),
+    *,
+    n_splits: int = 200,
+    seed: int = 0,
+    level: float = 0.95,
+) -> OutOfSample:
+    """Return `out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
+
+    The counts are those of `judged_counts`; n_kinds is 2 where there is no third judgement.
+
+    Raises:
+        InputError: for fewer than four responses, or settings outside their ranges.
+    """
+    level = open_interval(level, "level", 0, 1)
+    here = _halves(counts.shape[0], n_splits, seed)
+    totals, others = _sums(here, counts), _sums(1 - here, counts)
+    target = _factuality(others)
+    predictions = _predictions(totals, ratio(others.sum(axis=-2), _sizes(others)[..., None]))
+    difference = predictions["sigma"] - target
+    defined = ~np.isnan(difference)
+
+    touching = (_sizes(counts) > 0).sum(axis=0)
+    contributions = _contributions(counts, here, totals, others, target, defined)
+    factor = np.where(touching > 2, touching / np.maximum(touching - 2, 1), np.nan)
+    error = np.sqrt(factor * (contributions**2).sum(axis=0))
+    mean = _mean(difference, defined)
+    reach = student_quantile(level, touching - 2) * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.abs(mean / error)
+    from scipy.special import stdtr
+
+    return OutOfSample(
+        positions=positions,
+        difference=mean,
+        standard_error=error,
+        lower=mean - reach,
+        upper=mean + reach,
+        p_value=2 * stdtr(np.where(touching > 2, touching - 2, np.nan), -statistic),
+        root_mean_square_error={
+            name: _root_mean_square(predictions[name] - target, defined) for name in PREDICTORS
+        },
+        n_responses=touching,
+        n_splits=int(n_splits),
+        n_undefined=(~defined).sum(axis=0),
+        level=level,
+    )
+
+
+def label_shift(
+    records: Claims | Iterable[ClaimRecord],
+    setting: str = Setting.NONE_OF_THE_ABOVE,
+    *,
+    prevalences: ArrayLike | None = None,
+    neither: str = Neither.INCORRECT,
+    n_splits: int = 200,
+    seed: int = 0,
+    level: float = 0.95,
+) -> LabelShift:
+    """Return predictions of the factuality of the other half, reweighted to given ones.
+
+    Supported claims of the other half are weighted up or down so that the factuality becomes each
+    of `prevalences`; the law of judgements given truth stays, as in a subject that the model knows
+    better or worse but judges alike. Sigma rests on that law alone: it stays where it is, while
+    estimates that use the judgements follow.
+
+    Args:
+        records: the claims of at least four responses.
+        setting: how the model was asked.
+        prevalences: factualities in [0, 1]; None for 0.05, 0.10, ..., 0.95.
+        neither: what the judgement "neither" counts as, as in `self_knowledge`.
+        n_splits: number of splits in two halves, each used both ways.
+        seed: seed of the splits.
+        level: share of the predictions within the spread that is reported.
+
+    Raises:
+        InputError: for too few records or responses, a prevalence outside [0, 1], or unknown
+            settings.
+    """
+    level = open_interval(level, "level", 0, 1)
+    grid = np.linspace(0.05, 0.95, 19) if prevalences is None else prevalences
+    prevalence = probability_array(grid, "prevalences")
+    counts = judged_counts(as_claims(records), setting_named(setting), 1, neither)[:, -1:]
+    here = _halves(counts.shape[0], n_splits, seed)
+    law = _conditional(_sums(1 - here, counts))
+    share = prevalence[:, np.newaxis]
+    shifted = share * law[..., 0, :] + (1 - share) * law[..., 1, :]
+    predictions = _predictions(_sums(here, counts), shifted)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    mean, lower, upper, errors = {}, {}, {}, {}
+    for name in PREDICTORS:
+        drawn = np.broadcast_to(predictions[name], (here.shape[0], prevalence.size))
+        defined = ~np.isnan(drawn)
+        mean[name] = _mean(drawn, defined)
+        errors[name] = _root_mean_square(drawn - prevalence, defined)
+        ends = np.full((2, prevalence.size), np.nan)
+        for place in np.flatnonzero(defined.any(axis=0)):
+            ends[:, place] = np.quantile(drawn[defined[:, place], place], tails)
+        lower[name], upper[name] = ends
+    return LabelShift(prevalence, mean, lower, upper, errors, int(n_splits), level)
+
+
+def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
+    """Return which responses are in the first half, (2 n_splits, n_responses), both ways."""
+    n_splits = whole_number(n_splits, "n_splits", 1)
+    seed = whole_number(seed, "seed", 0)
+    if n_responses < 4:
+        raise InputError(f"there are {n_responses} responses; a split in halves needs at least 4")
+    generator = np.random.default_rng(seed)
+    ranks = generator.random((n_splits, n_responses)).argsort(axis=1).argsort(axis=1)
+    first = (ranks < n_responses // 2).astype(np.float64)
+    return np.concatenate([first, 1 - first])
+
+
+def _sums(half: Floats, counts: Floats) -> Floats:
+    """Return the counts over the responses of each half, (n_halves, n_cells, 2, n_kinds)."""
+    return np.tensordot(half, counts, axes=1)
+
+
+def _sizes(counts: Floats) -> Floats:
+    return np.asarray(counts.sum(axis=(-2, -1)))
+
+
+def _factuality(totals: Floats) -> Floats:
+    return ratio(totals[..., 0, :].sum(axis=-1), _sizes(totals))
+
+
+def _conditional(totals: Floats) -> Floats:
+    """Return the law of judgements on supported and on unsupported claims, (..., 2, n_kinds)."""
+    return ratio(totals, totals.sum(axis=-1, keepdims=True))
+
+
+def _predictions(totals: Floats, judged: Floats) -> dict[str, Floats]:
+    """Return each prediction from the counts here and the shares of judgements there."""
+    laws, conditional = laws_of(totals), _conditional(totals)
+    return {
+        "sigma": sigma(*laws),
+        "rogan_gladen": rogan_gladen(judged[..., 0], *laws),
+        "emq": emq(conditional[..., 0, :], conditional[..., 1, :], judged),
+        "factuality": _factuality(totals),
+    }
+
+
+def _contributions(
+    counts: Floats, here: Floats, totals: Floats, others: Floats, target: Floats, defined: Any
+) -> Floats:
+    """Return the linearised contribution of each response to the mean difference, (R, n_cells)."""
+    known, unknown = laws_of(totals)
+    slopes = sigma_slopes(known, unknown)
+    supported, unsupported = np.moveaxis(counts.sum(axis=-1), -1, 0)
+    right, right_no = counts[..., 0, 0], unsupported - counts[..., 1, 0]
+    sizes = totals.sum(axis=-1)
+
+    used = defined / np.maximum(defined.sum(axis=0), 1)
+
+    def part(half: Floats, slope: Any, size: Floats, value: Floats, above: Any, below: Any) -> Any:
+        """Return the sum over halves of the slope times (above - value below) / size."""
+        weight = np.where(defined, used * slope / np.maximum(size, 1), 0.0)
+        return above * (half.T @ weight) - below * (half.T @ np.where(defined, weight * value, 0.0))
+
+    there = 1 - here
+    return np.asarray(
+        part(here, slopes[0], sizes[..., 0], known, right, supported)
+        + part(here, slopes[1], sizes[..., 1], unknown, right_no, unsupported)
+        - part(there, 1.0, _sizes(others), target, supported, supported + unsupported)
+    )
+
+
+def _mean(values: Floats, defined: Any) -> Floats:
+    return ratio(np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0))
+
+
+def _root_mean_square(errors: Floats, defined: Any) -> Floats:
+    return np.sqrt(_mean(errors**2, defined & ~np.isnan(errors)))

@@ -1,0 +1,232 @@
+"""The quantities of the Self-Known paper as estimands, in each bin of positions and overall.
+
+Every function returns estimands with n_positions + 1 cells, the last of which is overall.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.estimands import Estimand, Ratio, RatioSums, Scale, Smooth
+from calibration.self_knowledge.claims import (
+    FALSE,
+    IRRELEVANT,
+    NEITHER,
+    SUPPORTED,
+    TRUE,
+    UNSUPPORTED,
+    Average,
+    Claims,
+    Neither,
+    average_named,
+    neither_policy,
+)
+from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
+from calibration.self_knowledge.records import Setting
+from calibration.validation import Floats
+
+LABELS = (("supported", SUPPORTED), ("unsupported", UNSUPPORTED), ("irrelevant", IRRELEVANT))
+
+
+def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Estimand, ...]:
+    """Return share and number of each kind of claim, and factuality.
+
+    Shares are among all claims; factuality is S/(S + NS), without irrelevant ones. Numbers are
+    means over the sentences that have claims.
+    """
+    everything = np.ones(claims.label.size)
+    estimands: list[Estimand] = []
+    for name, code in LABELS:
+        kind = (claims.label == code).astype(np.float64)
+        sums = shares(claims, kind, everything, n_positions, average)
+        estimands.append(Ratio(f"{name}_share", sums))
+    estimands.append(_factuality(claims, claims.label != IRRELEVANT, n_positions, average))
+    for name, code in LABELS:
+        kind = (claims.label == code).astype(np.float64)
+        sums = numbers(claims, kind, n_positions)
+        estimands.append(Ratio(f"{name}_number", sums, Scale.NUMBER))
+    return tuple(estimands)
+
+
+def judgement_estimands(
+    claims: Claims, setting: Setting, n_positions: int, average: str, neither: str
+) -> tuple[Estimand, ...]:
+    """Return factuality, share judged correct, SK, SU, sigma, Rogan-Gladen and EMQ in a setting.
+
+    All are over the claims that are labelled S or NS and have a judgement. Rogan and Gladen's
+    estimate and EMQ take the law of judgements given truth from all positions together, and from
+    the bin only what was judged there: overall both repeat the factuality.
+    """
+    correct, present = claims.judged_correct(setting, neither)
+    judged = present & (claims.label != IRRELEVANT)
+    supported = (judged & (claims.label == SUPPORTED)).astype(np.float64)
+    unsupported = (judged & (claims.label == UNSUPPORTED)).astype(np.float64)
+
+    known = shares(claims, supported * correct, supported, n_positions, average)
+    unknown = shares(claims, unsupported * (1 - correct), unsupported, n_positions, average)
+    judged_share = shares(claims, judged * correct, judged, n_positions, average)
+    laws = (_spread(known), _spread(unknown))
+    return (
+        _factuality(claims, judged, n_positions, average),
+        Ratio("judged_correct", judged_share),
+        Ratio("self_known", known),
+        Ratio("self_unknown", unknown),
+        Smooth("sigma", (known, unknown), sigma, sigma_slopes),
+        Smooth(
+            "rogan_gladen",
+            (judged_share, *laws),
+            rogan_gladen,
+            _rogan_gladen_slopes,
+            Scale.NUMBER,
+        ),
+        _emq(claims, setting, judged, n_positions, average, neither),
+    )
+
+
+def flip_estimands(
+    claims: Claims,
+    before: Setting,
+    after: Setting,
+    n_positions: int,
+    average: str,
+    neither: str,
+    among_correct: bool,
+) -> tuple[Estimand, ...]:
+    """Return the flip rate of supported and of unsupported claims."""
+    correct_before, present_before = claims.judged_correct(before, neither)
+    correct_after, present_after = claims.judged_correct(after, neither)
+    base = present_before & present_after
+    if among_correct:
+        base &= correct_before == 1
+    flipped = base & (correct_before == 1) & (correct_after == 0)
+    estimands = []
+    for name, code in LABELS[:2]:
+        kind = claims.label == code
+        sums = shares(claims, flipped & kind, base & kind, n_positions, average)
+        estimands.append(Ratio(f"{name}_flip_rate", sums))
+    return tuple(estimands)
+
+
+def shares(
+    claims: Claims, numerator: Any, denominator: Any, n_positions: int, average: str
+) -> RatioSums:
+    """Return a share in each bin and overall, pooled over claims or averaged over sentences.
+
+    Args:
+        claims: the claims.
+        numerator: (n_claims,), what each claim counts above the line.
+        denominator: (n_claims,), what it counts below.
+        n_positions: number of bins.
+        average: ``claim`` or ``sentence``. For the latter, a sentence with nothing below the
+            line has no share and is left out.
+    """
+    above = _per_sentence(claims, numerator)
+    below = _per_sentence(claims, denominator)
+    if average_named(average) is Average.SENTENCE:
+        held = below > 0
+        above = np.divide(above, below, out=np.zeros_like(above), where=held)
+        below = held.astype(np.float64)
+    return _per_bin(claims, above, below, n_positions)
+
+
+def numbers(claims: Claims, values: Any, n_positions: int) -> RatioSums:
+    """Return the mean over sentences of the sum of `values`, (n_claims,), in each sentence."""
+    above = _per_sentence(claims, values)
+    return _per_bin(claims, above, np.ones_like(above), n_positions)
+
+
+def _per_sentence(claims: Claims, values: Any) -> Floats:
+    weights = np.asarray(values, dtype=np.float64)
+    n_sentences = claims.sentence_response.size
+    sums = np.bincount(claims.sentence, weights=weights, minlength=n_sentences)
+    return sums.astype(np.float64, copy=False)
+
+
+def _per_bin(claims: Claims, above: Floats, below: Floats, n_positions: int) -> RatioSums:
+    cell = claims.sentence_response * n_positions + claims.bins(n_positions)
+    size = claims.n_responses * n_positions
+
+    def table(values: Floats) -> Floats:
+        sums = np.bincount(cell, weights=values, minlength=size)
+        sums = sums.reshape(claims.n_responses, n_positions)
+        return np.concatenate([sums, sums.sum(axis=1, keepdims=True)], axis=1)
+
+    return RatioSums(table(above), table(below))
+
+
+def _spread(sums: RatioSums) -> RatioSums:
+    """Return the overall ratio in every cell."""
+    return RatioSums(
+        np.broadcast_to(sums.numerator[:, -1:], sums.numerator.shape),
+        np.broadcast_to(sums.denominator[:, -1:], sums.denominator.shape),
+    )
+
+
+def _factuality(
+    claims: Claims, among: NDArray[np.bool_], n_positions: int, average: str
+) -> Estimand:
+    supported = among & (claims.label == SUPPORTED)
+    return Ratio("factuality", shares(claims, supported, among, n_positions, average))
+
+
+def _rogan_gladen_slopes(
+    judged_correct: Floats, self_known: Floats, self_unknown: Floats
+) -> tuple[Floats, Floats, Floats]:
+    prevalence = rogan_gladen(judged_correct, self_known, self_unknown)
+    information = np.where(np.isnan(prevalence), np.nan, self_known + self_unknown - 1)
+    return 1 / information, -prevalence / information, (1 - prevalence) / information
+
+
+def _emq(
+    claims: Claims,
+    setting: Setting,
+    judged: NDArray[np.bool_],
+    n_positions: int,
+    average: str,
+    neither: str,
+) -> Estimand:
+    codes = claims.judgements[setting]
+    kinds = [TRUE, FALSE]
+    if neither_policy(neither) is Neither.INCORRECT:
+        # "None of the above" may tell more or less than "false": its law is its own.
+        kinds.append(NEITHER)
+    groups = (judged & (claims.label == SUPPORTED), judged & (claims.label == UNSUPPORTED))
+    laws = [
+        _spread(shares(claims, group & (codes == kind), group, n_positions, average))
+        for group in groups
+        for kind in kinds
+    ]
+    seen = [
+        shares(claims, judged & (codes == kind), judged, n_positions, average) for kind in kinds
+    ]
+    return Smooth("emq", (*laws, *seen), _emq_value, _emq_slopes)
+
+
+def _kinds(values: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats]:
+    third = len(values) // 3
+    a, b, f = (np.stack(values[row * third : (row + 1) * third], axis=-1) for row in range(3))
+    return a, b, f
+
+
+def _emq_value(*values: Floats) -> Floats:
+    return emq(*_kinds(values))
+
+
+def _emq_slopes(*values: Floats) -> tuple[Floats, ...]:
+    """Return the derivatives of the root of sum_j f_j (a_j - b_j)/m_j, m the mixture."""
+    a, b, f = _kinds(values)
+    prevalence = emq(a, b, f)[..., np.newaxis]
+    # On the edge the estimate does not follow the data, and no linearisation holds.
+    prevalence = np.where((prevalence > 1e-9) & (prevalence < 1 - 1e-9), prevalence, np.nan)
+    mixture = prevalence * a + (1 - prevalence) * b
+    mixture = np.where((a > 0) | (b > 0), mixture, np.inf)
+    curvature = (f * (a - b) ** 2 / mixture**2).sum(axis=-1, keepdims=True)
+    slopes = (
+        f * b / mixture**2 / curvature,
+        -f * a / mixture**2 / curvature,
+        (a - b) / mixture / curvature,
+    )
+    return tuple(slope[..., kind] for slope in slopes for kind in range(a.shape[-1]))

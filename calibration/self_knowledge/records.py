@@ -1,0 +1,238 @@
+"""Records of claims: what people say of each claim, and what the model itself says.
+
+A file of records is JSON Lines, one claim per line:
+
+    {"response": "r1", "sentence": 2, "sentences": 6, "claim": "a4", "label": "NS",
+     "judgements": {"direct_asking": "true", "none_of_the_above": "neither"}}
+
+A setting that is absent or null was not asked or not answered. Such a claim is missing in that
+setting: it is counted as missing and never as a wrong judgement.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from factormodels.claims import validated_id
+from factormodels.errors import InputError
+from factormodels.io.files import read_text, write_text
+from factormodels.io.json_records import as_object, as_text, located, location, shown, text_field
+from factormodels.io.json_text import check_keys, decode_lines, encode
+
+
+class ClaimLabel(StrEnum):
+    """The human label of a claim."""
+
+    SUPPORTED = "S"
+    UNSUPPORTED = "NS"
+    IRRELEVANT = "IR"
+
+
+class Setting(StrEnum):
+    """How the model is asked about its own claim (Self-Known paper, section 3)."""
+
+    DIRECT_ASKING = "direct_asking"
+    """Whether the claim as it stands is true or false."""
+    QUESTION_ANSWERING = "question_answering"
+    """Whether the answer to a question made from the claim is true or false."""
+    NONE_OF_THE_ABOVE = "none_of_the_above"
+    """The same with a third choice, none of the above."""
+
+
+class Judgement(StrEnum):
+    """What the model says of a claim."""
+
+    TRUE = "true"
+    FALSE = "false"
+    NEITHER = "neither"
+    """None of the above, or an answer that is neither of the two."""
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+_KEYS = ("response", "sentence", "sentences", "claim", "label", "judgements")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRecord:
+    """One claim of a response, its human label, and the model's judgements of it.
+
+    Attributes:
+        response: id of the response.
+        sentence: index i of the claim's sentence in the response, from 1.
+        sentences: number n of sentences of the response.
+        claim: id of the claim, unique in its response.
+        label: S supported, NS unsupported, IR irrelevant.
+        direct_asking: judgement in that setting, None where there is none.
+        question_answering: likewise.
+        none_of_the_above: likewise.
+
+    Raises:
+        InputError: for an empty id, a sentence outside 1..n, or an unknown label or judgement.
+    """
+
+    response: str
+    sentence: int
+    sentences: int
+    claim: str
+    label: ClaimLabel
+    direct_asking: Judgement | None = None
+    question_answering: Judgement | None = None
+    none_of_the_above: Judgement | None = None
+
+    def __post_init__(self) -> None:
+        validated_id(self.response, "a response")
+        where = f"response {self.response!r}"
+        validated_id(self.claim, f"a claim of {where}")
+        where = f"{where}, claim {self.claim!r}"
+        for name in ("sentence", "sentences"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{where}: {name} is {value!r}; give a whole number from 1")
+        if self.sentence > self.sentences:
+            raise InputError(
+                f"{where}: sentence {self.sentence} of {self.sentences} does not exist; "
+                "count sentences from 1 and give their number as 'sentences'"
+            )
+        object.__setattr__(self, "label", _choice(ClaimLabel, self.label, f"{where}: label"))
+        for setting in Setting:
+            given = getattr(self, setting.value)
+            if given is not None:
+                judgement = _choice(Judgement, given, f"{where}: judgement by {setting.value}")
+                object.__setattr__(self, setting.value, judgement)
+
+    @property
+    def position(self) -> float:
+        """The relative position i/n of the claim's sentence, in (0, 1]."""
+        return self.sentence / self.sentences
+
+    def judgement(self, setting: str) -> Judgement | None:
+        """Return the judgement in a setting, None where there is none.
+
+        Raises:
+            InputError: if there is no such setting.
+        """
+        judgement: Judgement | None = getattr(self, setting_named(setting).value)
+        return judgement
+
+
+def setting_named(setting: str) -> Setting:
+    """Return the setting of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    return _choice(Setting, setting, "setting")
+
+
+def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
+    """Return the records in a JSON Lines file, in order.
+
+    Raises:
+        InputError: if the file cannot be read, holds nothing, or a line is malformed, repeats a
+            claim, or gives its response another number of sentences than a line before.
+    """
+    lines: dict[tuple[str, str], int] = {}
+    lengths: dict[str, tuple[int, int]] = {}
+    records = []
+    for line, value in decode_lines(read_text(path), path):
+        where = location(path, line)
+        record = parse_record(value, where)
+        key = (record.response, record.claim)
+        first = lines.setdefault(key, line)
+        if first != line:
+            raise InputError(
+                f"{where}: response {record.response!r} has the claim {record.claim!r} on line "
+                f"{first} already; give each claim once"
+            )
+        length, stated = lengths.setdefault(record.response, (record.sentences, line))
+        if length != record.sentences:
+            raise InputError(
+                f"{where}: response {record.response!r} has {record.sentences} sentences here and "
+                f"{length} on line {stated}; give the number that it has"
+            )
+        records.append(record)
+    if not records:
+        raise InputError(f"{path}: the file holds no record; give one JSON object per line")
+    return records
+
+
+def write_records(records: Iterable[ClaimRecord], path: str | os.PathLike[str]) -> None:
+    """Write records as JSON Lines, whole or not at all.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    lines = [encode(as_json_object(record), f"{path}") for record in records]
+    write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def looks_like_record(obj: object) -> bool:
+    """Whether a JSON value has the keys of a record."""
+    return isinstance(obj, dict) and {"response", "sentence", "claim", "label"} <= set(obj)
+
+
+def parse_record(value: object, where: str) -> ClaimRecord:
+    """Return the record of a JSON value.
+
+    Args:
+        value: the JSON value.
+        where: its place, which errors name.
+
+    Raises:
+        InputError: if it is malformed.
+    """
+    obj = as_object(value, where)
+    check_keys(obj, _KEYS, where)
+    given = obj.get("judgements")
+    judgements = {} if given is None else as_object(given, f"{where}: key 'judgements'")
+    check_keys(judgements, tuple(setting.value for setting in Setting), f"{where}: judgements")
+    for key in ("sentence", "sentences"):
+        if key not in obj:
+            raise InputError(f"{where}: the key {key!r} is missing; add it")
+    with located(where):
+        return ClaimRecord(
+            response=text_field(obj, "response", where),
+            sentence=obj["sentence"],
+            sentences=obj["sentences"],
+            claim=text_field(obj, "claim", where),
+            label=_choice(ClaimLabel, text_field(obj, "label", where), "key 'label'"),
+            **_judgements(judgements, where),
+        )
+
+
+def as_json_object(record: ClaimRecord) -> dict[str, Any]:
+    """Return the JSON object of a record; settings without a judgement are left out."""
+    judgements = {
+        setting.value: str(judgement)
+        for setting in Setting
+        if (judgement := record.judgement(setting)) is not None
+    }
+    return {
+        "response": record.response,
+        "sentence": record.sentence,
+        "sentences": record.sentences,
+        "claim": record.claim,
+        "label": str(record.label),
+        "judgements": judgements,
+    }
+
+
+def _judgements(given: Mapping[str, Any], where: str) -> dict[str, Judgement]:
+    return {
+        name: _choice(Judgement, as_text(value, f"{where}: judgements: {name!r}"), repr(name))
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def _choice(kind: type[Choice], value: Any, what: str) -> Choice:
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(kind)
+        raise InputError(f"{what} is {shown(value)}; use one of {names}") from None

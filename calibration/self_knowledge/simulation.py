@@ -1,0 +1,215 @@
+"""Simulation of known truth: claims in responses, and how often intervals and tests are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.estimands import (
+    Estimand,
+    IntervalMethod,
+    IntervalSettings,
+    Ratio,
+    RatioSums,
+    Smooth,
+    estimate_all,
+    wilson,
+)
+from calibration.self_knowledge.formula import logit_sigma_variance, sigma, sigma_slopes
+from calibration.validation import Floats, open_interval, whole_number
+from factormodels.errors import InputError
+
+TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE = range(4)
+"""Supported and judged correct, supported and judged incorrect, unsupported and judged correct,
+unsupported and judged incorrect: the columns of counts per response."""
+
+INDEPENDENT = "independent"
+"""The naive intervals, as if all claims were independent: Wilson's, and for sigma the delta
+method with its binomial variance."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What responses are drawn from.
+
+    Each response has its own factuality, SK and SU, drawn from beta distributions with these means
+    and with `correlation` as the correlation between two claims of one response.
+
+    Attributes:
+        factuality: mean share of supported claims, in (0, 1).
+        self_known: mean SK, in (0, 1).
+        self_unknown: mean SU, in (0, 1).
+        correlation: intraclass correlation, in (0, 1).
+        n_responses: responses of a sample, at least 2.
+        n_claims: mean number of claims of a response; their number is 1 + a Poisson count.
+
+    Raises:
+        InputError: for a number outside these ranges.
+    """
+
+    factuality: float = 0.6
+    self_known: float = 0.7
+    self_unknown: float = 0.55
+    correlation: float = 0.2
+    n_responses: int = 100
+    n_claims: float = 25.0
+
+    def __post_init__(self) -> None:
+        for name in ("factuality", "self_known", "self_unknown", "correlation"):
+            open_interval(getattr(self, name), name, 0, 1)
+        whole_number(self.n_responses, "n_responses", 2)
+        if not self.n_claims >= 1:
+            raise InputError(f"n_claims is {self.n_claims!r}; give a number of at least 1")
+
+    @property
+    def sigma(self) -> float:
+        """The sigma of SK and SU."""
+        return float(sigma(self.self_known, self.self_unknown))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals of one kind held the truth.
+
+    Attributes:
+        quantity: what was estimated.
+        interval: ``bootstrap`` or ``delta``, over responses, or ``independent``.
+        covered: number of replicates whose interval held the truth.
+        n_replicates: number of replicates.
+    """
+
+    quantity: str
+    interval: str
+    covered: int
+    n_replicates: int
+
+    @property
+    def share(self) -> float:
+        """The share of replicates whose interval held the truth."""
+        return self.covered / self.n_replicates
+
+
+def simulate_counts(truth: Truth, n_replicates: int, seed: int) -> NDArray[np.float64]:
+    """Return counts of the four kinds of claims, float64 (n_replicates, n_responses, 4).
+
+    The columns are TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE and TRUE_NEGATIVE.
+    """
+    generator = np.random.default_rng(whole_number(seed, "seed", 0))
+    shape = (whole_number(n_replicates, "n_replicates", 1), truth.n_responses)
+    concentration = (1 - truth.correlation) / truth.correlation
+
+    def own(mean: float) -> Floats:
+        return generator.beta(mean * concentration, (1 - mean) * concentration, size=shape)
+
+    n_claims = 1 + generator.poisson(truth.n_claims - 1, size=shape)
+    supported = generator.binomial(n_claims, own(truth.factuality))
+    known = generator.binomial(supported, own(truth.self_known))
+    unknown = generator.binomial(n_claims - supported, own(truth.self_unknown))
+    cells = (known, supported - known, n_claims - supported - unknown, unknown)
+    return np.stack(cells, axis=-1).astype(np.float64)
+
+
+def estimands_of_counts(counts: Any) -> tuple[Estimand, Estimand, Estimand]:
+    """Return SK, SU and sigma of counts (n_responses, 4), each with one cell."""
+    table = np.asarray(counts, dtype=np.float64)
+    right, wrong_no, wrong_yes, right_no = (table[:, column : column + 1] for column in range(4))
+    known = RatioSums(right, right + wrong_no)
+    unknown = RatioSums(right_no, wrong_yes + right_no)
+    return (
+        Ratio("self_known", known),
+        Ratio("self_unknown", unknown),
+        Smooth("sigma", (known, unknown), sigma, sigma_slopes),
+    )
+
+
+def coverage(
+    truth: Truth,
+    n_replicates: int = 1000,
+    seed: int = 0,
+    *,
+    n_bootstrap: int = 500,
+    level: float = 0.95,
+) -> tuple[Coverage, ...]:
+    """Return how often intervals of SK, SU and sigma hold the truth in simulated samples.
+
+    Args:
+        truth: what the samples are drawn from.
+        n_replicates: number of samples.
+        seed: seed of the samples.
+        n_bootstrap: replicates of each bootstrap.
+        level: nominal coverage.
+    """
+    target = np.array([truth.self_known, truth.self_unknown, truth.sigma])
+    names = ("self_known", "self_unknown", "sigma")
+    makers: dict[str, Callable[[Floats, int], tuple[Floats, Floats]]] = {
+        IntervalMethod.BOOTSTRAP: _clustered(IntervalMethod.BOOTSTRAP, n_bootstrap, level),
+        IntervalMethod.DELTA: _clustered(IntervalMethod.DELTA, 1, level),
+        INDEPENDENT: lambda counts, _: independent_intervals(counts, level),
+    }
+    hits = {method: np.zeros(3, dtype=np.int64) for method in makers}
+    for replicate, counts in enumerate(simulate_counts(truth, n_replicates, seed)):
+        for method, maker in makers.items():
+            lower, upper = maker(counts, replicate)
+            hits[method] += (lower <= target) & (target <= upper)
+    return tuple(
+        Coverage(name, str(method), int(hits[method][column]), n_replicates)
+        for column, name in enumerate(names)
+        for method in makers
+    )
+
+
+def rejections(
+    truth: Truth,
+    tests: Mapping[str, Callable[[Floats], float]],
+    n_replicates: int = 1000,
+    seed: int = 0,
+    *,
+    level: float = 0.05,
+) -> dict[str, float]:
+    """Return the share of simulated samples in which each test rejects.
+
+    Args:
+        truth: what the samples are drawn from.
+        tests: functions from counts (n_responses, 4) to a p-value, by name.
+        n_replicates: number of samples.
+        seed: seed of the samples.
+        level: a p-value up to this rejects.
+    """
+    samples = simulate_counts(truth, n_replicates, seed)
+    return {
+        name: sum(bool(test(counts) <= level) for counts in samples) / n_replicates
+        for name, test in tests.items()
+    }
+
+
+def independent_intervals(counts: Any, level: float) -> tuple[Floats, Floats]:
+    """Return naive intervals of SK, SU and sigma, (3,) each, of counts (n_responses, 4)."""
+    from scipy.stats import norm
+
+    right, wrong_no, wrong_yes, right_no = np.asarray(counts, dtype=np.float64).sum(axis=0)
+    n_supported, n_unsupported = right + wrong_no, wrong_yes + right_no
+    known, unknown = right / n_supported, right_no / n_unsupported
+    lower, upper = wilson([known, unknown], [n_supported, n_unsupported], level)
+    middle = np.log(wrong_yes / n_unsupported) - np.log(wrong_no / n_supported)
+    variance = logit_sigma_variance(known, unknown, n_supported, n_unsupported)
+    reach = norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    ends = 1 / (1 + np.exp(-np.array([middle - reach, middle + reach])))
+    return np.append(lower, ends[0]), np.append(upper, ends[1])
+
+
+def _clustered(
+    method: str, n_bootstrap: int, level: float
+) -> Callable[[Floats, int], tuple[Floats, Floats]]:
+    def intervals(counts: Floats, replicate: int) -> tuple[Floats, Floats]:
+        settings = IntervalSettings(method, n_bootstrap, seed=replicate, level=level)
+        made = estimate_all(estimands_of_counts(counts), settings)
+        return (
+            np.array([each.lower[0] for each in made]),
+            np.array([each.upper[0] for each in made]),
+        )
+
+    return intervals

@@ -1,0 +1,74 @@
+"""Corrections of p-values for their number."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.validation import Floats
+from factormodels.errors import InputError
+
+
+class Correction(StrEnum):
+    """What the correction holds."""
+
+    HOLM = "holm"
+    """The probability of any false rejection (Holm 1979)."""
+    BENJAMINI_HOCHBERG = "benjamini-hochberg"
+    """The expected share of false rejections among rejections (Benjamini and Hochberg 1995)."""
+
+
+_STATSMODELS = {Correction.HOLM: "holm", Correction.BENJAMINI_HOCHBERG: "fdr_bh"}
+
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+"""Corrected p-values below these are marked so."""
+
+
+def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
+    """Return p-values corrected for their number (statsmodels' multipletests).
+
+    Args:
+        p_values: p-values (n,); nan for a test that could not be done, which stays nan and does
+            not count.
+        method: ``holm`` or ``benjamini-hochberg``.
+
+    Raises:
+        InputError: for a p-value outside [0, 1] or an unknown method.
+    """
+    chosen = correction_named(method)
+    values = np.asarray(p_values, dtype=np.float64)
+    if values.ndim != 1:
+        raise InputError(f"p_values has shape {values.shape}; give a flat sequence")
+    done = ~np.isnan(values)
+    outside = done & ~((values >= 0) & (values <= 1))
+    if outside.any():
+        position = int(np.argmax(outside))
+        raise InputError(
+            f"p_values[{position}] is {float(values[position])!r}, outside [0, 1]; give p-values"
+        )
+    corrected = np.full(values.shape, np.nan)
+    if done.any():
+        from statsmodels.stats.multitest import multipletests
+
+        corrected[done] = multipletests(values[done], method=_STATSMODELS[chosen])[1]
+    return corrected
+
+
+def correction_named(method: str) -> Correction:
+    """Return the correction of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Correction(method)
+    except ValueError:
+        names = ", ".join(Correction)
+        raise InputError(f"correction is {method!r}; choose one of {names}") from None
+
+
+def stars(corrected: float) -> str:
+    """Return the stars of a corrected p-value: *** below 0.001, ** below 0.01, * below 0.05."""
+    return next((mark for bound, mark in STARS if corrected < bound), "")

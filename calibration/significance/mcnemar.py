@@ -1,0 +1,230 @@
+"""McNemar's test of two yes-or-no judgements of the same claims, plain and by response."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.estimands import student_quantile
+from calibration.grouping import group_by_response
+from calibration.significance.outcome import (
+    Alternative,
+    SignificanceStatus,
+    SignificanceTest,
+    undecided,
+)
+from calibration.validation import Floats, check_lengths, label_array, open_interval
+from factormodels.errors import InputError
+
+
+class ClusteredMcNemar(StrEnum):
+    """How McNemar's test allows for dependent claims of a response."""
+
+    OBUCHOWSKI = "obuchowski"
+    """Variance under no difference, summed over responses; conservative."""
+    DURKALSKI = "durkalski"
+    """Every response counts the same, however many claims it has."""
+    WALD = "wald"
+    """The mean difference by its standard error clustered by response; has an interval."""
+
+
+def mcnemar(first: Any, second: Any, *, exact: bool = True) -> SignificanceTest:
+    """Return McNemar's test of paired yes-or-no judgements, claims taken as independent.
+
+    Args:
+        first: judgements (n_claims,), True or False.
+        second: judgements of the same claims.
+        exact: whether to take the binomial law of the discordant pairs; else chi-square with one
+            degree of freedom, without continuity correction. Both through statsmodels.
+
+    Raises:
+        InputError: for arrays that are not all True or False, or lengths that differ.
+    """
+    one, other = _judgements(first, second)
+    only_first, only_second = int((one > other).sum()), int((one < other).sum())
+    return mcnemar_counts(only_first, only_second, one.size, exact=exact)
+
+
+def mcnemar_counts(
+    only_first: int, only_second: int, n_claims: int, *, exact: bool = True
+) -> SignificanceTest:
+    """Return McNemar's test from the numbers of discordant pairs.
+
+    The statistic is the smaller number of discordant pairs if `exact`, else chi-square.
+
+    Args:
+        only_first: claims that the first alone says yes to.
+        only_second: claims that the second alone says yes to.
+        n_claims: number of all claims.
+        exact: as in `mcnemar`.
+    """
+    name = "mcnemar_exact" if exact else "mcnemar"
+    if not n_claims:
+        return undecided(name, math.nan, Alternative.TWO_SIDED, math.nan, 0)
+    estimate = (only_first - only_second) / n_claims
+    if only_first + only_second == 0:
+        return undecided(name, estimate, Alternative.TWO_SIDED, math.nan, max(n_claims, 2))
+    from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
+
+    table = [[0, only_first], [only_second, 0]]
+    result = statsmodels_mcnemar(table, exact=exact, correction=False)
+    return SignificanceTest(
+        test=name,
+        estimate=estimate,
+        lower=math.nan,
+        upper=math.nan,
+        statistic=float(result.statistic),
+        degrees=math.nan if exact else 1.0,
+        p_value=min(1.0, float(result.pvalue)),
+        alternative=Alternative.TWO_SIDED,
+        level=math.nan,
+        n_responses=n_claims,
+        status=SignificanceStatus.OK,
+    )
+
+
+def clustered_mcnemar(
+    first: Any,
+    second: Any,
+    responses: Any,
+    *,
+    method: str = ClusteredMcNemar.OBUCHOWSKI,
+    level: float = 0.95,
+) -> SignificanceTest:
+    """Return McNemar's test of paired judgements of claims that come in responses.
+
+    With d the number of claims of a response that the first alone says yes to, less those that
+    the second alone does, n its number of claims and R the number of responses:
+    ``obuchowski`` (sum d)^2 / (R/(R-1) sum d^2) (Obuchowski 1998, Statistics in Medicine 17);
+    ``durkalski`` (sum d/n)^2 / sum (d/n)^2 (Durkalski et al. 2003, Statistics in Medicine 22),
+    both by chi-square with one degree of freedom; ``wald`` the squared mean difference over its
+    squared standard error clustered by response, by Student's t with R - 1 degrees.
+
+    Args:
+        first: judgements (n_claims,), True or False.
+        second: judgements of the same claims.
+        responses: response ids (n_claims,).
+        method: one of these three.
+        level: nominal coverage of the interval, which only ``wald`` has.
+
+    Raises:
+        InputError: for arrays that are not all True or False, lengths that differ, or an unknown
+            method.
+    """
+    one, other = _judgements(first, second)
+    grouping = group_by_response(responses)
+    check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
+    return clustered_mcnemar_counts(
+        grouping.sums(one > other),
+        grouping.sums(one < other),
+        grouping.sizes,
+        method=method,
+        level=level,
+    )
+
+
+def clustered_mcnemar_counts(
+    only_first: ArrayLike,
+    only_second: ArrayLike,
+    sizes: ArrayLike,
+    *,
+    method: str = ClusteredMcNemar.OBUCHOWSKI,
+    level: float = 0.95,
+) -> SignificanceTest:
+    """Return `clustered_mcnemar` from the discordant pairs of each response.
+
+    Args:
+        only_first: claims of each response that the first alone says yes to, (n_responses,).
+        only_second: claims that the second alone says yes to.
+        sizes: number of claims of each response; a response without claims is left out.
+        method: as in `clustered_mcnemar`; so is `level`.
+
+    Raises:
+        InputError: for an unknown method or a level outside (0, 1).
+    """
+    chosen, level = _method(method), open_interval(level, "level", 0, 1)
+    size = np.asarray(sizes, dtype=np.float64)
+    held = size > 0
+    size = size[held]
+    difference = (np.asarray(only_first) - np.asarray(only_second)).astype(np.float64)[held]
+    n_responses = size.size
+    name = f"mcnemar_{chosen.value}"
+    estimate = float(difference.sum() / size.sum()) if n_responses else math.nan
+    if n_responses < 2:
+        return undecided(name, estimate, Alternative.TWO_SIDED, level, n_responses)
+    if chosen is ClusteredMcNemar.WALD:
+        return _wald(name, difference, size, estimate, level)
+    if not difference.any():
+        return undecided(name, 0.0, Alternative.TWO_SIDED, level, n_responses)
+    from scipy.stats import chi2
+
+    if chosen is ClusteredMcNemar.OBUCHOWSKI:
+        null = n_responses / (n_responses - 1) * (difference**2).sum()
+        statistic = float(difference.sum() ** 2 / null)
+    else:
+        share = difference / size
+        statistic = float(share.sum() ** 2 / (share**2).sum())
+    return SignificanceTest(
+        test=name,
+        estimate=estimate,
+        lower=math.nan,
+        upper=math.nan,
+        statistic=statistic,
+        degrees=1.0,
+        p_value=float(chi2.sf(statistic, 1)),
+        alternative=Alternative.TWO_SIDED,
+        level=level,
+        n_responses=n_responses,
+        status=SignificanceStatus.OK,
+    )
+
+
+def _wald(
+    name: str, difference: Floats, size: Floats, estimate: float, level: float
+) -> SignificanceTest:
+    from scipy.stats import t
+
+    n_responses = size.size
+    residual = (difference - estimate * size) / size.sum()
+    error = math.sqrt(n_responses / (n_responses - 1) * float((residual**2).sum()))
+    if error <= 1e-15:
+        return undecided(name, estimate, Alternative.TWO_SIDED, level, n_responses)
+    statistic = estimate / error
+    reach = float(student_quantile(level, n_responses - 1)) * error
+    return SignificanceTest(
+        test=name,
+        estimate=estimate,
+        lower=estimate - reach,
+        upper=estimate + reach,
+        statistic=statistic,
+        degrees=float(n_responses - 1),
+        p_value=float(2 * t.sf(abs(statistic), n_responses - 1)),
+        alternative=Alternative.TWO_SIDED,
+        level=level,
+        n_responses=n_responses,
+        status=SignificanceStatus.OK,
+    )
+
+
+def _judgements(first: Any, second: Any) -> tuple[Floats, Floats]:
+    one, other = label_array(first, "first"), label_array(second, "second")
+    check_lengths(first=one.size, second=other.size)
+    for name, array in (("first", one), ("second", other)):
+        if np.isnan(array).any():
+            raise InputError(
+                f"{name}[{int(np.argmax(np.isnan(array)))}] is missing; leave out of both what "
+                "one has no judgement of"
+            )
+    return one, other
+
+
+def _method(method: str) -> ClusteredMcNemar:
+    try:
+        return ClusteredMcNemar(method)
+    except ValueError:
+        names = ", ".join(ClusteredMcNemar)
+        raise InputError(f"method is {method!r}; choose one of {names}") from None

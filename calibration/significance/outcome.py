@@ -1,0 +1,92 @@
+"""The result of a test, and what its arguments must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from factormodels.errors import InputError
+
+
+class Alternative(StrEnum):
+    """The hypothesis against no difference, about the first less the second."""
+
+    TWO_SIDED = "two-sided"
+    GREATER = "greater"
+    LESS = "less"
+
+
+class SignificanceStatus(StrEnum):
+    """Whether a test could be done."""
+
+    OK = "ok"
+    NO_VARIATION = "no_variation"
+    """Every response differs alike, so that nothing measures chance; the p-value is nan, or 1 if
+    none differs at all."""
+    TOO_FEW = "too_few_responses"
+    """Fewer than two responses bear on the difference; the p-value is nan."""
+
+
+@dataclass(frozen=True)
+class SignificanceTest:
+    """The result of a test of no difference between a first and a second.
+
+    Attributes:
+        test: which test.
+        estimate: the first less the second.
+        lower: lower end of the interval of that difference, nan if the test has none.
+        upper: its upper end.
+        statistic: the test's statistic, nan where it is not defined.
+        degrees: degrees of freedom of its reference law, nan if that has none.
+        p_value: probability of a statistic at least as extreme, were there no difference.
+        alternative: ``two-sided``, ``greater`` or ``less``.
+        level: nominal coverage of the interval.
+        n_responses: number of responses, the units that vary independently.
+        status: whether the test could be done.
+    """
+
+    test: str
+    estimate: float
+    lower: float
+    upper: float
+    statistic: float
+    degrees: float
+    p_value: float
+    alternative: str
+    level: float
+    n_responses: int
+    status: SignificanceStatus
+
+
+def alternative_named(alternative: str) -> Alternative:
+    """Return the alternative of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Alternative(alternative)
+    except ValueError:
+        names = ", ".join(Alternative)
+        raise InputError(f"alternative is {alternative!r}; choose one of {names}") from None
+
+
+def undecided(
+    test: str, estimate: float, alternative: str, level: float, n_responses: int
+) -> SignificanceTest:
+    """Return the result where nothing measures chance."""
+    nan = float("nan")
+    few = n_responses < 2
+    return SignificanceTest(
+        test=test,
+        estimate=estimate,
+        lower=nan,
+        upper=nan,
+        statistic=nan,
+        degrees=nan,
+        p_value=1.0 if estimate == 0 and not few else nan,
+        alternative=alternative,
+        level=level,
+        n_responses=n_responses,
+        status=SignificanceStatus.TOO_FEW if few else SignificanceStatus.NO_VARIATION,
+    )

@@ -1,0 +1,342 @@
+"""Paired tests of two methods on the same responses: Student's t, cluster bootstrap, permutation.
+
+What varies independently is the response: claims of one response share a subject, a retrieval and
+a context. The t-test therefore takes one number per response; bootstrap and permutation take claims
+and redraw or swap whole responses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.estimands import RatioSums, clustered_standard_error, student_quantile
+from calibration.grouping import group_by_response
+from calibration.resampling import response_weights
+from calibration.significance.outcome import (
+    Alternative,
+    SignificanceStatus,
+    SignificanceTest,
+    alternative_named,
+    undecided,
+)
+from calibration.validation import Floats, check_lengths, open_interval, whole_number
+from factormodels.errors import InputError
+
+_MASKS_AT_ONCE = 4_000_000
+
+_SAME = 1e-12
+"""Relative: permuted sums that differ by less are the same sum added in another order."""
+
+
+def paired_t_test(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    alternative: str = Alternative.GREATER,
+    level: float = 0.95,
+) -> SignificanceTest:
+    """Return Student's paired t-test of a measure of each response (SciPy's ttest_rel).
+
+    FactReasoner (table 4 and appendix C.4) reports one-sided tests of its assessor against
+    another: ``greater`` for Pr, F1 and F1@K, ``less`` for the absolute error of Pr. Its p-values
+    are not corrected for their number; `adjust` corrects.
+
+    Args:
+        first: the measure of one method (n_responses,).
+        second: that of the other, in the same order of responses.
+        alternative: that the first is ``greater``, ``less``, or that they differ (``two-sided``).
+        level: nominal coverage of the two-sided interval of the mean difference.
+
+    Raises:
+        InputError: for arrays that are not numbers, lengths that differ, or bad settings.
+    """
+    chosen, level = alternative_named(alternative), open_interval(level, "level", 0, 1)
+    one, other = measure_array(first, "first"), measure_array(second, "second")
+    check_lengths(first=one.size, second=other.size)
+    difference = one - other
+    mean = float(difference.mean())
+    spread = float(difference.std(ddof=1)) if one.size > 1 else 0.0
+    if spread <= _SAME * float(np.abs(difference).max()):
+        return undecided("paired_t", mean, chosen, level, one.size)
+    from scipy.stats import ttest_rel
+
+    result = ttest_rel(one, other, alternative=chosen.value)
+    reach = float(student_quantile(level, one.size - 1)) * spread / math.sqrt(one.size)
+    return SignificanceTest(
+        test="paired_t",
+        estimate=mean,
+        lower=mean - reach,
+        upper=mean + reach,
+        statistic=float(result.statistic),
+        degrees=float(one.size - 1),
+        p_value=float(result.pvalue),
+        alternative=chosen,
+        level=level,
+        n_responses=one.size,
+        status=SignificanceStatus.OK,
+    )
+
+
+def paired_bootstrap(
+    first: ArrayLike,
+    second: ArrayLike,
+    responses: Any,
+    *,
+    average: str = "claim",
+    alternative: str = Alternative.TWO_SIDED,
+    n_bootstrap: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> SignificanceTest:
+    """Return the studentised bootstrap over responses of the mean difference of two methods.
+
+    Both methods are redrawn together. The interval holds 0 exactly where the two-sided p-value,
+    without the 1 that is added to its counts, is above 1 - level.
+
+    Args:
+        first: a value of each claim under one method (n_claims,), such as its squared error.
+        second: under the other method, the same claims in the same order.
+        responses: response ids (n_claims,).
+        average: ``claim`` for the mean over claims, ``response`` for the mean over responses of
+            the mean over their claims.
+        alternative: that the first is ``greater``, ``less``, or that they differ (``two-sided``).
+        n_bootstrap: number of replicates.
+        seed: seed of the bootstrap.
+        level: nominal coverage of the interval.
+
+    Raises:
+        InputError: for arrays that are not numbers, lengths that differ, or bad settings.
+    """
+    one, other = claim_sums(first, second, responses, average)
+    return bootstrap_difference(
+        one, other, alternative=alternative, n_bootstrap=n_bootstrap, seed=seed, level=level
+    )
+
+
+def paired_permutation(
+    first: ArrayLike,
+    second: ArrayLike,
+    responses: Any,
+    *,
+    average: str = "claim",
+    alternative: str = Alternative.TWO_SIDED,
+    n_permutations: int = 10_000,
+    seed: int = 0,
+) -> SignificanceTest:
+    """Return the permutation test that swaps the two methods in whole responses.
+
+    Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
+    many drawn ones, with 1 added to both counts. It has no interval. Arguments are those of
+    `paired_bootstrap`.
+
+    Raises:
+        InputError: for arrays that are not numbers, lengths that differ, or bad settings.
+    """
+    one, other = claim_sums(first, second, responses, average)
+    return permute_difference(
+        one, other, alternative=alternative, n_permutations=n_permutations, seed=seed
+    )
+
+
+def claim_sums(
+    first: ArrayLike, second: ArrayLike, responses: Any, average: str
+) -> tuple[RatioSums, RatioSums]:
+    """Return the mean of each method's values as ratios of sums over responses, one cell each."""
+    one, other = measure_array(first, "first"), measure_array(second, "second")
+    grouping = group_by_response(responses)
+    check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
+    if average not in ("claim", "response"):
+        raise InputError(f"average is {average!r}; choose 'claim' or 'response'")
+    sizes = grouping.sizes.astype(np.float64)
+    scale = sizes if average == "response" else np.ones_like(sizes)
+    below = (sizes / scale)[:, np.newaxis]
+    return (
+        RatioSums((grouping.sums(one) / scale)[:, np.newaxis], below),
+        RatioSums((grouping.sums(other) / scale)[:, np.newaxis], below),
+    )
+
+
+def bootstrap_difference(
+    first: RatioSums,
+    second: RatioSums,
+    *,
+    alternative: str = Alternative.TWO_SIDED,
+    n_bootstrap: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> SignificanceTest:
+    """Return `paired_bootstrap` of the difference of two ratios over the same responses.
+
+    Args:
+        first: sums (n_responses, 1).
+        second: sums (n_responses, 1).
+        alternative: as in `paired_bootstrap`; so are the others.
+
+    Raises:
+        InputError: for bad settings.
+    """
+    chosen, level = alternative_named(alternative), open_interval(level, "level", 0, 1)
+    n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
+    seed = whole_number(seed, "seed", 0)
+    name = "cluster_bootstrap"
+    estimate, error, touching = _difference(first, second)
+    if touching < 2 or not error > _SAME * _size(first, second):
+        return undecided(name, estimate, chosen, level, touching)
+    drawn = np.concatenate(
+        [
+            _studentised(first, second, weights, estimate)
+            for weights in response_weights(first.numerator.shape[0], n_bootstrap, seed)
+        ]
+    )
+    # Replicates of one response over and over have no spread of their own.
+    drawn = drawn[np.isfinite(drawn)]
+    statistic = estimate / error
+    above = (1 + int((drawn >= statistic).sum())) / (1 + drawn.size)
+    below = (1 + int((drawn <= statistic).sum())) / (1 + drawn.size)
+    p_value = {
+        Alternative.GREATER: above,
+        Alternative.LESS: below,
+        Alternative.TWO_SIDED: min(1.0, 2 * min(above, below)),
+    }[chosen]
+    tails = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]) if drawn.size else [math.nan] * 2
+    return SignificanceTest(
+        test=name,
+        estimate=estimate,
+        lower=float(estimate - tails[1] * error),
+        upper=float(estimate - tails[0] * error),
+        statistic=statistic,
+        degrees=math.nan,
+        p_value=p_value,
+        alternative=chosen,
+        level=level,
+        n_responses=touching,
+        status=SignificanceStatus.OK,
+    )
+
+
+def permute_difference(
+    first: RatioSums,
+    second: RatioSums,
+    *,
+    alternative: str = Alternative.TWO_SIDED,
+    n_permutations: int = 10_000,
+    seed: int = 0,
+) -> SignificanceTest:
+    """Return `paired_permutation` of the difference of two ratios over the same responses.
+
+    Raises:
+        InputError: for bad settings.
+    """
+    chosen = alternative_named(alternative)
+    n_permutations = whole_number(n_permutations, "n_permutations", 1)
+    seed = whole_number(seed, "seed", 0)
+    estimate, _, touching = _difference(first, second)
+    if touching < 2:
+        return undecided("permutation", estimate, chosen, math.nan, touching)
+    n_responses = first.numerator.shape[0]
+    exact = 2**n_responses <= n_permutations
+    margin = _SAME * _size(first, second)
+    extreme = total = 0
+    for swapped in _masks(n_responses, n_permutations, seed, exact):
+        difference = _swapped(first, second, swapped)
+        if chosen is Alternative.TWO_SIDED:
+            extreme += int((np.abs(difference) >= abs(estimate) - margin).sum())
+        elif chosen is Alternative.GREATER:
+            extreme += int((difference >= estimate - margin).sum())
+        else:
+            extreme += int((difference <= estimate + margin).sum())
+        total += difference.size
+    # Among drawn swaps the observed one counts as drawn too, lest p be 0.
+    p_value = extreme / total if exact else (extreme + 1) / (total + 1)
+    return SignificanceTest(
+        test="exact_permutation" if exact else "permutation",
+        estimate=estimate,
+        lower=math.nan,
+        upper=math.nan,
+        statistic=estimate,
+        degrees=math.nan,
+        p_value=p_value,
+        alternative=chosen,
+        level=math.nan,
+        n_responses=touching,
+        status=SignificanceStatus.OK,
+    )
+
+
+def measure_array(values: ArrayLike, name: str) -> Floats:
+    """Return finite numbers as float64 (n,).
+
+    Raises:
+        InputError: if `values` is empty, not one-dimensional, or not all finite numbers.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not all numbers; give a flat sequence of numbers") from None
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"{name} has shape {array.shape}; give a flat sequence of numbers")
+    finite = np.isfinite(array)
+    if not finite.all():
+        position = int(np.argmin(finite))
+        raise InputError(
+            f"{name}[{position}] is {float(array[position])!r}; give finite numbers, and leave out "
+            "of both methods what one has no value for"
+        )
+    return array
+
+
+def _difference(first: RatioSums, second: RatioSums) -> tuple[float, float, int]:
+    estimate = float((first.estimate() - second.estimate())[0])
+    touching = np.minimum(first.touching(), second.touching())
+    error = clustered_standard_error(first.influence() - second.influence(), touching)
+    return estimate, float(error[0]), int(touching[0])
+
+
+def _size(first: RatioSums, second: RatioSums) -> float:
+    """Return the size of the two ratios, against which rounding is small."""
+    return float(max(np.abs(first.estimate()[0]), np.abs(second.estimate()[0])))
+
+
+def _studentised(first: RatioSums, second: RatioSums, weights: Floats, estimate: float) -> Floats:
+    """Return (d* - d)/se* of each replicate, (n_replicates,)."""
+    ratios = [part.replicates(weights) for part in (first, second)]
+    residuals = [
+        (part.numerator[:, 0] - ratio * part.denominator[:, 0]) / (weights @ part.denominator)
+        for part, ratio in zip((first, second), ratios, strict=True)
+    ]
+    count = weights.sum(axis=1)
+    squares = (weights * (residuals[0] - residuals[1]) ** 2).sum(axis=1)
+    error = np.sqrt(count / (count - 1) * squares)
+    shift = (ratios[0] - ratios[1])[:, 0] - estimate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(error > 0, shift / error, np.nan)
+
+
+def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
+    """Return the difference of the two ratios after swaps, (n_permutations,)."""
+    numerators = [part.numerator[:, 0] for part in (first, second)]
+    denominators = [part.denominator[:, 0] for part in (first, second)]
+    moved = swapped @ (numerators[1] - numerators[0])
+    shifted = swapped @ (denominators[1] - denominators[0])
+    one = (numerators[0].sum() + moved) / (denominators[0].sum() + shifted)
+    other = (numerators[1].sum() - moved) / (denominators[1].sum() - shifted)
+    return np.asarray(one - other)
+
+
+def _masks(n_responses: int, n_permutations: int, seed: int, exact: bool) -> Iterator[Floats]:
+    """Yield which responses are swapped, float64 (n_permutations_of_block, n_responses)."""
+    block = max(1, _MASKS_AT_ONCE // n_responses)
+    if exact:
+        for start in range(0, 2**n_responses, block):
+            numbers = np.arange(start, min(start + block, 2**n_responses))
+            yield (numbers[:, np.newaxis] >> np.arange(n_responses) & 1).astype(np.float64)
+        return
+    generator = np.random.default_rng(seed)
+    for start in range(0, n_permutations, block):
+        rows = min(block, n_permutations - start)
+        yield generator.integers(0, 2, size=(rows, n_responses)).astype(np.float64)

@@ -1,0 +1,85 @@
+"""The in-sample test of sigma = factuality."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibration.self_knowledge import Status, in_sample_balance, self_knowledge
+from calibration.self_knowledge.balance import judged_counts
+from calibration.self_knowledge.claims import as_claims
+from calibration.self_knowledge.records import Setting
+from calibration.significance import adjust, clustered_mcnemar
+from factormodels.errors import InputError
+from tests.calibration.self_knowledge.claims import claim, in_sentence, random_records
+
+
+def test_sigma_and_factuality_are_those_of_the_table() -> None:
+    records = random_records(0)
+    balance, table = in_sample_balance(records), self_knowledge(records)
+    np.testing.assert_allclose(balance.sigma, table["sigma"].estimate, atol=1e-15)
+    np.testing.assert_allclose(balance.factuality, table["factuality"].estimate, atol=1e-15)
+    odds = balance.sigma / (1 - balance.sigma) / (balance.factuality / (1 - balance.factuality))
+    np.testing.assert_allclose(odds, balance.false_positives / balance.false_negatives, rtol=1e-12)
+    assert balance.positions[-1] == "overall"
+    assert balance.n_claims[-1] == balance.n_claims[:-1].sum()
+
+
+def test_p_values_agree_with_statsmodels_and_the_clustered_test() -> None:
+    from statsmodels.stats.contingency_tables import mcnemar
+
+    records = [
+        record
+        for record in random_records(1, 30)
+        if record.none_of_the_above and record.label != "IR"
+    ]
+    balance = in_sample_balance(records, n_positions=2)
+    labels = [record.label == "S" for record in records]
+    judged = [record.none_of_the_above == "true" for record in records]
+    both = np.histogram2d(labels, judged, bins=2)[0]
+    for exact, value in ((True, balance.exact[-1]), (False, balance.asymptotic[-1])):
+        reference = mcnemar(both, exact=exact, correction=False).pvalue
+        assert value == pytest.approx(min(1.0, reference), abs=1e-12)
+    responses = [record.response for record in records]
+    for method in ("obuchowski", "durkalski", "wald"):
+        overall = in_sample_balance(records, n_positions=2, method=method).clustered[-1]
+        reference = clustered_mcnemar(labels, judged, responses, method=method).p_value
+        assert overall == pytest.approx(reference, abs=1e-12)
+    np.testing.assert_allclose(balance.corrected[:2], adjust(balance.clustered[:2]))
+    assert balance.corrected[-1] == balance.clustered[-1]
+
+
+def test_counts_by_hand() -> None:
+    records = [
+        *in_sentence("x", 1, 1, "S S", "true"),
+        claim("x", 1, 1, "S", None, None, "neither", number=7),
+        claim("x", 1, 1, "NS", None, None, "true", number=8),
+        *in_sentence("y", 1, 1, "NS IR", "false"),
+        claim("y", 1, 1, "S", number=9),
+    ]
+    counts = judged_counts(as_claims(records), Setting.NONE_OF_THE_ABOVE, 1, "incorrect")
+    assert counts.shape == (2, 2, 2, 3)
+    assert counts[0, 0].tolist() == [[2, 0, 1], [1, 0, 0]]
+    assert counts[1, 0].tolist() == [[0, 0, 0], [0, 1, 0]]
+    np.testing.assert_array_equal(counts[:, 0], counts[:, 1])
+    excluded = judged_counts(as_claims(records), Setting.NONE_OF_THE_ABOVE, 1, "exclude")
+    assert excluded[0, 0].tolist() == [[2, 0, 0], [1, 0, 0]]
+
+
+def test_empty_bins_and_balance_without_errors() -> None:
+    records = [
+        *in_sentence("x", 1, 1, "S S", "true"),
+        *in_sentence("y", 1, 1, "NS", "false"),
+    ]
+    balance = in_sample_balance(records)
+    # No error of either kind: nothing speaks against sigma, which is not defined.
+    assert balance.clustered[-1] == balance.exact[-1] == 1.0
+    assert balance.status[-1] is Status.PERFECT
+    assert math.isnan(balance.sigma[-1])
+    assert balance.status[0] is Status.EMPTY
+    assert math.isnan(balance.clustered[0])
+    assert len(balance.rows()) == 6
+    with pytest.raises(InputError, match="method is 'yates'"):
+        in_sample_balance(records, method="yates")

@@ -1,0 +1,160 @@
+"""Sigma, Rogan and Gladen's estimate, EMQ, and the corners where they are not defined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibration.self_knowledge import Status, clipped, emq, rogan_gladen, sigma, sigma_status
+from calibration.self_knowledge.formula import logit_sigma_variance, sigma_slopes
+
+GRID = np.linspace(0.0, 1.0, 21)
+KNOWN, UNKNOWN = (axis.ravel() for axis in np.meshgrid(GRID, GRID))
+DEFINED = ~((KNOWN == 1) & (UNKNOWN == 1))
+
+
+def test_hand_value() -> None:
+    # (1 - 0.4)/(2 - 0.4 - 0.8) = 0.6/0.8.
+    assert float(sigma(0.8, 0.4)) == pytest.approx(0.75, abs=1e-15)
+
+
+def test_sigma_solves_the_equation_that_defines_it() -> None:
+    value = sigma(KNOWN, UNKNOWN)[DEFINED]
+    known, unknown = KNOWN[DEFINED], UNKNOWN[DEFINED]
+    np.testing.assert_allclose(value, known * value + (1 - unknown) * (1 - value), atol=1e-15)
+    assert ((value >= 0) & (value <= 1)).all()
+
+
+@pytest.mark.parametrize(("known", "unknown"), [(0.9, 0.3), (0.2, 0.6), (0.5, 0.5)])
+def test_sigma_is_the_stationary_law_of_a_chain_of_two_states(known: float, unknown: float) -> None:
+    chain = np.array([[known, 1 - known], [1 - unknown, unknown]])
+    # The chain forgets at the rate of its second eigenvalue, at most 0.4 in size here.
+    law = np.linalg.matrix_power(chain, 60)
+    np.testing.assert_allclose(law[:, 0], float(sigma(known, unknown)), atol=1e-14)
+
+
+def test_odds_of_sigma_are_those_of_factuality_times_fp_over_fn() -> None:
+    generator = np.random.default_rng(0)
+    right, wrong_no, wrong_yes, right_no = generator.integers(1, 200, (4, 500))
+    supported, unsupported = right + wrong_no, wrong_yes + right_no
+    value = sigma(right / supported, right_no / unsupported)
+    odds = supported / unsupported * wrong_yes / wrong_no
+    np.testing.assert_allclose(value / (1 - value), odds, rtol=1e-12)
+    # So it is the factuality exactly where FP = FN.
+    factuality = supported / (supported + unsupported)
+    np.testing.assert_array_equal(np.sign(value - factuality), np.sign(wrong_yes - wrong_no))
+
+
+def test_the_fixed_point_of_rogan_and_gladen_is_sigma() -> None:
+    informed = np.abs(KNOWN + UNKNOWN - 1) > 1e-9
+    value = sigma(KNOWN, UNKNOWN)
+    known, unknown = KNOWN[informed & DEFINED], UNKNOWN[informed & DEFINED]
+    fixed = value[informed & DEFINED]
+    np.testing.assert_allclose(rogan_gladen(fixed, known, unknown), fixed, atol=1e-12)
+
+
+def test_rogan_and_gladen_hand_values_and_corner() -> None:
+    # q = 0.3 * 0.9 + 0.7 * 0.2 = 0.41 comes of a prevalence of 0.3.
+    assert float(rogan_gladen(0.41, 0.9, 0.8)) == pytest.approx(0.3, abs=1e-15)
+    assert float(rogan_gladen(0.1, 0.9, 0.8)) == pytest.approx(-0.1 / 0.7, abs=1e-15)
+    assert float(clipped(rogan_gladen(0.1, 0.9, 0.8))) == 0.0
+    # 0.9 + 0.1 is 1 but for rounding: nothing can be told.
+    assert np.isnan(rogan_gladen(0.5, 0.9, 0.1))
+
+
+def test_slopes_agree_with_finite_differences() -> None:
+    known, unknown = (axis.ravel() for axis in np.meshgrid(GRID[1:-1], GRID[1:-1]))
+    step = 1e-6
+    in_known, in_unknown = sigma_slopes(known, unknown)
+    # The grid stays 0.05 off the corner, where third derivatives are below 1e6.
+    np.testing.assert_allclose(
+        (sigma(known + step, unknown) - sigma(known - step, unknown)) / (2 * step),
+        in_known,
+        atol=1e-6,
+    )
+    np.testing.assert_allclose(
+        (sigma(known, unknown + step) - sigma(known, unknown - step)) / (2 * step),
+        in_unknown,
+        atol=1e-6,
+    )
+
+
+def test_naive_variance_is_that_of_independent_claims() -> None:
+    # 0.8/(100 * 0.2) + 0.4/(50 * 0.6).
+    expected = 0.04 + 0.4 / 30
+    assert float(logit_sigma_variance(0.8, 0.4, 100, 50)) == pytest.approx(expected, rel=1e-12)
+    generator = np.random.default_rng(1)
+    known = generator.binomial(1000, 0.8, 100_000) / 1000
+    unknown = generator.binomial(500, 0.4, 100_000) / 500
+    value = sigma(known, unknown)
+    drawn = np.log(value / (1 - value)).var()
+    # The delta method leaves terms of 1/n out; 100,000 draws of a variance are within 2 %.
+    assert drawn == pytest.approx(float(logit_sigma_variance(0.8, 0.4, 1000, 500)), rel=0.02)
+    assert logit_sigma_variance(1.0, 0.4, 100, 50) == np.inf
+
+
+def iterated_emq(a: np.ndarray, b: np.ndarray, f: np.ndarray) -> float:
+    """Expectation maximisation as Saerens et al. write it, from one half."""
+    prevalence = 0.5
+    for _ in range(200_000):
+        posterior = prevalence * a / (prevalence * a + (1 - prevalence) * b)
+        updated = float(f @ posterior)
+        if abs(updated - prevalence) < 1e-15:
+            break
+        prevalence = updated
+    return prevalence
+
+
+def test_emq_is_where_the_iteration_comes_to_rest() -> None:
+    generator = np.random.default_rng(2)
+    for n_kinds in (2, 3, 5):
+        a, b, f = generator.dirichlet(np.ones(n_kinds), 3)
+        # The iteration creeps towards an edge: its steps shrink with the distance.
+        assert float(emq(a, b, f)) == pytest.approx(iterated_emq(a, b, f), abs=1e-4)
+    a, b = np.array([0.7, 0.2, 0.1]), np.array([0.3, 0.5, 0.2])
+    f = 0.35 * a + 0.65 * b
+    assert float(emq(a, b, f)) == pytest.approx(0.35, abs=1e-12)
+    assert iterated_emq(a, b, f) == pytest.approx(0.35, abs=1e-9)
+
+
+def test_emq_of_two_kinds_is_rogan_and_gladen_clipped() -> None:
+    generator = np.random.default_rng(3)
+    known, unknown, judged = generator.random((3, 400))
+    given_supported = np.stack([known, 1 - known], axis=-1)
+    given_unsupported = np.stack([1 - unknown, unknown], axis=-1)
+    shares = np.stack([judged, 1 - judged], axis=-1)
+    expected = clipped(rogan_gladen(judged, known, unknown))
+    np.testing.assert_allclose(emq(given_supported, given_unsupported, shares), expected, atol=1e-9)
+    assert 0 < (expected % 1 == 0).mean() < 1
+
+
+def test_emq_without_information_is_nan() -> None:
+    assert np.isnan(emq([0.6, 0.4], [0.6, 0.4], [0.5, 0.5]))
+    # All that was seen is of a kind that neither law knows.
+    assert np.isnan(emq([0.6, 0.4, 0.0], [0.2, 0.8, 0.0], [0.0, 0.0, 1.0]))
+    assert np.isnan(emq([np.nan, np.nan], [0.2, 0.8], [0.5, 0.5]))
+    # A kind that one law alone knows decides by itself.
+    assert float(emq([1.0, 0.0], [0.0, 1.0], [0.25, 0.75])) == pytest.approx(0.25, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cell", "status", "value"),
+    [
+        ((np.nan, np.nan, 0, 0), Status.EMPTY, np.nan),
+        ((np.nan, 0.5, 0, 4), Status.NO_SUPPORTED, np.nan),
+        ((0.5, np.nan, 4, 0), Status.NO_UNSUPPORTED, np.nan),
+        ((1.0, 1.0, 4, 4), Status.PERFECT, np.nan),
+        ((0.9, 0.1, 10, 10), Status.UNINFORMATIVE, 0.9),
+        ((1.0, 0.0, 4, 4), Status.UNINFORMATIVE, 1.0),
+        ((0.0, 1.0, 4, 4), Status.UNINFORMATIVE, 0.0),
+        ((1.0, 0.5, 4, 4), Status.ALWAYS_KNOWN, 1.0),
+        ((0.5, 1.0, 4, 4), Status.ALWAYS_UNKNOWN, 0.0),
+        ((0.7, 0.6, 10, 10), Status.OK, 0.4 / 0.7),
+        ((0.0, 0.0, 4, 4), Status.OK, 0.5),
+    ],
+)
+def test_corners_are_named(
+    cell: tuple[float, float, int, int], status: Status, value: float
+) -> None:
+    assert sigma_status(*cell) == (status,)
+    np.testing.assert_allclose(sigma(cell[0], cell[1]), value, atol=1e-15)

@@ -1,0 +1,105 @@
+"""Records of claims and their files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibration.self_knowledge import (
+    ClaimLabel,
+    ClaimRecord,
+    Judgement,
+    Setting,
+    read_records,
+    write_records,
+)
+from factormodels.errors import InputError
+from tests.calibration.self_knowledge.claims import random_records
+
+LINE: dict[str, Any] = {
+    "response": "r1",
+    "sentence": 2,
+    "sentences": 6,
+    "claim": "a4",
+    "label": "NS",
+    "judgements": {"direct_asking": "true", "none_of_the_above": None},
+}
+
+
+def write_lines(path: Path, *lines: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_records_survive_a_file(tmp_path: Path) -> None:
+    records = random_records(0)
+    write_records(records, tmp_path / "records.jsonl")
+    assert read_records(tmp_path / "records.jsonl") == records
+
+
+def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
+    (record,) = read_records(write_lines(tmp_path / "records.jsonl", LINE))
+    assert record == ClaimRecord(
+        "r1", 2, 6, "a4", ClaimLabel.UNSUPPORTED, direct_asking=Judgement.TRUE
+    )
+    assert record.position == pytest.approx(1 / 3, abs=1e-15)
+    assert record.judgement("direct_asking") is Judgement.TRUE
+    assert record.judgement(Setting.NONE_OF_THE_ABOVE) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "X"}, r"line 1: key 'label' is 'X'; use one of S, NS, IR"),
+        ({"sentence": 7}, r"line 1: .*sentence 7 of 6 does not exist"),
+        ({"sentence": 0}, r"sentence is 0; give a whole number from 1"),
+        ({"sentence": True}, r"sentence is True; give a whole number from 1"),
+        ({"sentences": "6"}, r"sentences is '6'; give a whole number from 1"),
+        ({"claim": ""}, r"the id '' of a claim of response 'r1'"),
+        ({"judgements": {"asking": "true"}}, r"the key 'asking' is unknown; .*'direct_asking'"),
+        ({"judgements": {"direct_asking": "maybe"}}, r"'direct_asking' is 'maybe'; use one of"),
+        ({"judgements": {"direct_asking": True}}, r"True is not a text"),
+        ({"judgements": ["true"]}, r"is not a JSON object"),
+        ({"labels": "S"}, r"the key 'labels' is unknown; did you mean 'label'"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_records(write_lines(tmp_path / "records.jsonl", {**LINE, **change}))
+
+
+@pytest.mark.parametrize("key", ["response", "sentence", "sentences", "claim", "label"])
+def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
+    line = {name: value for name, value in LINE.items() if name != key}
+    with pytest.raises(InputError, match=f"the key '{key}' is missing"):
+        read_records(write_lines(tmp_path / "records.jsonl", line))
+
+
+def test_a_claim_given_twice_is_refused(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "records.jsonl", LINE, LINE)
+    with pytest.raises(InputError, match="line 2: response 'r1' has the claim 'a4' on line 1"):
+        read_records(path)
+
+
+def test_a_response_has_one_number_of_sentences(tmp_path: Path) -> None:
+    other = {**LINE, "claim": "a5", "sentences": 7}
+    path = write_lines(tmp_path / "records.jsonl", LINE, other)
+    with pytest.raises(InputError, match="has 7 sentences here and 6 on line 1"):
+        read_records(path)
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_text("\n")
+    with pytest.raises(InputError, match="holds no record"):
+        read_records(tmp_path / "records.jsonl")
+    with pytest.raises(InputError, match="there is no such file"):
+        read_records(tmp_path / "absent.jsonl")
+
+
+def test_an_unknown_setting_lists_the_known_ones() -> None:
+    record = ClaimRecord("r", 1, 1, "a", ClaimLabel.SUPPORTED)
+    with pytest.raises(InputError, match="direct_asking, question_answering, none_of_the_above"):
+        record.judgement("asking")

@@ -1,0 +1,101 @@
+"""Telling responses that decline from those that answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from calibration.self_knowledge import filter_refusals, refusal_rules
+from calibration.self_knowledge.refusals import RULES
+from factormodels.errors import InputError
+from factormodels.io import read_many
+
+REFUSALS = {
+    "lacks_information": [
+        "Sorry, I don't have anything on a painter of that name.",
+        "I currently do not have records about this cyclist.",
+        "I could not find any reliable details about her.",
+        "I don’t really have a source for this.",
+    ],
+    "needs_more_information": [
+        "To write this I would need some more information.",
+        "I need additional biographical details first.",
+    ],
+    "asks_to_provide": [
+        "Please provide me with the years in question.",
+        "Please kindly give us a hint.",
+    ],
+    "asks_to_clarify": ["Please clarify which of the three you mean.", "Please specify a country."],
+    "apologises": ["I apologize, this is beyond me.", "I must apologise.", "My apologies!"],
+    "too_little_known": [
+        "There isn't enough public information on this chemist.",
+        "There is insufficient verified data.",
+        "There is not much reliable information.",
+    ],
+    "unfortunately_nothing": [
+        "Unfortunately, there is no mention of such a ship.",
+        "Unfortunately there are no traces of it.",
+        "Unfortunately, there's no way to tell.",
+    ],
+    "invites_more_information": [
+        "If you can share some further details, I will try again.",
+        "Perhaps you could provide more to go on.",
+    ],
+    "suspects_a_mistake": [
+        "It seems you might mean somebody else.",
+        "It appears that you may have a typing error.",
+    ],
+}
+
+ANSWERS = [
+    "Ada Quill (born 1951) is a Canadian glaciologist. She does not have children.",
+    'He told the court: "I don\'t have enough information to answer that." He was acquitted.',
+    "The band could not find a label, and recorded at home. It provided more than ten songs.",
+    "Unfortunately, the mill burnt down in 1911. There was no insurance.",
+    "The treaty needs more signatures. Its text is clear, and the parties apologized.",
+    "It seems the comet might return. There are enough observations to say so.",
+    "",
+]
+
+
+def test_every_rule_has_its_phrases() -> None:
+    assert set(REFUSALS) == set(RULES)
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"), [(rule, text) for rule, texts in REFUSALS.items() for text in texts]
+)
+def test_refusals_are_found_by_their_rule_in_any_case(rule: str, text: str) -> None:
+    assert rule in refusal_rules(text)
+    assert rule in refusal_rules(f"A first sentence.\n{text.upper()}")
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_answers_are_not(text: str) -> None:
+    assert refusal_rules(text) == ()
+
+
+def test_the_filter_keeps_order_and_reports_the_rate() -> None:
+    texts = {"a": ANSWERS[0], "b": REFUSALS["apologises"][0], "c": ANSWERS[3], "d": ANSWERS[4]}
+    result = filter_refusals(texts)
+    assert result.kept == ("a", "c", "d")
+    assert result.refused == {"b": ("apologises",)}
+    assert result.rate == 0.25
+    assert filter_refusals(texts.items()) == result
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InputError, match="responses is empty"):
+        filter_refusals({})
+    with pytest.raises(InputError, match="response is of type NoneType"):
+        refusal_rules(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="response 'a' is given twice"):
+        filter_refusals([("a", ANSWERS[0]), ("a", REFUSALS["apologises"][0])])
+
+
+def test_no_annotated_biography_is_taken_for_a_refusal(shared_data: Path) -> None:
+    graphs = read_many(shared_data / "factscore_dev" / "ChatGPT.jsonl")
+    answered = {graph.id: graph.response for graph in graphs if graph.metadata["annotated"]}
+    assert len(answered) == 31
+    assert filter_refusals(answered).refused == {}

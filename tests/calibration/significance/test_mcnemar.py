@@ -1,0 +1,224 @@
+"""McNemar's test, plain and clustered, against statsmodels and published values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibration.significance import (
+    SignificanceStatus,
+    clustered_mcnemar,
+    clustered_mcnemar_counts,
+    mcnemar,
+    mcnemar_counts,
+)
+from factormodels.errors import InputError
+
+# 29 psychiatrists, 135 patients (Durkalski et al. 2003): patients of whom psychiatrist and patient
+# disagree, in the one and in the other direction, and patients in all.
+PSYCHIATRY_ONE = [
+    0,
+    1,
+    1,
+    1,
+    0,
+    3,
+    3,
+    3,
+    1,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    3,
+    1,
+    1,
+    2,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+]
+PSYCHIATRY_TWO = [
+    4,
+    2,
+    3,
+    2,
+    1,
+    3,
+    0,
+    2,
+    2,
+    4,
+    2,
+    4,
+    3,
+    2,
+    1,
+    3,
+    1,
+    2,
+    0,
+    0,
+    0,
+    2,
+    1,
+    2,
+    2,
+    0,
+    0,
+    1,
+    1,
+]
+PSYCHIATRY_ALL = [
+    7,
+    6,
+    7,
+    6,
+    4,
+    6,
+    5,
+    8,
+    4,
+    7,
+    3,
+    6,
+    7,
+    6,
+    5,
+    4,
+    6,
+    5,
+    4,
+    3,
+    5,
+    4,
+    4,
+    2,
+    3,
+    2,
+    2,
+    3,
+    1,
+]
+
+# 21 patients, 51 glands: correct negatives of PET and of SPECT (Obuchowski 1998, table I).
+PET = (
+    "000 110 111 1 110 1111 111 11 11 1 110 11 111 11 00 110 110 110 11 1 11"
+)  # fmt: skip
+SPECT = (
+    "011 111 111 1 111 1111 111 11 10 1 110 11 111 11 11 110 110 111 11 1 11"
+)  # fmt: skip
+
+
+def glands(text: str) -> list[int]:
+    return [int(digit) for digit in text if digit != " "]
+
+
+def patients() -> list[int]:
+    return [patient for patient, own in enumerate(PET.split()) for _ in own]
+
+
+@pytest.mark.parametrize(
+    ("method", "psychiatry", "thyroids"),
+    [
+        # Chi-squares that Durkalski et al. 2003 print for both data sets, as the tests of the R
+        # package clust.bin.pair cite them.
+        ("obuchowski", 7.19, 2.86),
+        ("durkalski", 7.54, 2.32),
+    ],
+)
+def test_published_clustered_tests(method: str, psychiatry: float, thyroids: float) -> None:
+    result = clustered_mcnemar_counts(PSYCHIATRY_ONE, PSYCHIATRY_TWO, PSYCHIATRY_ALL, method=method)
+    assert round(result.statistic, 2) == psychiatry
+    assert result.n_responses == 29
+    result = clustered_mcnemar(glands(PET), glands(SPECT), patients(), method=method)
+    assert round(result.statistic, 2) == thyroids
+    assert result.n_responses == 21
+
+
+def test_published_plain_tests() -> None:
+    # Durkalski et al. 2003: 11.85 and 4.5 without regard to clusters.
+    psychiatry = mcnemar_counts(sum(PSYCHIATRY_ONE), sum(PSYCHIATRY_TWO), 135, exact=False)
+    assert round(psychiatry.statistic, 2) == 11.85
+    assert mcnemar(glands(PET), glands(SPECT), exact=False).statistic == 4.5
+    # Agresti, Categorical Data Analysis: approval of 1600 people in two surveys, 150 and 86 changed
+    # their minds: z^2 = 17.36.
+    assert round(mcnemar_counts(150, 86, 1600, exact=False).statistic, 2) == 17.36
+
+
+def test_the_exact_test_is_a_sign_test() -> None:
+    from scipy.stats import binomtest
+
+    generator = np.random.default_rng(0)
+    for only_first, only_second in generator.integers(0, 12, (40, 2)).tolist():
+        result = mcnemar_counts(only_first, only_second, 30)
+        if only_first + only_second == 0:
+            assert result.status is SignificanceStatus.NO_VARIATION
+            assert result.p_value == 1.0
+            continue
+        reference = binomtest(only_first, only_first + only_second).pvalue
+        assert result.p_value == pytest.approx(reference, abs=1e-12)
+
+
+def test_responses_of_one_claim_give_the_plain_test() -> None:
+    generator = np.random.default_rng(1)
+    first, second = generator.random((2, 200)) < 0.5
+    plain = mcnemar(first, second, exact=False).statistic
+    durkalski = clustered_mcnemar(first, second, range(200), method="durkalski")
+    assert durkalski.statistic == pytest.approx(plain, rel=1e-12)
+    obuchowski = clustered_mcnemar(first, second, range(200))
+    assert obuchowski.statistic == pytest.approx(plain * 199 / 200, rel=1e-12)
+
+
+def test_wald_is_least_squares_with_clustered_errors() -> None:
+    from statsmodels.regression.linear_model import OLS
+
+    generator = np.random.default_rng(2)
+    responses = np.repeat(np.arange(25), generator.integers(1, 8, 25))
+    first, second = generator.random((2, responses.size)) < [[0.6], [0.45]]
+    difference = first.astype(float) - second
+    reference = OLS(difference, np.ones_like(difference)).fit(
+        cov_type="cluster", cov_kwds={"groups": responses}, use_t=True
+    )
+    result = clustered_mcnemar(first, second, responses, method="wald")
+    assert result.statistic == pytest.approx(reference.tvalues[0], rel=1e-10)
+    assert result.p_value == pytest.approx(reference.pvalues[0], rel=1e-8)
+    low, high = reference.conf_int()[0]
+    assert (result.lower, result.upper) == pytest.approx((low, high), abs=1e-12)
+    assert result.estimate == pytest.approx(difference.mean(), abs=1e-15)
+
+
+def test_nothing_to_test_has_a_status() -> None:
+    for method in ("obuchowski", "durkalski", "wald"):
+        same = clustered_mcnemar([True, False], [True, False], ["x", "y"], method=method)
+        assert (same.p_value, same.status) == (1.0, SignificanceStatus.NO_VARIATION)
+        alone = clustered_mcnemar([True, False], [False, False], ["x", "x"], method=method)
+        assert math.isnan(alone.p_value)
+        assert alone.status is SignificanceStatus.TOO_FEW
+        none = clustered_mcnemar_counts([0], [0], [0], method=method)
+        assert none.status is SignificanceStatus.TOO_FEW
+    assert math.isnan(mcnemar_counts(0, 0, 0).p_value)
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InputError, match=r"second\[1\] is missing"):
+        mcnemar([True, False], [True, None])
+    with pytest.raises(InputError, match="lengths differ"):
+        mcnemar([True], [True, False])
+    with pytest.raises(InputError, match=r"first\[0\] is 2"):
+        mcnemar([2], [True])
+    with pytest.raises(InputError, match="responses has 1"):
+        clustered_mcnemar([True, False], [True, False], ["x"])
+    with pytest.raises(InputError, match="method is 'yang'; choose one of obuchowski"):
+        clustered_mcnemar([True], [True], ["x"], method="yang")

@@ -1,0 +1,186 @@
+"""Paired tests: published examples, SciPy, exactness, and their level on clustered claims."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibration.significance import (
+    SignificanceStatus,
+    paired_bootstrap,
+    paired_permutation,
+    paired_t_test,
+)
+from factormodels.errors import InputError
+
+# Student 1908, extra hours of sleep of ten patients under two drugs.
+SLEEP_ONE = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_TWO = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+# Darwin's fifteen pairs of maize, crossed less self-fertilised, in eighths of an inch.
+MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+
+
+def test_published_t_test_of_students_sleep_data() -> None:
+    # As R's documentation of t.test gives it: t = -4.0621, df = 9, p = 0.002833,
+    # interval -2.4598858 to -0.7001142.
+    result = paired_t_test(SLEEP_ONE, SLEEP_TWO, alternative="two-sided")
+    assert result.statistic == pytest.approx(-4.0621, abs=5e-5)
+    assert result.degrees == 9
+    assert result.p_value == pytest.approx(0.002833, abs=5e-7)
+    assert result.lower == pytest.approx(-2.4598858, abs=5e-8)
+    assert result.upper == pytest.approx(-0.7001142, abs=5e-8)
+    one_sided = paired_t_test(SLEEP_ONE, SLEEP_TWO, alternative="less")
+    assert one_sided.p_value == pytest.approx(result.p_value / 2, rel=1e-12)
+    assert paired_t_test(SLEEP_ONE, SLEEP_TWO).p_value == pytest.approx(
+        1 - result.p_value / 2, rel=1e-12
+    )
+
+
+def test_published_randomisation_of_darwins_maize() -> None:
+    # Fisher 1935, The Design of Experiments, chapter III: of 2^15 = 32,768 sums of differences,
+    # 863 are as large as the 314 observed, and 863 as small as -314.
+    zero = np.zeros(15)
+    pairs = np.arange(15)
+    every = 2**15
+    greater = paired_permutation(MAIZE, zero, pairs, alternative="greater", n_permutations=every)
+    assert greater.test == "exact_permutation"
+    assert greater.p_value == 863 / 32_768
+    assert paired_permutation(MAIZE, zero, pairs, n_permutations=every).p_value == 1726 / 32_768
+    less = paired_permutation(zero, MAIZE, pairs, alternative="less", n_permutations=every)
+    assert less.p_value == 863 / 32_768
+    assert greater.estimate == pytest.approx(314 / 15, rel=1e-12)
+    drawn = paired_permutation(MAIZE, zero, pairs, alternative="greater", n_permutations=20_000)
+    assert drawn.test == "permutation"
+    # 20,000 draws of 0.0263 have a standard deviation of 0.0011.
+    assert drawn.p_value == pytest.approx(863 / 32_768, abs=0.006)
+
+
+def test_permutation_agrees_with_scipy() -> None:
+    from scipy.stats import permutation_test
+
+    generator = np.random.default_rng(0)
+    first, second = generator.normal(size=(2, 9))
+    for alternative in ("two-sided", "greater", "less"):
+        reference = permutation_test(
+            (first, second),
+            lambda x, y: np.mean(x - y),
+            permutation_type="samples",
+            n_resamples=np.inf,
+            alternative=alternative,
+        )
+        # SciPy doubles the smaller tail where we count both; they agree as the law is symmetric.
+        result = paired_permutation(first, second, np.arange(9), alternative=alternative)
+        assert result.p_value == pytest.approx(reference.pvalue, abs=1e-12)
+
+
+def test_whole_responses_are_swapped_and_redrawn() -> None:
+    # Three responses, in each of which the first method is better on all of four claims: of the
+    # 2^3 swaps two are as extreme, however many claims there are.
+    first, second = np.ones(12), np.zeros(12)
+    responses = np.repeat(["x", "y", "z"], 4)
+    assert paired_permutation(first, second, responses).p_value == 2 / 8
+    assert paired_permutation(first, second, responses, alternative="greater").p_value == 1 / 8
+
+
+def test_average_over_claims_and_over_responses() -> None:
+    first = [1.0, 1.0, 1.0, 0.0]
+    second = [0.0, 0.0, 0.0, 0.5]
+    responses = ["x", "x", "x", "y"]
+    for test in (paired_permutation, paired_bootstrap):
+        by_claim = test(first, second, responses)
+        assert by_claim.estimate == pytest.approx(2.5 / 4, abs=1e-15)
+        by_response = test(first, second, responses, average="response")
+        assert by_response.estimate == pytest.approx((1 - 0.5) / 2, abs=1e-15)
+
+
+def test_bootstrap_interval_and_p_value_agree_about_zero() -> None:
+    generator = np.random.default_rng(1)
+    responses = np.repeat(np.arange(25), 4)
+    for shift in np.linspace(-0.6, 0.6, 13):
+        first = generator.normal(shift, 1.0, 100)
+        result = paired_bootstrap(first, np.zeros(100), responses, n_bootstrap=999)
+        covers = result.lower <= 0 <= result.upper
+        # One replicate of 999 may lie between the quantile and the count.
+        if abs(result.p_value - 0.05) > 0.004:
+            assert covers == (result.p_value > 0.05)
+        sides = [
+            paired_bootstrap(
+                first, np.zeros(100), responses, n_bootstrap=999, alternative=side
+            ).p_value
+            for side in ("greater", "less")
+        ]
+        assert result.p_value == pytest.approx(min(1.0, 2 * min(sides)), abs=1e-12)
+
+
+def test_bootstrap_interval_of_many_responses_is_students() -> None:
+    generator = np.random.default_rng(2)
+    first, second = generator.normal(0.2, 1.0, (2, 400))
+    result = paired_bootstrap(first, second, np.arange(400), n_bootstrap=4000)
+    reference = paired_t_test(first, second, alternative="two-sided")
+    assert result.statistic == pytest.approx(reference.statistic, rel=1e-12)
+    # 4000 replicates place a 2.5 % quantile within 0.03 standard errors; the law is normal.
+    width = reference.upper - reference.lower
+    assert result.lower == pytest.approx(reference.lower, abs=0.04 * width)
+    assert result.upper == pytest.approx(reference.upper, abs=0.04 * width)
+
+
+def test_levels_on_clustered_claims() -> None:
+    # Forty responses whose ten claims share most of their difference: no method is better.
+    generator = np.random.default_rng(3)
+    responses = np.repeat(np.arange(40), 10)
+    replicates = 600
+    rejected = {"bootstrap": 0, "permutation": 0, "t": 0, "claims": 0}
+    for _ in range(replicates):
+        first = np.repeat(generator.normal(0, 1, 40), 10) + generator.normal(0, 0.7, 400)
+        zero = np.zeros(400)
+        by_response = first.reshape(40, 10).mean(axis=1)
+        p_values = {
+            "bootstrap": paired_bootstrap(first, zero, responses, n_bootstrap=199).p_value,
+            "permutation": paired_permutation(first, zero, responses, n_permutations=199).p_value,
+            "t": paired_t_test(by_response, np.zeros(40), alternative="two-sided").p_value,
+            "claims": paired_t_test(first, zero, alternative="two-sided").p_value,
+        }
+        for name, value in p_values.items():
+            rejected[name] += value <= 0.05
+    # 600 draws of 0.05: a standard deviation of 0.0089, four of which are 0.036.
+    for name in ("bootstrap", "permutation", "t"):
+        assert abs(rejected[name] / replicates - 0.05) < 0.036, name
+    assert rejected["claims"] / replicates > 0.3
+
+
+def test_nothing_to_test_has_a_status_and_no_warning() -> None:
+    same = paired_t_test([0.5, 0.25], [0.5, 0.25])
+    assert (same.p_value, same.status) == (1.0, SignificanceStatus.NO_VARIATION)
+    shifted = paired_t_test([0.5, 0.25], [0.25, 0.0])
+    assert math.isnan(shifted.p_value)
+    assert shifted.status is SignificanceStatus.NO_VARIATION
+    single = paired_t_test([0.5], [0.25])
+    assert math.isnan(single.p_value)
+    assert single.status is SignificanceStatus.TOO_FEW
+    boot = paired_bootstrap([0.1, 0.2], [0.1, 0.2], ["x", "y"])
+    assert (boot.p_value, boot.status) == (1.0, SignificanceStatus.NO_VARIATION)
+    alone = paired_permutation([0.1, 0.2], [0.3, 0.2], ["x", "x"])
+    assert alone.status is SignificanceStatus.TOO_FEW
+    assert paired_permutation([0.1, 0.2], [0.1, 0.2], ["x", "y"]).p_value == 1.0
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InputError, match="first has 1, second has 2"):
+        paired_t_test([0.5], [0.5, 0.5])
+    with pytest.raises(InputError, match=r"second\[1\] is nan; give finite numbers"):
+        paired_t_test([0.5, 0.5], [0.5, math.nan])
+    with pytest.raises(InputError, match="first is not all numbers"):
+        paired_t_test(["a"], [0.5])
+    with pytest.raises(InputError, match=r"first has shape \(0,\)"):
+        paired_t_test([], [])
+    with pytest.raises(InputError, match="alternative is 'bigger'; choose one of two-sided"):
+        paired_t_test([0.5, 1], [0.5, 0.5], alternative="bigger")
+    with pytest.raises(InputError, match="average is 'macro'"):
+        paired_bootstrap([0.5], [0.5], ["x"], average="macro")
+    with pytest.raises(InputError, match="responses has 1"):
+        paired_permutation([0.5, 1], [0.5, 1], ["x"])
+    with pytest.raises(InputError, match="n_permutations is 0"):
+        paired_permutation([0.5, 1], [0.5, 1], ["x", "y"], n_permutations=0)

@@ -1,0 +1,188 @@
+"""Conformal filtering: by hand, against the definition, and its coverage in simulation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.conformal import (
+    ConformalStatus,
+    conformal_filter,
+    conformity_scores,
+    filtered_precision,
+)
+from calibration.grouping import group_by_response
+from factormodels.errors import InputError
+
+
+def responses_of(seed: int, n_responses: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return p, y and response ids; p is poorly calibrated, and claims share their response."""
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(1, 12, n_responses)
+    responses = np.repeat(np.arange(n_responses), sizes)
+    easy = generator.normal(0, 1, n_responses)[responses]
+    logit = easy + generator.normal(0, 1.5, responses.size)
+    y = generator.random(responses.size) < 1 / (1 + np.exp(-logit))
+    p = 1 / (1 + np.exp(-(2.5 * logit + generator.normal(0, 1, responses.size) + 1)))
+    # Two decimals, as language models say them, give ties.
+    return np.round(p, 2), y, responses
+
+
+def naive_score(p: np.ndarray, y: np.ndarray, target: float) -> float:
+    """The least threshold, -inf or a probability, from which on precision never falls short."""
+    candidates = [-math.inf, *sorted(set(p.tolist()))]
+
+    def precise(threshold: float) -> bool:
+        kept = y[p > threshold]
+        return kept.size == 0 or bool(kept.mean() >= target - 1e-12)
+
+    good = [all(precise(other) for other in candidates if other >= each) for each in candidates]
+    return float(candidates[good.index(True)])
+
+
+@pytest.mark.parametrize("target", [1.0, 0.8, 0.5])
+def test_scores_are_those_of_the_definition(target: float) -> None:
+    p, y, responses = responses_of(0, 80)
+    scores = conformity_scores(p, y.astype(float), group_by_response(responses), target)
+    for response in range(80):
+        own = responses == response
+        assert scores[response] == naive_score(p[own], y[own], target)
+
+
+def test_threshold_by_hand() -> None:
+    # Scores: x keeps its claims above 0.6 (its wrong one), y all, z above 0.3.
+    p = [0.9, 0.6, 0.2, 0.8, 0.5, 0.3]
+    y = [True, False, True, True, True, False]
+    responses = ["x", "x", "x", "y", "z", "z"]
+    # Ranks of (3 + 1) confidence: the first, second and third smallest of -inf, 0.3 and 0.6.
+    for confidence, threshold in ((0.25, -math.inf), (0.5, 0.3), (0.75, 0.6)):
+        result = conformal_filter(p, y, responses, confidence=confidence)
+        assert result.threshold == threshold
+    assert result.keep([0.6, 0.61]).tolist() == [False, True]
+    assert conformal_filter(p, y, responses, confidence=0.25).status is ConformalStatus.KEEPS_ALL
+    many = conformal_filter(p, y, responses, confidence=0.8)
+    assert many.status is ConformalStatus.KEEPS_NONE
+    assert not many.keep([1.0]).any()
+    # Half of the claims right is enough in x and z at any threshold.
+    half = conformal_filter(p, y, responses, precision=0.5, confidence=0.75)
+    assert half.threshold == -math.inf
+
+
+def test_precision_need_not_fall_with_the_threshold() -> None:
+    # The surest claim is wrong: only above it is there no fault.
+    result = conformal_filter([0.9, 0.5, 0.4], [False, True, True], ["x"] * 3, confidence=0.5)
+    assert result.threshold == 0.9
+    lenient = conformal_filter(
+        [0.9, 0.5, 0.4], [False, True, True], ["x"] * 3, precision=0.6, confidence=0.5
+    )
+    # All three have 2/3, but the threshold 0.5 keeps the wrong one alone.
+    assert lenient.threshold == 0.9
+
+
+@pytest.mark.parametrize("precision", [1.0, 0.75])
+def test_coverage_is_what_is_promised_and_little_more(precision: float) -> None:
+    confidence, n_calibration, trials = 0.8, 59, 60
+    p, y, responses = responses_of(1, 12_000)
+    scores = conformity_scores(p, y.astype(float), group_by_response(responses), precision)
+    covered = total = 0
+    for trial in range(trials):
+        own = slice(200 * trial, 200 * trial + n_calibration)
+        there = slice(200 * trial + n_calibration, 200 * (trial + 1))
+        first = np.isin(responses, np.arange(12_000)[own])
+        result = conformal_filter(
+            p[first], y[first], responses[first], precision=precision, confidence=confidence
+        )
+        assert result.n_responses == n_calibration
+        met = scores[there] <= result.threshold
+        held = np.isin(responses, np.arange(12_000)[there])
+        kept = result.keep(p[held])
+        reached = filtered_precision(kept, y[held], responses[held]) >= precision - 1e-12
+        # What the score promises is kept, and more may be reached by chance.
+        assert (reached >= met).all()
+        covered += int(met.sum())
+        total += met.size
+    # Coverage of a trial varies by sqrt(0.8 0.2/60) = 0.052 with its calibration and by 0.034 with
+    # its 141 responses, its mean over 60 trials by 0.008. It is at least 0.8, and above by up to
+    # 1/60 and by what ties add.
+    assert 0.8 - 4 * 0.008 < covered / total < 0.8 + 1 / 60 + 0.01 + 4 * 0.008
+
+
+def naive_mean_threshold(
+    p: np.ndarray, y: np.ndarray, responses: np.ndarray, allowed: float
+) -> float:
+    """Conformal risk control by trying every threshold."""
+    candidates = [-math.inf, *sorted(set(p.tolist())), math.inf]
+    ids = np.unique(responses)
+
+    def loss(own: np.ndarray, threshold: float) -> float:
+        worst = 0.0
+        for other in candidates:
+            kept = y[own][p[own] > other]
+            if other >= threshold and kept.size:
+                worst = max(worst, 1 - float(kept.mean()))
+        return worst
+
+    for threshold in candidates:
+        total = sum(loss(responses == each, threshold) for each in ids)
+        if (total + 1) / (ids.size + 1) <= allowed + 1e-12:
+            return float(threshold)
+    return math.inf
+
+
+@pytest.mark.parametrize("target", [0.5, 0.7, 0.85, 0.99])
+@pytest.mark.parametrize("seed", [2, 3])
+def test_mean_threshold_is_that_of_the_definition(seed: int, target: float) -> None:
+    p, y, responses = responses_of(seed, 25)
+    result = conformal_filter(p, y, responses, precision=target, guarantee="mean")
+    assert result.threshold == naive_mean_threshold(p, y, responses, 1 - target)
+    assert math.isnan(result.confidence)
+
+
+def test_mean_precision_is_what_is_promised() -> None:
+    p, y, responses = responses_of(4, 12_000)
+    reached, kept_share = [], []
+    for trial in range(60):
+        first = (responses >= 200 * trial) & (responses < 200 * trial + 60)
+        there = (responses >= 200 * trial + 60) & (responses < 200 * (trial + 1))
+        result = conformal_filter(
+            p[first], y[first], responses[first], precision=0.85, guarantee="mean"
+        )
+        kept = result.keep(p[there])
+        reached.append(filtered_precision(kept, y[there], responses[there]).mean())
+        kept_share.append(kept.mean())
+    error = np.std(reached) / math.sqrt(60)
+    assert np.mean(reached) > 0.85 - 4 * error
+    # The promise is kept by filtering some claims, not all.
+    assert 0.2 < np.mean(kept_share) < 0.95
+    assert filtered_precision(np.ones(y.size, dtype=bool), y, responses).mean() < 0.75
+
+
+def test_precision_of_nothing_is_one() -> None:
+    assert filtered_precision([0, 0, 1], [0, 1, 0], ["x", "x", "y"]).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": 0}, "precision is 0; give a number above 0"),
+        ({"precision": 1.1}, "precision is 1.1"),
+        ({"confidence": 1}, "confidence is 1"),
+        ({"guarantee": "always"}, "guarantee is 'always'; choose one of probability, mean"),
+        ({"guarantee": "mean"}, "precision is 1, which no mean"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        conformal_filter([0.5, 0.6], [True, False], ["x", "y"], **settings)
+
+
+def test_bad_arrays() -> None:
+    with pytest.raises(InputError, match=r"y\[1\] is unlabelled"):
+        conformal_filter([0.5, 0.6], [True, None], ["x", "y"])
+    with pytest.raises(InputError, match="responses has 1"):
+        conformal_filter([0.5, 0.6], [True, False], ["x"])
+    with pytest.raises(InputError, match=r"p\[0\] is 5.0"):
+        conformal_filter([0.5], [True], ["x"]).keep([5.0])

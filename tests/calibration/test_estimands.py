@@ -1,0 +1,165 @@
+"""Estimands over responses: standard errors, intervals, and where there is none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from calibration.estimands import (
+    Difference,
+    Estimand,
+    IntervalSettings,
+    Ratio,
+    RatioSums,
+    Scale,
+    Smooth,
+    estimate_all,
+    wilson,
+)
+from calibration.resampling import response_weights
+from calibration.self_knowledge.formula import sigma, sigma_slopes
+from factormodels.errors import InputError
+
+DELTA = IntervalSettings("delta")
+
+
+def sums(seed: int, n_responses: int = 25, n_cells: int = 3) -> RatioSums:
+    generator = np.random.default_rng(seed)
+    below = generator.integers(0, 9, (n_responses, n_cells)).astype(np.float64)
+    return RatioSums(generator.binomial(below.astype(int), 0.7).astype(np.float64), below)
+
+
+def column(above: ArrayLike, below: ArrayLike) -> RatioSums:
+    totals = (np.array(each, dtype=np.float64)[:, np.newaxis] for each in (above, below))
+    return RatioSums(*totals)
+
+
+def test_standard_error_is_that_of_statsmodels_clustered_by_response() -> None:
+    from statsmodels.regression.linear_model import OLS
+
+    generator = np.random.default_rng(0)
+    responses = np.repeat(np.arange(20), generator.integers(1, 9, 20))
+    values = (generator.random(responses.size) < 0.6).astype(np.float64)
+    ratio = Ratio("share", column(np.bincount(responses, weights=values), np.bincount(responses)))
+    result = OLS(values, np.ones_like(values)).fit(
+        cov_type="cluster", cov_kwds={"groups": responses, "df_correction": True}
+    )
+    estimates = estimate_all((ratio,), DELTA)[0]
+    assert estimates.estimate[0] == pytest.approx(result.params[0], abs=1e-12)
+    # statsmodels corrects by R/(R-1) (n-1)/(n-1) for one parameter: the same factor.
+    assert estimates.standard_error[0] == pytest.approx(result.bse[0], rel=1e-10)
+    assert estimates.n_responses[0] == 20
+
+
+@pytest.mark.parametrize("kind", ["ratio", "smooth", "difference"])
+def test_influence_is_the_derivative_in_the_weight_of_a_response(kind: str) -> None:
+    one, other = sums(1), sums(2)
+    smooth = Smooth("sigma", (one, other), sigma, sigma_slopes)
+    estimands: dict[str, Estimand] = {
+        "ratio": Ratio("share", one),
+        "smooth": smooth,
+        "difference": Difference(Ratio("share", one), smooth),
+    }
+    estimand = estimands[kind]
+    step = 1e-5
+    shifts = step * np.eye(25)
+    rises = estimand.replicates(1 + shifts) - estimand.replicates(1 - shifts)
+    # Central differences err by the square of the step.
+    np.testing.assert_allclose(rises / (2 * step), estimand.influence(), rtol=0, atol=1e-8)
+
+
+def test_delta_interval_is_symmetric_in_the_logit_with_students_t() -> None:
+    from scipy.stats import t
+
+    one = estimate_all((Ratio("share", sums(3)),), DELTA)[0]
+    logit = np.log(one.estimate / (1 - one.estimate))
+    reach = t.ppf(0.975, one.n_responses - 1) * one.standard_error
+    reach = reach / (one.estimate * (1 - one.estimate))
+    np.testing.assert_allclose(one.lower, 1 / (1 + np.exp(reach - logit)), rtol=1e-12)
+    np.testing.assert_allclose(one.upper, 1 / (1 + np.exp(-reach - logit)), rtol=1e-12)
+    number = estimate_all((Ratio("number", sums(3), Scale.NUMBER),), DELTA)[0]
+    np.testing.assert_allclose(number.upper - number.estimate, number.estimate - number.lower)
+
+
+def test_bootstrap_interval_is_that_of_the_replicates_expanded_for_few_responses() -> None:
+    from scipy.stats import norm, t
+
+    ratio = Ratio("share", sums(4, n_cells=1))
+    settings = IntervalSettings(n_bootstrap=300, seed=5, level=0.9)
+    estimates = estimate_all((ratio,), settings)[0]
+    drawn = np.concatenate([ratio.replicates(w) for w in response_weights(25, 300, 5)])
+    touching = int(estimates.n_responses[0])
+    tail = norm.cdf(-t.ppf(0.95, touching - 1) * math.sqrt(touching / (touching - 1)))
+    assert tail < 0.05
+    expected = np.quantile(drawn, [tail, 1 - tail])
+    np.testing.assert_allclose([estimates.lower[0], estimates.upper[0]], expected, rtol=1e-9)
+
+
+def test_a_share_that_no_redraw_moves_has_wilsons_interval() -> None:
+    # Newcombe 1998, table I, method 3: 0 of 20 gives 0 to 0.1611. Twenty responses, five claims
+    # each, none true, count as twenty observations.
+    ratio = Ratio("share", column([0.0] * 20, [5.0] * 20))
+    for method in ("bootstrap", "delta"):
+        estimates = estimate_all((ratio,), IntervalSettings(method, n_bootstrap=50))[0]
+        assert estimates.lower[0] == 0.0
+        assert estimates.upper[0] == pytest.approx(0.1611, abs=5e-5)
+
+
+def test_one_response_is_one_observation_of_a_share_and_none_of_anything_else() -> None:
+    share = Ratio("share", column([3.0, 0.0], [4.0, 0.0]))
+    number = Ratio("number", column([3.0, 0.0], [4.0, 0.0]), Scale.NUMBER)
+    both = Smooth("sigma", (share.sums, share.sums), sigma, sigma_slopes)
+    made = estimate_all((share, number, both), IntervalSettings(n_bootstrap=50))
+    assert [each.estimate[0] for each in made] == [0.75, 0.75, 0.5]
+    assert all(np.isnan(each.standard_error[0]) for each in made)
+    low, high = wilson(0.75, 1, 0.95)
+    assert (made[0].lower[0], made[0].upper[0]) == (low, high)
+    assert np.isnan([made[1].lower[0], made[2].upper[0]]).all()
+
+
+def test_nothing_below_the_line_is_nan_without_a_warning() -> None:
+    empty = Ratio("share", column([0.0, 0.0], [0.0, 0.0]))
+    for method in ("bootstrap", "delta"):
+        estimates = estimate_all((empty,), IntervalSettings(method, n_bootstrap=50))[0]
+        values = [estimates.estimate, estimates.lower, estimates.upper, estimates.standard_error]
+        assert np.isnan(values).all()
+        assert estimates.n_responses[0] == 0
+
+
+def test_replicates_where_the_estimand_is_undefined_are_counted_and_left_out() -> None:
+    ratio = Ratio("share", column([1.0, 0.0, 2.0], [2.0, 0.0, 2.0]))
+    estimates = estimate_all((ratio,), IntervalSettings(n_bootstrap=2000))[0]
+    # All three draws are the empty response: (1/3)^3 = 1/27, 74 of 2000; 5 deviations are 42.
+    assert 32 <= estimates.n_undefined[0] <= 116
+    assert 0.5 <= estimates.lower[0] < 0.75 < estimates.upper[0] <= 1.0
+
+
+def test_a_difference_redraws_both_together() -> None:
+    one = Ratio("share", sums(6))
+    same = estimate_all((Difference(one, one),), IntervalSettings(n_bootstrap=50))[0]
+    np.testing.assert_array_equal(same.estimate, 0.0)
+    # No redraw moves it, and a share's Wilson interval is not one of a difference.
+    assert np.isnan(same.lower).all()
+    shifted = RatioSums(one.sums.numerator * 0.5, one.sums.denominator)
+    paired = estimate_all((Difference(one, Ratio("half", shifted)),), DELTA)[0]
+    np.testing.assert_allclose(paired.estimate, -0.5 * one.estimate(), rtol=1e-12)
+    np.testing.assert_allclose(
+        paired.standard_error, 0.5 * estimate_all((one,), DELTA)[0].standard_error, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "jackknife"}, "interval method is 'jackknife'; choose one of bootstrap, delta"),
+        ({"n_bootstrap": 0}, "n_bootstrap is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"level": 95}, "level is 95; give a number between 0 and 1"),
+    ],
+)
+def test_bad_settings(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        IntervalSettings(**settings)  # type: ignore[arg-type]

@@ -1,0 +1,205 @@
+"""Moments and expected measures under the joint posterior of a response's atoms."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from calibration import f1_at_k
+from calibration.joint_uncertainty import (
+    empirical_distribution,
+    expected_f1_at_k,
+    expected_f1_at_k_prime,
+    f1_at_k_prime_values,
+    f1_at_k_values,
+    poisson_binomial,
+    precision_moments,
+    summarise_count,
+)
+from factormodels.errors import InputError
+from factormodels.synthetic import fr2
+from inference.tasks import count_distribution, pairwise_joints, sample
+from tests.oracle import oracle
+
+
+def joint(seed: int, n_atoms: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Return every state (2^n, n) and its probability under a joint with dependence."""
+    generator = np.random.default_rng(seed)
+    states = np.array(list(itertools.product((0, 1), repeat=n_atoms)), dtype=np.float64)
+    coupling = generator.normal(0, 1, (n_atoms, n_atoms))
+    weights = np.exp(np.einsum("si,ij,sj->s", states, coupling, states) / 2)
+    return states, weights / weights.sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_moments_are_those_of_the_enumerated_joint(seed: int) -> None:
+    states, chance = joint(seed)
+    pairs = np.einsum("s,si,sj->ij", chance, states, states)
+    precision = states.mean(axis=1)
+    moments = precision_moments(pairs)
+    assert moments.mean == pytest.approx(chance @ precision, abs=1e-14)
+    variance = chance @ (precision - chance @ precision) ** 2
+    assert moments.variance == pytest.approx(variance, abs=1e-14)
+    assert moments.standard_deviation == pytest.approx(math.sqrt(variance), abs=1e-13)
+    p = chance @ states
+    assert moments.independent_variance == pytest.approx((p * (1 - p)).sum() / 25, abs=1e-15)
+    counts = np.bincount(states.sum(axis=1).astype(int), weights=chance)
+    summary = summarise_count(counts)
+    assert summary.expected_precision == pytest.approx(moments.mean, abs=1e-14)
+    assert summary.precision_variance == pytest.approx(moments.variance, abs=1e-14)
+
+
+def test_dependence_widens_and_narrows() -> None:
+    # Two atoms of probability 1/2 that are equal, independent, and opposite.
+    equal, free, opposite = (
+        precision_moments([[0.5, both], [both, 0.5]]) for both in (0.5, 0.25, 0.0)
+    )
+    assert [each.variance for each in (equal, free, opposite)] == [0.25, 0.125, 0.0]
+    assert free.variance == free.independent_variance
+    assert equal.mean == opposite.mean == 0.5
+    assert precision_moments([[1.0]]).variance == 0.0
+
+
+def test_poisson_binomial_is_scipys() -> None:
+    from scipy.stats import binom, poisson_binom
+
+    generator = np.random.default_rng(0)
+    for size in (1, 2, 17, 200):
+        p = generator.random(size)
+        expected = poisson_binom(p).pmf(np.arange(size + 1))
+        # SciPy's is by Fourier transform, with errors of the unit of its largest entry.
+        np.testing.assert_allclose(poisson_binomial(p), expected, atol=1e-14)
+    same = poisson_binomial(np.full(60, 0.05))
+    # Convolution keeps the digits of its smallest entries, down to 0.05^60 = 1e-78.
+    np.testing.assert_allclose(same, binom(60, 0.05).pmf(np.arange(61)), rtol=1e-11)
+    assert poisson_binomial([0.0, 1.0, 1.0]).tolist() == [0.0, 0.0, 1.0, 0.0]
+
+
+def test_samples_converge_to_the_exact_distribution() -> None:
+    states, chance = joint(6)
+    exact = np.bincount(states.sum(axis=1).astype(int), weights=chance)
+    drawn = states[np.random.default_rng(1).choice(32, size=20_000, p=chance)]
+    sampled = empirical_distribution(drawn)
+    assert sampled.sum() == pytest.approx(1.0, abs=1e-12)
+    # Shares of 20,000 draws: a standard deviation of at most 0.0036.
+    np.testing.assert_allclose(sampled, exact, atol=0.018)
+    assert empirical_distribution([[True, False], [True, True]]).tolist() == [0.0, 0.5, 0.5]
+
+
+def test_expected_f1_is_the_mean_over_states() -> None:
+    states, chance = joint(7)
+    counts = np.bincount(states.sum(axis=1).astype(int), weights=chance)
+    for k in (1, 2.5, 5, 12):
+        expected = sum(
+            weight * f1_at_k(state, k) for weight, state in zip(chance, states, strict=True)
+        )
+        assert expected_f1_at_k(counts, k) == pytest.approx(expected, abs=1e-14)
+
+
+def test_f1_values_by_hand() -> None:
+    # Four atoms, K = 2: s = 1 has Pr 1/4 and R 1/2, s = 3 has Pr 3/4 and R 1.
+    np.testing.assert_allclose(f1_at_k_values(4, 2), [0, 1 / 3, 2 / 3, 6 / 7, 1], atol=1e-15)
+    # K' = 2, gamma = log 3: R = 2/(1 + 3^|s - 2|), 1/2 at one step and 1/5 at two.
+    expected = [0, 1 / 3, 2 / 3, 3 / 5, 1 / 3]
+    np.testing.assert_allclose(f1_at_k_prime_values(4, 2, math.log(3)), expected, atol=1e-15)
+    assert expected_f1_at_k_prime([0, 0, 0.5, 0.5, 0], 2, math.log(3)) == pytest.approx(
+        (2 / 3 + 3 / 5) / 2, abs=1e-15
+    )
+    # A distant K' leaves no recall, and overflows nothing.
+    np.testing.assert_array_equal(f1_at_k_prime_values(3, 1e6, 5.0), 0.0)
+    assert f1_at_k_prime_values(3, 3, 0.1)[3] == 1.0
+
+
+def test_certain_atoms_have_the_measure_of_their_verdicts() -> None:
+    p = [1.0, 1.0, 0.0]
+    summary = summarise_count(poisson_binomial(p), k=2, k_prime=3, gamma=0.5)
+    assert summary.expected_f1_at_k == pytest.approx(f1_at_k(p, 2), abs=1e-15)
+    assert summary.variance == 0.0
+    assert summary.precision_lower == summary.precision_upper == pytest.approx(2 / 3, abs=1e-15)
+    assert 0 < summary.expected_f1_at_k_prime < 1
+    bare = summarise_count(poisson_binomial(p))
+    assert math.isnan(bare.expected_f1_at_k)
+    assert math.isnan(bare.expected_f1_at_k_prime)
+
+
+def test_the_central_interval_has_its_probability() -> None:
+    generator = np.random.default_rng(2)
+    for _ in range(50):
+        weights = generator.dirichlet(np.full(12, 0.4))
+        for level in (0.5, 0.9):
+            summary = summarise_count(weights, level=level)
+            low, high = (
+                round(11 * end) for end in (summary.precision_lower, summary.precision_upper)
+            )
+            tail = (1 - level) / 2
+            assert weights[:low].sum() <= tail + 1e-12
+            assert weights[high + 1 :].sum() <= tail + 1e-12
+            # One step more on either side and the tail would be too heavy.
+            assert weights[: low + 1].sum() > tail
+            assert weights[high:].sum() > tail
+    exact = summarise_count([0.05, 0.9, 0.05], level=0.9)
+    assert (exact.precision_lower, exact.precision_upper) == (0.5, 0.5)
+
+
+def test_bad_input_is_named() -> None:
+    for pairs, message in (
+        ([[0.5, 0.2]], r"shape \(1, 2\); give a square table"),
+        ([[0.5, 0.2], [0.3, 0.5]], r"pairs\[0, 1\] is 0.2, which differs from its mirror"),
+        ([[0.5, 0.6], [0.6, 0.5]], r"pairs\[0, 1\] is 0.6, which is not possible with its marg"),
+        ([[0.9, 0.1], [0.1, 0.9]], r"pairs\[0, 1\] is 0.1, which is not possible"),
+        ([[1.5]], r"pairs\[0, 0\] is 1.5, which is not in \[0, 1\]"),
+        ([[math.nan]], r"pairs\[0, 0\] is nan, which is not in"),
+    ):
+        with pytest.raises(InputError, match=message):
+            precision_moments(pairs)
+    for distribution, message in (
+        ([0.5, 0.4], "sums to 0.9"),
+        ([1.0], "has one entry"),
+        ([1.5, -0.5], r"distribution\[0\] is 1.5"),
+    ):
+        with pytest.raises(InputError, match=message):
+            expected_f1_at_k(distribution, 2)
+    with pytest.raises(InputError, match="k is 0"):
+        expected_f1_at_k([0.5, 0.5], 0)
+    with pytest.raises(InputError, match="k_prime is -1"):
+        expected_f1_at_k_prime([0.5, 0.5], -1, 1)
+    with pytest.raises(InputError, match="gamma is 0"):
+        expected_f1_at_k_prime([0.5, 0.5], 1, 0)
+    with pytest.raises(InputError, match="give k_prime and gamma together"):
+        summarise_count([0.5, 0.5], k_prime=1)
+    with pytest.raises(InputError, match="samples has shape"):
+        empirical_distribution([1, 0])
+    with pytest.raises(InputError, match="something other than True and False"):
+        empirical_distribution([[1, 2]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_models_exact_posterior_enumeration_and_samples_agree(seed: int) -> None:
+    graph = fr2(6, 1, density=0.4, seed=seed)
+    every = oracle(graph)
+    places = [place for place, name in enumerate(every.names) if name.startswith("a")]
+    atoms = [every.names[place] for place in places]
+    assert len(atoms) == 6
+    states = np.array(every.states)[:, places]
+    chance = np.exp(np.array(every.log_potentials) - every.log_z)
+    precision = states.mean(axis=1)
+    variance = chance @ (precision - chance @ precision) ** 2
+
+    moments = precision_moments(pairwise_joints(graph, atoms)[:, :, 1, 1])
+    # Two ways over some thousand states in double precision.
+    assert moments.mean == pytest.approx(chance @ precision, abs=1e-12)
+    assert moments.variance == pytest.approx(variance, abs=1e-12)
+    assert moments.variance != pytest.approx(moments.independent_variance, rel=1e-3)
+    exact = summarise_count(count_distribution(graph, atoms).probabilities, k=3)
+    assert exact.precision_variance == pytest.approx(variance, abs=1e-12)
+    f1 = f1_at_k_values(6, 3)[states.sum(axis=1)]
+    assert exact.expected_f1_at_k == pytest.approx(chance @ f1, abs=1e-12)
+
+    drawn = sample(graph, 20_000, seed)[:, places]
+    sampled = summarise_count(empirical_distribution(drawn), k=3)
+    # 20,000 draws of numbers in [0, 1]: standard deviations of at most 0.0036.
+    assert sampled.expected_precision == pytest.approx(exact.expected_precision, abs=0.015)
+    assert sampled.expected_f1_at_k == pytest.approx(exact.expected_f1_at_k, abs=0.015)
