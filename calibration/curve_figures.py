@@ -300,7 +300,7 @@ def group_figure(
         labels=(f"{group_label}, with its number of atoms", "Observed share − mean probability"),
         title=title,
         height=1.9,
-        bottom=0.42 + 0.125 * lines,
+        bottom=0.45 + 0.135 * lines,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from calibration.grouping import group_by_response
+from calibration.grouping import Grouping, group_by_response
 from calibration.validation import (
     Floats,
     Integers,
@@ -64,8 +63,9 @@ def cross_fit(
             fold whose other folds do not determine the map.
     """
     probabilities, labels = labelled_pairs(p, y)
-    fold = response_folds(responses, n_folds, seed)
-    check_lengths(p=probabilities.size, responses=fold.size)
+    grouping = group_by_response(responses)
+    check_lengths(p=probabilities.size, responses=grouping.index.size)
+    fold = _folds(grouping, n_folds, seed)
     counts = None if weights is None else weight_array(weights, probabilities.size)
     column = probabilities[:, np.newaxis]
     recalibrated = np.empty_like(probabilities)
@@ -85,7 +85,7 @@ def cross_fit(
     return CrossFit(recalibrated, fold, tuple(estimators))
 
 
-def response_folds(responses: Sequence[Any] | Any, n_folds: int, seed: int = 0) -> Integers:
+def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
     """Return the fold of every atom, int64 (n,): responses at random, as many in each fold.
 
     Args:
@@ -96,7 +96,10 @@ def response_folds(responses: Sequence[Any] | Any, n_folds: int, seed: int = 0) 
     Raises:
         InputError: for bad ids, or a number of folds outside its range.
     """
-    grouping = group_by_response(responses)
+    return _folds(group_by_response(responses), n_folds, seed)
+
+
+def _folds(grouping: Grouping, n_folds: int, seed: int) -> Integers:
     n_folds = whole_number(n_folds, "n_folds", 2)
     seed = whole_number(seed, "seed", 0)
     n_responses = len(grouping.responses)

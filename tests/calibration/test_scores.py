@@ -14,6 +14,7 @@ from calibration import (
     log_loss,
     mean_absolute_error_of_precision,
     precision_errors,
+    spherical,
 )
 
 
@@ -28,6 +29,7 @@ def test_a_perfect_forecast() -> None:
     p, y, responses = [1.0, 0.0, 1.0], [True, False, True], ["a", "a", "b"]
     assert brier(p, y) == 0.0
     assert log_loss(p, y) == 0.0
+    assert spherical(p, y) == 0.0
     assert accuracy(p, y) == 1.0
     assert f1_true(p, y) == 1.0
     assert mean_absolute_error_of_precision(p, y, responses) == 0.0
@@ -40,6 +42,8 @@ def test_hand_values() -> None:
     assert log_loss(p, y) == pytest.approx(
         -(math.log(0.8) + 2 * math.log(0.4) + math.log(0.5)) / 4, abs=1e-15
     )
+    # Forecasts (3, 4)/7 and (4, 3)/7 have norm 5/7.
+    assert spherical([3 / 7, 4 / 7], [1, 1]) == pytest.approx(1 - (3 / 5 + 4 / 5) / 2, abs=1e-15)
     assert accuracy(p, y) == 0.5
     # One true positive, one false positive, one false negative.
     assert f1_true(p, y) == 0.5
@@ -68,6 +72,32 @@ def test_agreement_with_scikit_learn(seed: int) -> None:
     assert mean_absolute_error_of_precision(p, y, responses) == pytest.approx(
         metrics.mean_absolute_error(human, predicted), abs=tolerance
     )
+
+
+def test_weighted_scores_agree_with_scikit_learn_and_scipy() -> None:
+    from scipy.spatial.distance import cosine
+    from sklearn import metrics
+
+    p, y, _ = random_pairs(11)
+    weights = np.random.default_rng(11).random(p.size) * 3
+    settings = {"sample_weight": weights}
+    # Means of up to 3000 terms, summed in another order.
+    assert brier(p, y, weights=weights) == pytest.approx(
+        metrics.brier_score_loss(y, p, **settings), abs=1e-12
+    )
+    assert log_loss(p, y, weights=weights) == pytest.approx(
+        metrics.log_loss(y, p, **settings), abs=1e-12
+    )
+    # One minus the cosine between forecast and label.
+    distances = [cosine([q, 1 - q], [label, 1 - label]) for q, label in zip(p, y, strict=True)]
+    assert spherical(p, y) == pytest.approx(np.mean(distances), abs=1e-12)
+    assert spherical(p, y, weights=weights) == pytest.approx(
+        np.average(distances, weights=weights), abs=1e-12
+    )
+
+
+def test_a_weight_of_zero_counts_nothing_even_if_the_loss_is_infinite() -> None:
+    assert log_loss([0.0, 0.5], [1, 1], weights=[0, 2]) == pytest.approx(math.log(2), abs=1e-15)
 
 
 def test_published_brier_score() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,29 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     calibration.f1_true,
     calibration.reliability_bins,
     lambda p, y: calibration.mean_absolute_error_of_precision(p, y, ["r"] * len(p)),
+    calibration.spherical,
+    calibration.corp_decomposition,
+    calibration.murphy_decomposition,
+    calibration.calibration_error,
+    calibration.ece_sweep,
+    calibration.classwise_error,
+    calibration.confidence_error,
+    calibration.smooth_ece,
+    calibration.calibration_line,
+    calibration.flexible_calibration,
+    calibration.spiegelhalter,
+    calibration.hosmer_lemeshow,
+    calibration.auroc,
+    calibration.auprc,
+    calibration.risk_coverage,
+    calibration.score_table,
+    calibration.corp_curve,
+    calibration.risk_curve,
+    calibration.label_histogram,
+    lambda p, y: calibration.group_calibration(p, y, ["g"] * len(p)),
+]
+WEIGHTED_FUNCTIONS: list[Callable[..., Any]] = [
+    function for function in PAIR_FUNCTIONS if "weights" in inspect.signature(function).parameters
 ]
 RESPONSE_FUNCTIONS: list[Callable[..., Any]] = [
     calibration.decisions,
@@ -80,6 +104,31 @@ def test_scores_refuse_bad_pairs(
 ) -> None:
     with pytest.raises(InputError, match=message):
         function(p, y)
+
+
+@pytest.mark.parametrize("function", WEIGHTED_FUNCTIONS)
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1], "lengths differ: p has 2, weights has 1"),
+        ([1, -0.5], r"weights\[1\] is -0.5; give finite weights of at least 0"),
+        ([1, math.nan], r"weights\[1\] is nan"),
+        ([math.inf, 1], r"weights\[0\] is inf"),
+        ([0, 0], "weights are all zero"),
+        ([0.25, 0.75], "weights sum to 1 over 2 atoms; .*multiply shares by the number of atoms"),
+        (["1", "2"], r"weights\[0\] is '1', not a real number"),
+        ([[1, 2]], r"weights has shape \(1, 2\)"),
+    ],
+)
+def test_weights_are_checked(function: Callable[..., Any], weights: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        function([0.2, 0.7], [0, 1], weights=weights)
+
+
+def test_every_weighted_score_is_checked() -> None:
+    # Two scores and the reliability diagram take no weights, nor do those of responses and the
+    # histogram.
+    assert len(WEIGHTED_FUNCTIONS) == 20
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from calibration import SCORES, score_table
+from calibration.scores import log_loss
 from calibration.scoring import (
     auprc,
     auroc,
@@ -21,7 +22,6 @@ from calibration.scoring import (
     calibration_line,
     hosmer_lemeshow,
 )
-from calibration.scores import log_loss
 from calibration.scoring.logistic import sigmoid
 
 REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8"))

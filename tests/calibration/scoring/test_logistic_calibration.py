@@ -17,7 +17,7 @@ from factormodels.errors import InputError
 def test_hand_values() -> None:
     # At two probabilities the line goes through both shares: logit q of logit p.
     p = [0.2] * 4 + [0.8] * 4
-    y = [1, 0, 0, 0] + [1, 1, 1, 0]
+    y = [1, 0, 0, 0, 1, 1, 1, 0]
     line = calibration_line(p, y)
     assert line.slope == pytest.approx(math.log(3) / math.log(4), abs=1e-12)
     assert line.intercept == pytest.approx(0, abs=1e-12)

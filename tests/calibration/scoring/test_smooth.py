@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -30,10 +32,11 @@ def by_quadrature(p: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
         for i in np.flatnonzero(signs[1:] != signs[:-1])
     ]
     ends = [0.0, *roots, 1.0]
-    return sum(
+    areas = [
         abs(quad(residual, low, high, epsabs=1e-13, limit=200)[0])
-        for low, high in zip(ends[:-1], ends[1:], strict=True)
-    )
+        for low, high in itertools.pairwise(ends)
+    ]
+    return float(np.sum(areas))
 
 
 @pytest.mark.parametrize(

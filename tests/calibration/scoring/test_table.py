@@ -246,8 +246,9 @@ def test_no_bootstrap_gives_no_intervals() -> None:
     ],
 )
 def test_bad_input_is_named(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"p": [0.2, 0.7], "y": [0, 1], "n_bootstrap": 5}
     with pytest.raises(InputError, match=message):
-        score_table(**{"p": [0.2, 0.7], "y": [0, 1], "n_bootstrap": 5} | arguments)
+        score_table(**given | arguments)
 
 
 def test_intervals_over_responses_cover_where_those_over_atoms_do_not() -> None:

@@ -1,0 +1,240 @@
+"""Figures of curves: what is drawn is what the curves say, and nothing is cut off."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration import (
+    CorpCurve,
+    GroupCalibration,
+    LabelHistogram,
+    RiskCurve,
+    corp_curve,
+    corp_diagram,
+    group_calibration,
+    group_figure,
+    label_histogram,
+    reliability_bins,
+    risk_coverage_figure,
+    risk_curve,
+    save_figure,
+    score_histograms,
+)
+from calibration.figure_style import COLOURS
+from factormodels.errors import InputError
+
+ORDER = ("first", "second", "third")
+
+
+def pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    p = generator.random(120)
+    return p, generator.random(120) < p, np.arange(120) // 6
+
+
+def corp_of(seed: int, band: str = "confidence") -> CorpCurve:
+    p, y, responses = pairs(seed)
+    return corp_curve(p, y, responses=responses, n_bootstrap=15, band=band)
+
+
+def risk_of(seed: int, rule: str = "verdict") -> RiskCurve:
+    p, y, responses = pairs(seed)
+    return risk_curve(p, y, responses=responses, n_bootstrap=15, rule=rule)
+
+
+def histogram_of(seed: int) -> LabelHistogram:
+    p, y, _ = pairs(seed)
+    return label_histogram(p, y)
+
+
+def groups_of(seed: int) -> GroupCalibration:
+    p, y, responses = pairs(seed)
+    groups = [ORDER[i % 3] for i in range(120)]
+    return group_calibration(p, y, groups, order=ORDER, responses=responses, n_bootstrap=15)
+
+
+def heights_of(axes: Any) -> list[float]:
+    return [bar.get_height() for bar in axes.patches]
+
+
+def legend_of(figure: Any) -> list[str]:
+    legend = figure.axes[0].get_legend()
+    return [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+
+
+FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
+    "corp": (corp_diagram, corp_of),
+    "risk": (risk_coverage_figure, risk_of),
+    "histograms": (score_histograms, histogram_of),
+    "groups": (group_figure, groups_of),
+}
+
+
+def test_corp_curves_and_bands_are_drawn_as_they_are() -> None:
+    methods = {"exact": corp_of(0), "lbp": corp_of(1, "consistency")}
+    diagram, *strips = corp_diagram(methods).axes
+    diagonal, *lines = diagram.lines
+    assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
+    for line, band, strip, curve in zip(
+        lines, diagram.collections, strips, methods.values(), strict=True
+    ):
+        np.testing.assert_array_equal(line.get_xdata(), curve.p)
+        np.testing.assert_array_equal(line.get_ydata(), curve.recalibrated)
+        corners = np.asarray(band.get_paths()[0].vertices)
+        assert corners[:, 1].min() == min(curve.lower.min(), curve.lower[-1])
+        assert corners[:, 1].max() == curve.upper.max()
+        assert heights_of(strip) == curve.histogram.tolist()
+    assert len(diagram.collections) == 2
+    without = corp_diagram({"exact": corp_of(0, "none")})
+    assert len(without.axes[0].collections) == 0
+
+
+def test_legends_tell_the_numbers_and_the_bands() -> None:
+    curve = corp_of(0)
+    terms = curve.decomposition
+    numbers = f"MCB {terms.miscalibration:.4f}, DSC {terms.discrimination:.4f}"
+    assert legend_of(corp_diagram({"exact": curve})) == [
+        f"exact: {numbers}",
+        "95% confidence bands, 20 responses",
+    ]
+    mixed = {"a": curve, "b": corp_of(0, "consistency")}
+    assert legend_of(corp_diagram(mixed))[-1] == "95% bands, 20 responses"
+    assert legend_of(corp_diagram({"a": corp_of(0, "none")}))[-1] == "No band"
+    risk = risk_of(0)
+    assert legend_of(risk_coverage_figure({"exact": risk})) == [
+        f"exact: AURC {risk.area:.4f}, excess {risk.excess:.4f}",
+        "95% confidence bands, 20 responses",
+    ]
+    p, y, _ = pairs(0)
+    alone = risk_curve(p, y, n_bootstrap=5)
+    assert legend_of(risk_coverage_figure({"x": alone}))[-1] == (
+        "95% confidence bands, atoms independent"
+    )
+    assert legend_of(risk_coverage_figure({"x": alone, "y": risk}))[-1] == "95% confidence bands"
+    assert legend_of(group_figure({"x": groups_of(0)})) == ["x", "95% intervals, 20 responses"]
+
+
+def test_risk_curves_and_axes() -> None:
+    methods = {"exact": risk_of(0, "claim"), "lbp": risk_of(1, "claim")}
+    (axes,) = risk_coverage_figure(methods).axes
+    for line, curve in zip(axes.lines, methods.values(), strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), curve.coverage)
+        np.testing.assert_array_equal(line.get_ydata(), curve.risk)
+    assert axes.get_xlabel() == "Coverage: share of claims kept"
+    assert axes.get_ylabel() == "Risk: share of them false"
+    verdicts = risk_coverage_figure({"x": risk_of(0)}).axes[0]
+    assert verdicts.get_ylabel() == "Risk: share of them wrong"
+
+
+def test_histograms_have_true_atoms_above_and_false_ones_below() -> None:
+    histogram = histogram_of(0)
+    (axes,) = score_histograms({"exact": histogram}).axes
+    heights = heights_of(axes)
+    assert heights[:21] == histogram.true.tolist()
+    assert heights[21:] == (-histogram.false).tolist()
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "0",
+        str(histogram.false.max()),
+        str(histogram.true.max()),
+    ]
+
+
+def test_gaps_by_group_are_drawn_side_by_side() -> None:
+    methods = {"exact": groups_of(0), "lbp": groups_of(1)}
+    (axes,) = group_figure(methods, group_label="Position").axes
+    _, *lines = axes.lines
+    places = []
+    for line, intervals, calibration in zip(lines, axes.collections, methods.values(), strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), calibration.gap)
+        ends = np.array([path.vertices for path in intervals.get_paths()])
+        np.testing.assert_array_equal(ends[:, 0, 1], calibration.lower)
+        np.testing.assert_array_equal(ends[:, 1, 1], calibration.upper)
+        places.append(np.asarray(line.get_xdata()))
+    assert (places[0] < places[1]).all()
+    assert [text.get_text() for text in axes.get_xticklabels()] == [
+        "first\n40",
+        "second\n40",
+        "third\n40",
+    ]
+    assert axes.get_xlabel() == "Position, with its number of atoms"
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("n_methods", [1, 6])
+def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Path) -> None:
+    draw, make = FIGURES[kind]
+    title = "A title about factcheck-bench graphs and more than fits on one line of a column"
+    names = [f"A LONG NAME OF METHOD $x_{i}$, (fr2, implication), yes, jpg" for i in range(6)]
+    figure = draw({name: make(0) for name in names[:n_methods]}, title=title)
+    save_figure(figure, tmp_path / "figure", ["png", "pdf"])
+    drawn = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert width == pytest.approx(3.4)
+    assert min(drawn.x0, drawn.y0) > 0
+    assert drawn.x1 < width
+    assert drawn.y1 < height
+    texts = [text.get_text().replace("\n", " ") for text in figure.texts]
+    heading = figure.texts[texts.index(title)]
+    lower = heading.get_window_extent().y0
+    legend = figure.axes[0].get_legend()
+    if legend is not None:
+        assert legend.get_window_extent().y1 < lower
+        assert legend.get_window_extent().y0 > figure.axes[0].get_window_extent().y1
+    else:
+        for name in names[:n_methods]:
+            assert figure.texts[texts.index(name)].get_window_extent().y1 < lower
+            assert figure.texts[texts.index(name)].get_window_extent().x1 < width * figure.dpi
+    boxes = [axes.get_window_extent() for axes in figure.axes]
+    for above, below in itertools.pairwise(boxes):
+        assert above.y0 > below.y1
+
+
+def test_long_names_of_groups_are_wrapped(tmp_path: Path) -> None:
+    p, y, _ = pairs(0)
+    names = [f"a long name of group {i}" for i in range(6)]
+    calibration = group_calibration(p, y, [names[i % 6] for i in range(120)], n_bootstrap=5)
+    figure = group_figure({"exact": calibration})
+    save_figure(figure, tmp_path / "figure", ["png"])
+    assert figure.get_tightbbox().y0 > 0
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_files_are_the_same_bytes_each_time(kind: str, tmp_path: Path) -> None:
+    draw, make = FIGURES[kind]
+    written = []
+    for name in ("first", "second"):
+        paths = save_figure(draw({"exact": make(0)}), tmp_path / name, ["pdf", "png", "svg"])
+        written.append([path.read_bytes() for path in paths])
+    assert written[0] == written[1]
+
+
+def test_methods_differ_in_colour() -> None:
+    lines = corp_diagram({str(i): corp_of(i) for i in range(7)}).axes[0].lines[1:]
+    assert [line.get_color() for line in lines] == list(COLOURS)
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_methods_are_checked(kind: str) -> None:
+    draw, _ = FIGURES[kind]
+    with pytest.raises(InputError, match="methods is empty"):
+        draw({})
+    p, y, _ = pairs(0)
+    with pytest.raises(InputError, match=r"methods\['exact'\] is of type ReliabilityBins; give"):
+        draw({"exact": reliability_bins(p, y)})
+
+
+def test_curves_that_cannot_share_a_figure_are_refused() -> None:
+    with pytest.raises(InputError, match="rules 'claim' and 'verdict'; draw each in its own"):
+        risk_coverage_figure({"a": risk_of(0), "b": risk_of(0, "claim")})
+    p, y, _ = pairs(0)
+    other = group_calibration(p, y, ["first"] * 120, n_bootstrap=5)
+    with pytest.raises(InputError, match=r"methods\['b'\] has the groups 'first', the first"):
+        group_figure({"a": groups_of(0), "b": other})
