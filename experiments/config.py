@@ -190,6 +190,20 @@ class Study:
         _distinct_titles("datasets", "name", [choice.title for choice in self.datasets])
         _distinct_titles("backends", "label", [choice.title for choice in self.backends])
         titles = [choice.title for choice in self.datasets]
+        self._check_only(titles)
+        if not any(
+            takes_part(choice, title, variant, encoding)
+            for choice in self.backends
+            for title in titles
+            for variant in self.variants
+            for encoding in self.encodings
+        ):
+            raise ValueError(
+                "no backend takes part in any cell, because `only` excludes every dataset, "
+                "variant and encoding of this study; widen it or leave it out"
+            )
+
+    def _check_only(self, titles: list[str]) -> None:
         for position, choice in enumerate(self.backends):
             for name in choice.only.datasets or ():
                 if name not in titles:
@@ -197,6 +211,13 @@ class Study:
                         f"backends[{position}].only.datasets names {name!r}, which is no dataset "
                         f"of this study; use one of {', '.join(titles)}"
                     )
+
+
+def takes_part(choice: BackendChoice, dataset: str, variant: str, encoding: str) -> bool:
+    """Return whether a backend of a study is asked in a cell."""
+    only = choice.only
+    asked = ((only.datasets, dataset), (only.variants, variant), (only.encodings, encoding))
+    return all(allowed is None or value in allowed for allowed, value in asked)
 
 
 def _distinct_titles(key: str, mend: str, titles: list[str]) -> None:

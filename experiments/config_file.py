@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import BackendChoice, Study
+from experiments.misfit import misfit
 from experiments.text_input import parse_assignment, parse_yaml
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
@@ -28,10 +29,17 @@ _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 @dataclass(frozen=True)
 class LoadedStudy:
-    """A study with the folder that its relative paths start from."""
+    """A study with where it came from.
+
+    Attributes:
+        study: the study.
+        folder: where its relative paths start.
+        where: what errors call its configuration.
+    """
 
     study: Study
     folder: Path
+    where: str
 
 
 def embedded_studies() -> dict[str, str]:
@@ -74,7 +82,8 @@ def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
         key, value = parse_assignment(override, "override")
         _assign(raw, key, value, f"override {override!r}")
         expand_shorthands(raw)
-    return LoadedStudy(validated(raw, f"{where} with its overrides" if given else where), folder)
+    place = f"{where} with its overrides" if given else where
+    return LoadedStudy(validated(raw, place), folder, where)
 
 
 def validated(raw: Mapping[str, Any], where: str) -> Study:
@@ -154,9 +163,10 @@ def _sentence(raw: Any, errors: Sequence[Any]) -> str:
             reason = str(error["ctx"]["error"])
             return f"{place}: {_shown(value)}: {reason}" if place else reason
         case "dataclass_type" | "dataclass_exact_type":
+            if value is None:
+                return f"{place}: there is no value; give a mapping or leave the key out"
             return f"{place}: {_shown(value)} is no mapping; write keys and values"
-    reason = error["msg"]
-    return f"{place}: {_shown(value)} does not fit: {reason[0].lower()}{reason[1:]}"
+    return f"{place}: {misfit(value, error, _shown(value))}"
 
 
 def _shown(value: Any) -> str:

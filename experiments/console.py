@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ABSENT = "--"
 """What a table shows where a number is undefined."""
 
+ANY_WIDTH = 10_000
+"""A width that no table reaches, to measure one as wide as it likes to be."""
+
 _PIPE_WIDTH = 4000
 _PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 

@@ -39,6 +39,8 @@ def convert(
             f"{target}: a model is not written to {suffix or 'a file without suffix'}; "
             f"use {', '.join(SUFFIXES)}"
         )
+    if source.exists() and target.exists() and source.samefile(target):
+        raise InputError(f"{target}: this is the input itself; give the output another name")
     if suffix == ".uai":
         graph = load_model(
             source, response=response, variant=variant, encoding=encoding

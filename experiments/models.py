@@ -17,6 +17,9 @@ from factormodels.variants import variant as variant_of
 
 DEFAULT_VARIANT = "given"
 
+_SHOWN = 60
+"""Characters of a bad value that an error shows."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -121,6 +124,8 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
         InputError: if the file cannot be read or does not fit the graph.
     """
     text = read_text(path)
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty; write 0 for no observations")
     try:
         if text.lstrip().startswith(("{", "[")):
             return _with_json_evidence(graph, decode(text, path))
@@ -128,7 +133,7 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
 
         return graph.with_evidence(read_evidence(path))
     except InputError as error:
-        if str(error).startswith(str(path)):
+        if str(error).startswith((f"{path}:", f"{path},")):
             raise
         raise InputError(f"{path}: {error}") from None
 
@@ -136,13 +141,35 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
 def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
     if not isinstance(data, dict):
         raise InputError("evidence in JSON is one object that maps names to states; write {...}")
+    nodes = data.get("nodes")
+    if isinstance(nodes, list) and any(isinstance(node, dict) for node in nodes):
+        raise InputError(
+            "this is a fact graph, not evidence; write an object of names and states, such as "
+            '{"c1": 1}'
+        )
     hard: dict[str, Any] = {}
     soft: dict[str, list[float]] = {}
     for name, state in data.items():
         if not isinstance(state, list):
+            if isinstance(state, dict | str) and len(repr(state)) > _SHOWN:
+                raise InputError(
+                    f"evidence on {name!r}: {_short(state)} is no state; give a whole number from "
+                    "0, or true or false"
+                )
             hard[name] = int(state) if isinstance(state, bool) else state
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in state):
+            if state and not any(state):
+                raise InputError(
+                    f"evidence on {name!r}: every likelihood is zero; give one state more than 0"
+                )
             soft[name] = state
         else:
-            raise InputError(f"evidence on {name!r}: {state!r} is no list of numbers; mend it")
+            raise InputError(
+                f"evidence on {name!r}: {_short(state)} is no list of numbers; mend it"
+            )
     return graph.with_evidence(hard).with_soft_evidence(soft)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,25 @@ from experiments.summary import StudySummary, summarise_study
 from factormodels.errors import InputError
 
 MANIFEST = "manifest.json"
+
+
+@contextmanager
+def results_folder(folder: Path) -> Iterator[None]:
+    """Make the folder of results; if the block fails, remove again the folders that were made.
+
+    Raises:
+        InputError: if it cannot be made or written.
+    """
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        prepare_folder(folder)
+        yield
+    except BaseException:
+        for place in absent:
+            # A folder that holds something by now is not this run's alone.
+            with suppress(OSError):
+                place.rmdir()
+        raise
 
 
 def prepare_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.console import duration, plain_table
+from experiments.console import ANY_WIDTH, duration, plain_table
 from experiments.text_input import jsonable
 from factormodels.claims import Atom, Context
 from factormodels.fact_graph import FactGraph
@@ -73,8 +73,9 @@ def show(
         table = _general_table(posterior, graph, shown)
     else:
         table = _claims_table(posterior, graph, fact_graph, shown)
-        # In a terminal the texts take what the other columns leave, and no more.
-        table.expand = console.is_terminal
+        # In a terminal, or a width that was asked for, the texts take what the others leave.
+        natural = console.measure(table, options=console.options.update(max_width=ANY_WIDTH))
+        table.expand = console.is_terminal or natural.maximum > console.width
     console.print(table)
     if shown < graph.n_variables:
         console.print(
@@ -105,8 +106,8 @@ def _claims_table(
     labelled = any(atom.label is not None for atom in fact_graph.atoms)
     texts = any(_text(item) for item in items)
     table = plain_table()
-    table.add_column("variable", no_wrap=True)
-    table.add_column("P(true)", justify="right", no_wrap=True)
+    table.add_column("variable", overflow="fold")
+    table.add_column("P(true)", justify="right", no_wrap=True, min_width=len("P(true)"))
     table.add_column("status", no_wrap=True)
     if labelled:
         table.add_column("label", no_wrap=True)
@@ -149,7 +150,7 @@ def _general_table(posterior: Posterior, graph: FactorGraph, shown: int) -> Tabl
     widest = int(graph.cardinalities[:shown].max(initial=0))
     in_columns = widest <= _STATES_IN_COLUMNS
     table = plain_table()
-    table.add_column("variable", no_wrap=True)
+    table.add_column("variable", overflow="fold")
     table.add_column("status" if in_columns else "states", no_wrap=True)
     if in_columns:
         for state in range(widest):

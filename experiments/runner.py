@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import BackendChoice, Study
+from experiments.config import BackendChoice, Study, takes_part
 from experiments.rows import FAILED
 from experiments.settings import build_backend, setting_types
 from experiments.study_data import StudyData
@@ -109,26 +109,34 @@ def cells(study: Study) -> tuple[Cell, ...]:
         for variant in study.variants
         for encoding in study.encodings
         for choice in study.backends
-        if _takes_part(choice, dataset.title, variant, encoding)
+        if takes_part(choice, dataset.title, variant, encoding)
     )
 
 
-def algorithms(study: Study) -> dict[str, Algorithm]:
-    """Return the backends of a study by label, built and warm.
+def algorithms(study: Study, where: str) -> dict[str, Algorithm]:
+    """Return the backends of a study by label, built and not yet warm.
 
-    Warm means that each has answered a small graph, so that no unit's seconds hold the loading of
-    a library or the compilation of a kernel.
+    Args:
+        study: the study.
+        where: what errors call its configuration.
 
     Raises:
         InputError: for a setting that a backend does not have or take.
     """
-    built = {}
-    for position, choice in enumerate(study.backends):
-        algorithm = _algorithm(choice, study.seed, f"backends[{position}].settings.")
+    return {
+        choice.title: _algorithm(choice, study.seed, f"{where}: backends[{position}].settings.")
+        for position, choice in enumerate(study.backends)
+    }
+
+
+def warm_up_all(backends: Mapping[str, Algorithm]) -> None:
+    """Have each backend answer a small graph.
+
+    After that no unit's seconds hold the loading of a library or the compilation of a kernel.
+    """
+    for algorithm in backends.values():
         if algorithm.backend is not None:
             warm_up(algorithm.backend)
-        built[choice.title] = algorithm
-    return built
 
 
 def run_units(
@@ -221,12 +229,6 @@ def count_units(study: Study, data: Sequence[StudyData]) -> int:
     """Return the number of units of a study."""
     sizes = {dataset.name: len(dataset.graphs) for dataset in data}
     return sum(sizes[cell.dataset] for cell in cells(study))
-
-
-def _takes_part(choice: BackendChoice, dataset: str, variant: str, encoding: str) -> bool:
-    only = choice.only
-    asked = ((only.datasets, dataset), (only.variants, variant), (only.encodings, encoding))
-    return all(allowed is None or value in allowed for allowed, value in asked)
 
 
 def _algorithm(choice: BackendChoice, seed: int, where: str) -> Algorithm:

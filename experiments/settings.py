@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from experiments.misfit import misfit
 from experiments.text_input import parse_assignment
 from factormodels.errors import InputError
 from inference import Backend, get_backend
@@ -82,7 +83,4 @@ def _checked(value: Any, expected: Any, where: str) -> Any:
     try:
         return adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise InputError(
-            f"{where}: {value!r} does not fit: {reason[0].lower()}{reason[1:]}"
-        ) from None
+        raise InputError(f"{where}: {misfit(value, error.errors()[0])}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,10 @@ from experiments.config import DatasetChoice, Priors, Study
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
+from factormodels.io.files import read_text
+
+_NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
+"""How a UAI or BIF file begins."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +43,19 @@ class StudyData:
         return sum(atom.label is not None for graph in self.graphs for atom in graph.atoms)
 
 
-def load_data(study: Study, folder: Path) -> tuple[StudyData, ...]:
+def load_data(study: Study, folder: Path, where: str) -> tuple[StudyData, ...]:
     """Return the datasets of a study, in its order.
 
     Args:
         study: the study.
         folder: where relative paths start.
+        where: what errors call its configuration.
 
     Raises:
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
     """
     return tuple(
-        _load(choice, f"datasets[{position}]", folder, study.priors)
+        _load(choice, f"{where}: datasets[{position}]", folder, study.priors)
         for position, choice in enumerate(study.datasets)
     )
 
@@ -81,7 +87,13 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
     if choice.path is not None:
         from factormodels.io import read_many
 
-        return read_many(folder / choice.path)
+        path = folder / choice.path
+        if _NETWORK.match(read_text(path)):
+            raise InputError(
+                f"{path}: this is a network; a study takes fact graphs, use `factormodels infer` "
+                "for a network"
+            )
+        return read_many(path)
     from factormodels import datasets
 
     return datasets.load(choice.name, **choice.options).graphs

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.console import duration, heading, number, plain_table, small
+from experiments.console import ANY_WIDTH, duration, heading, number, plain_table, small
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 _BELOW = 1e-12
 """Differences below this are rounding, which may change with the machine: shown as "<1e-12"."""
-
-
-_ANY_WIDTH = 10_000
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,7 @@ def show(console: Console, cells: pd.DataFrame) -> None:
     for dataset, group in cells.groupby("dataset", sort=False):
         facts = f"{dataset}: {_size(group)}"
         whole = _flat_table(group, (*MEASURES, *computation))
-        unbounded = console.options.update(max_width=_ANY_WIDTH)
+        unbounded = console.options.update(max_width=ANY_WIDTH)
         if console.measure(whole, options=unbounded).maximum <= console.width:
             parts = {facts: whole}
         else:
@@ -167,11 +164,14 @@ def _flat_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
 def _grouped_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
     """Return a table with variant and encoding in lines of their own above their backends."""
     table = plain_table()
-    table.add_column("backend", no_wrap=True)
-    for column in columns:
-        table.add_column(column.title, justify="right")
+    rows = list(_texts(group, (*KEYS, *columns)))
+    # Where it is narrow, headings break between words and names anywhere; numbers stay whole.
+    table.add_column("backend", overflow="fold")
+    for position, column in enumerate(columns, start=len(KEYS)):
+        whole = [*column.title.split(), *(row[position] for row in rows)]
+        table.add_column(column.title, justify="right", min_width=max(map(len, whole)))
     before = ""
-    for variant, encoding, backend, *row in _texts(group, (*KEYS, *columns)):
+    for variant, encoding, backend, *row in rows:
         heading = f"{variant} {encoding}"
         if heading != before:
             table.add_row(heading, style="bold")

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from factormodels.factor_graph import FactorGraph
 from inference import Backend
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 logger = logging.getLogger(__name__)
+
+PATIENCE = 2.0
+"""Seconds of silence after which a person in front of a terminal is told what goes on."""
+
+
+@contextmanager
+def announced(console: Console, patience: float = PATIENCE) -> Iterator[None]:
+    """Say on `console` that kernels are compiled if the block takes longer than `patience` seconds.
+
+    Outside a terminal nothing is said.
+    """
+    timer = threading.Timer(
+        patience, console.print, ["compiling kernels: once, up to a minute; later calls start fast"]
+    )
+    timer.daemon = True
+    if console.is_terminal:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def warm_up(backend: Backend) -> None:

@@ -35,7 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (graph,) = blocks("json")
     (study,) = blocks("yaml")
     (tmp_path / "graph.json").write_text(graph, encoding="utf-8")
-    (tmp_path / "graphs.jsonl").write_text(" ".join(graph.split()) + "\n", encoding="utf-8")
+    (evidence,) = re.findall(r"`({\"[^`]+})`", README)
+    (tmp_path / "evidence.json").write_text(evidence, encoding="utf-8")
     (tmp_path / "study.yaml").write_text(study, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path

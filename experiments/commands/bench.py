@@ -37,10 +37,13 @@ def command(
       factormodels bench fr2-31x3 --repeats 3 --out results/bench-fr2
     """
     from experiments.bench import report
+    from experiments.bench.algorithms import ALGORITHMS
     from experiments.bench.families import select
     from experiments.bench.timing import measure
     from experiments.console import messages, output
     from experiments.outputs import prepare_folder
+    from experiments.warm_up import announced, warm_up
+    from inference import entries, get_backend
 
     console, remarks = output(), messages()
     if list_:
@@ -48,6 +51,11 @@ def command(
         return
     chosen = select(families or ())
     prepare_folder(out)
+    timed = {name for family in chosen for name in (family.subject, *family.peers)}
+    with announced(remarks):
+        for name in sorted(timed & entries().keys()):
+            if not ALGORITHMS[name].missing:
+                warm_up(get_backend(name))
     results = []
     for family in chosen:
         results.append(measure(family, repeats=repeats, report=remarks.print))

@@ -82,8 +82,9 @@ def command(
     from experiments.console import messages, output
     from experiments.models import load_model, with_evidence_file
     from experiments.settings import build_backend, parse_settings
-    from experiments.warm_up import warm_up
+    from experiments.warm_up import announced, warm_up
     from factormodels.io.files import write_text
+    from inference import ZeroPartitionError
     from inference.posterior import Status
 
     algorithm = build_backend(backend, parse_settings(set_ or ()))
@@ -91,8 +92,12 @@ def command(
     graph = model.factor_graph
     if evidence is not None:
         graph = with_evidence_file(graph, evidence)
-    warm_up(algorithm)
-    posterior = algorithm.infer(graph)
+    with announced(messages()):
+        warm_up(algorithm)
+    try:
+        posterior = algorithm.infer(graph)
+    except ZeroPartitionError as error:
+        raise ZeroPartitionError(f"{file}: {error}") from None
     if out is not None:
         write_text(out, posterior_view.as_json(posterior))
     if json_:

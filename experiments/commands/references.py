@@ -45,15 +45,16 @@ def command(
     from experiments import references
     from experiments.console import messages, output
     from experiments.settings import build_backend, parse_settings
-    from experiments.warm_up import warm_up
+    from experiments.warm_up import announced, warm_up
 
     settings = parse_settings(set_ or ())
     algorithms = [build_backend(name, settings) for name in backend or ["exact"]]
     networks = references.find_networks(folder)
-    for algorithm in algorithms:
-        warm_up(algorithm)
-    comparisons = []
     remarks = messages()
+    with announced(remarks):
+        for algorithm in algorithms:
+            warm_up(algorithm)
+    comparisons = []
     for path in track(
         networks, "networks", console=remarks, transient=True, disable=not remarks.is_terminal
     ):

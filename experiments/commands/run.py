@@ -43,35 +43,38 @@ def command(
     from experiments import tables
     from experiments.config_file import load_study
     from experiments.console import duration, messages, output
-    from experiments.outputs import prepare_folder, write_results
+    from experiments.outputs import results_folder, write_results
     from experiments.progress import unit_progress
-    from experiments.runner import UnitResult, algorithms, count_units, run_study
+    from experiments.runner import UnitResult, algorithms, count_units, run_study, warm_up_all
     from experiments.study_data import load_data
+    from experiments.warm_up import announced
 
     start = time.perf_counter()
     loaded = load_study(config, overrides or ())
     study = loaded.study
     folder = out if out is not None else Path("results") / study.study
-    data = load_data(study, loaded.folder)
-    prepare_folder(folder)
+    backends = algorithms(study, loaded.where)
+    data = load_data(study, loaded.folder, loaded.where)
     remarks = messages()
     total = count_units(study, data)
-    remarks.print(f"{study.study}: {total:,} units; loading and compiling backends")
-    backends = algorithms(study)
     failures: dict[str, list[str]] = {}
     statuses: list[str] = []
-    with unit_progress(remarks, total) as bar:
+    with results_folder(folder):
+        remarks.print(f"{study.study}: {total:,} units; loading and compiling backends")
+        with announced(remarks):
+            warm_up_all(backends)
+        with unit_progress(remarks, total) as bar:
 
-        def report(result: UnitResult) -> None:
-            bar(result)
-            statuses.append(result.status)
-            row = result.rows[0]
-            if row["error"] is not None:
-                where = f"{row['backend_label']} on {row['dataset']}"
-                failures.setdefault(where, []).append(f"{row['response']}: {row['error']}")
+            def report(result: UnitResult) -> None:
+                bar(result)
+                statuses.append(result.status)
+                row = result.rows[0]
+                if row["error"] is not None:
+                    where = f"{row['backend_label']} on {row['dataset']}"
+                    failures.setdefault(where, []).append(f"{row['response']}: {row['error']}")
 
-        rows = run_study(study, data, backends, report)
-    summary, files = write_results(study, data, rows, statuses, folder)
+            rows = run_study(study, data, backends, report)
+        summary, files = write_results(study, data, rows, statuses, folder)
     console = output()
     tables.show(console, summary.cells)
     for where, errors in failures.items():

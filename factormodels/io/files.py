@@ -55,9 +55,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block succeeds.
 
     Raises:
-        InputError: if the folder of `path` does not exist or cannot be written.
+        InputError: if `path` is a folder, or its folder does not exist or cannot be written.
     """
     target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{path}: this is a folder; name a file in it")
     try:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix

@@ -161,6 +161,11 @@ def test_a_configuration_that_refers_to_itself_is_refused(folder: Path, invoke: 
         ('{"a1": 1, "a1": 0}', ("'a1'", "twice")),
         ('{"a1": NaN}', ("NaN",)),
         ("[1, 2]", ("one object",)),
+        ("", ("the file is empty", "write 0 for no observations")),
+        (" \n", ("the file is empty", "write 0 for no observations")),
+        ('{"a1": [0, 0.0]}', ("'a1'", "every likelihood is zero")),
+        (json.dumps(EXAMPLE), ("this is a fact graph, not evidence", '{"c1": 1}')),
+        (json.dumps({"a1": "long " * 99}), ("'a1'", "...", "is no state")),
         ("1 7 0", ("7",)),
         ("2 0 1", ()),
         ("one two", ()),
@@ -171,7 +176,8 @@ def test_bad_evidence_is_refused(
 ) -> None:
     Path("evidence").write_text(evidence, encoding="utf-8")
     result = invoke("infer", graph_file, "--evidence", "evidence", "--out", "out.json")
-    assert_refused(result, "evidence", *said)
+    assert_refused(result, "factormodels: evidence: ", *said)
+    assert len(result.stderr) < 250
     assert not Path("out.json").exists()
 
 
@@ -214,7 +220,22 @@ def test_contradictory_evidence_is_one_sentence(network_file: Path, invoke: Invo
     network_file.write_text("MARKOV\n1\n2\n1\n1 0\n2 0 1\n", encoding="utf-8")
     Path("evidence").write_text("1 0 0", encoding="utf-8")
     result = invoke("infer", network_file, "--evidence", "evidence", "--json")
-    assert_refused(result, "partition function is zero")
+    assert_refused(result, "factormodels: ", "chain.uai: the partition function is zero")
+
+
+def test_a_folder_is_no_file_to_write(graph_file: Path, invoke: Invoke) -> None:
+    Path("folder.json").mkdir()
+    said = "folder.json: this is a folder; name a file in it"
+    assert_refused(invoke("infer", graph_file, "--json", "--out", "folder.json"), said)
+    assert_refused(invoke("convert", graph_file, "folder.json"), said)
+    assert list(Path("folder.json").iterdir()) == []
+
+
+def test_the_input_is_not_overwritten(graph_file: Path, invoke: Invoke) -> None:
+    before = graph_file.read_bytes()
+    result = invoke("convert", graph_file, "./graph.json")
+    assert_refused(result, "graph.json: this is the input itself; give the output another name")
+    assert graph_file.read_bytes() == before
 
 
 def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path, invoke: Invoke) -> None:

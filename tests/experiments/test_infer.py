@@ -116,6 +116,20 @@ def test_the_table_shows_claims(graph_file: Path, invoke: Invoke) -> None:
     assert result.stderr == ""
 
 
+def test_only_the_texts_shrink_in_a_narrow_table(
+    graph_file: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    graph = json.loads(graph_file.read_text(encoding="utf-8"))
+    graph["nodes"][0]["text"] = "A claim that goes on. " * 20
+    graph_file.write_text(json.dumps(graph), encoding="utf-8")
+    lines = invoke("infer", graph_file).stdout.splitlines()
+    assert lines[0].split() == ["variable", "P(true)", "status", "label", "kind", "prior", "text"]
+    assert lines[2].split()[:6] == ["a1", "0.3179", "contradicted", "false", "atom", "0.5"]
+    assert lines[2].rstrip().endswith("…")
+    assert max(map(len, lines[:5])) <= 80
+
+
 def test_the_table_shows_states_and_what_was_observed(network_file: Path, invoke: Invoke) -> None:
     Path("evidence").write_text("1 1 2", encoding="utf-8")
     lines = invoke("infer", network_file, "--evidence", "evidence").stdout.splitlines()

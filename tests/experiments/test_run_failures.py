@@ -134,7 +134,52 @@ def test_a_wrong_setting_names_its_place(folder: Path, invoke: Invoke) -> None:
     )
     result = invoke("run", path)
     assert result.exit_code == 2
-    assert "backends[1].settings.damping: 'high'" in result.stderr
+    said = f"factormodels: {path}: backends[1].settings.damping: 'high' does not fit: give a number"
+    assert result.stderr == f"{said}\n"
+    assert not (folder / "results").exists()
+
+
+def test_an_unknown_setting_leaves_no_folder(folder: Path, invoke: Invoke) -> None:
+    study_file(folder, f"{SMALL}backends: [{{backend: lbp, settings: {{dampng: 0.5}}}}]\n")
+    result = invoke("run", "study.yaml", "--out", "deep/out")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("factormodels: study.yaml: backends[0].settings.dampng: ")
+    assert [path.name for path in folder.iterdir()] == ["study.yaml"]
+
+
+def test_a_study_without_a_cell_is_refused(folder: Path, invoke: Invoke) -> None:
+    backends = "[{backend: exact, only: {variants: [FR1]}}]"
+    study_file(folder, f"{SMALL}variants: [FR2]\nbackends: {backends}\n")
+    result = invoke("run", "study.yaml")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("factormodels: study.yaml: no backend takes part in any cell")
+    assert result.stderr.count("\n") == 1
+    assert not (folder / "results").exists()
+    assert invoke("run", "study.yaml", "variants=[FR2, FR1]").exit_code == 0
+
+
+def test_a_study_of_a_network_names_the_command_for_it(network_file: Path, invoke: Invoke) -> None:
+    study_file(network_file.parent, "study: s\ndatasets: [{path: chain.uai}]\n")
+    result = invoke("run", "study.yaml")
+    assert result.exit_code == 2
+    assert "study.yaml: datasets[0]: chain.uai: " in result.stderr
+    assert "a study takes fact graphs, use `factormodels infer` for a network" in result.stderr
+
+
+def test_a_narrow_table_keeps_its_numbers_and_names(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    label = "the-exact-one-" * 4
+    data = "datasets: [{name: demonstration, limit: 1}]"
+    study_file(folder, f"study: s\n{data}\nbackends: [{{backend: exact, label: {label}}}]\n")
+    result = invoke("run", "study.yaml")
+    assert result.exit_code == 0, result.output
+    summary = pd.read_csv(folder / "results" / "s" / "summary.csv").iloc[0]
+    table = result.stdout.partition("computation")[0]
+    for name in ("precision", "brier", "log_loss", "accuracy"):
+        assert f"{summary[name]:.3f}" in table
+    assert "…" not in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -149,7 +194,7 @@ def test_bad_data_name_their_place(folder: Path, invoke: Invoke, datasets: str, 
     result = invoke("run", study_file(folder, f"study: s\ndatasets: {datasets}\n"))
     assert result.exit_code == 2
     assert said in result.stderr
-    assert re.match(r"factormodels: datasets\[[01]\]: ", result.stderr)
+    assert re.match(r"factormodels: \S+study\.yaml: datasets\[[01]\]: ", result.stderr)
     assert not (folder / "results").exists()
 
 
@@ -160,7 +205,7 @@ def test_unlabelled_atoms_under_the_policy_error_are_refused(folder: Path, invok
     result = invoke("run", path)
     assert result.exit_code == 2
     assert "unlabelled" in result.stderr
-    assert list((folder / "results" / "s").iterdir()) == []
+    assert not (folder / "results").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything(
