@@ -88,6 +88,8 @@ def test_an_interrupt_ends_a_run_with_130_and_no_file(folder: Path) -> None:
         text=True,
         cwd=folder,
         env=environment(),
+        # A test run in the background of a shell ignores interrupts, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stderr is not None
     assert "units" in process.stderr.readline()
