@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from calibration.scoring.forecasts import (
     LOGIT_CLIP,
     Estimate,
-    Forecasts,
     Sample,
     Status,
     clipped_logits,
@@ -28,12 +27,17 @@ from calibration.scoring.logistic import (
     fit_logistic,
     sigmoid,
 )
+from calibration.scoring.mesh import LAGRANGE, Mesh, mesh_of
 from calibration.validation import Floats
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 """Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
 
-_UNDEFINED = float("nan")
+MOST_POINTS = 1 << 17
+"""Up to how many distinct probabilities logistic regressions run on them, and not on a mesh."""
+
+N_CELLS = 1 << 15
+"""Number of cells of that mesh of logits."""
 
 
 @dataclass(frozen=True)
@@ -142,12 +146,12 @@ def line_scores(
         return dict.fromkeys(names, undefined(Status.ONE_CLASS))
     start = start or {}
     status = was_clipped(sample, clip)
-    logits = clipped_logits(sample.forecasts, clip)
+    rows = _rows(sample, clip)
     large = fit_logistic(
-        np.ones((1, logits.size)),
-        sample.weight,
-        sample.true,
-        offset=logits,
+        rows.columns[:1],
+        rows.weight,
+        rows.true,
+        offset=rows.columns[1],
         start=start.get("large"),
     )
     estimates = {"calibration_in_the_large": Estimate(float(large.coefficients[0]), status)}
@@ -157,8 +161,7 @@ def line_scores(
     elif any(threshold_parts(sample)):
         refused = Status.SEPARATED
     else:
-        columns = _line(sample.forecasts, clip)
-        fit = fit_logistic(columns, sample.weight, sample.true, start=start.get("line"))
+        fit = fit_logistic(rows.columns, rows.weight, rows.true, start=start.get("line"))
         refused = None if fit.status is Status.OK else fit.status
     if refused is not None:
         return estimates | dict.fromkeys(names[:2], undefined(refused))
@@ -186,13 +189,13 @@ def flexible_scores(
     fit = fit_curve(sample, whole, clip, start)
     if fit.status is not Status.OK:
         return dict.fromkeys(names, undefined(fit.status))
-    columns = _spline_columns(whole, clip)[: fit.coefficients.size]
+    columns = _curve_columns(whole, clip, clipped_logits(sample.forecasts, clip), "points")
+    columns = columns[: fit.coefficients.size]
     distance = np.empty_like(sample.p)
     for begin in range(0, distance.size, ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
-        distance[rows] = np.abs(
-            sigmoid(combined(fit.coefficients, columns[:, rows])) - sample.p[rows]
-        )
+        curve = sigmoid(combined(fit.coefficients, columns[:, rows]))
+        distance[rows] = np.abs(curve - sample.p[rows])
     # Points without weight do not count for the largest distance.
     distance[sample.weight == 0] = 0.0
     median, ninety = weighted_quantiles(distance, sample.weight, (0.5, 0.9))
@@ -206,7 +209,9 @@ def fit_curve(
     sample: Sample, whole: Sample, clip: float, start: Floats | None = None
 ) -> LogisticFit:
     """Return the logistic regression on the spline of logit p whose knots `whole` has."""
-    columns = _spline_columns(whole, clip)
+    rows = _rows(sample, clip)
+    kind = "points" if rows.weight is sample.weight else "mesh"
+    columns = _curve_columns(whole, clip, rows.columns[1], kind)
     if sample.is_constant:
         columns = columns[:1]
     elif sample.present.size < columns.shape[0]:
@@ -215,7 +220,7 @@ def fit_curve(
         return LogisticFit(np.empty(0), Status.SEPARATED)
     if start is not None and start.size != columns.shape[0]:
         start = None
-    return fit_logistic(columns, sample.weight, sample.true, start=start)
+    return fit_logistic(columns, rows.weight, rows.true, start=start)
 
 
 def weighted_quantiles(
@@ -273,27 +278,59 @@ def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:
     return scaled
 
 
-def _line(points: Forecasts, clip: float) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of a logistic regression on logit p: the points of a sample, or a mesh of logits.
+
+    Attributes:
+        columns: float64 (2, r), ones and logits.
+        weight: float64 (r,), weight of each row.
+        true: float64 (r,), the part of it on true atoms.
+    """
+
+    columns: Floats
+    weight: Floats
+    true: Floats
+
+
+def _rows(sample: Sample, clip: float) -> _Rows:
+    """Return the rows to regress on: of many points, a mesh that gives the same sums.
+
+    Cubic interpolation at a distance h of mesh points errs by less than 0.03 h^4 times the fourth
+    derivative. With h below 28/32768 that is 2e-14 times numbers of order 1.
+    """
+    points = sample.forecasts
+    logits = clipped_logits(points, clip)
+    if logits.size <= MOST_POINTS:
+        columns = points.remember(("line", clip), lambda: np.stack([np.ones_like(logits), logits]))
+        return _Rows(columns, sample.weight, sample.true)
+
+    def build() -> tuple[Mesh, Floats]:
+        width = (logits[-1] - logits[0]) / N_CELLS
+        nodes = logits[0] + width * np.arange(-1, N_CELLS + 2)
+        places = np.clip((logits - logits[0]) / width, 0, N_CELLS)
+        return mesh_of(places, N_CELLS), np.stack([np.ones_like(nodes), nodes])
+
+    mesh, columns = points.remember(("mesh", clip), build)
+    return _Rows(
+        columns, mesh.deposit(sample.weight, LAGRANGE), mesh.deposit(sample.true, LAGRANGE)
+    )
+
+
+def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Floats:
+    """Return the columns of the flexible curve at logits: ones, logits, the spline's if any."""
+
     def build() -> Floats:
-        logits = clipped_logits(points, clip)
-        return np.stack([np.ones_like(logits), logits])
-
-    return points.remember(("line", clip), build)
-
-
-def _spline_columns(whole: Sample, clip: float) -> Floats:
-    """Return the columns of the flexible curve: ones, logits, and those of the spline if any."""
-
-    def build() -> Floats:
-        line = _line(whole.forecasts, clip)
+        line = np.stack([np.ones_like(logits), logits])
         reached = (whole.weight_below + whole.weight) / whole.total
         place = np.searchsorted(reached, np.asarray(KNOT_QUANTILES) - 1e-12)
-        knots = np.unique(line[1][np.minimum(place, line.shape[1] - 1)])
+        at_points = clipped_logits(whole.forecasts, clip)
+        knots = np.unique(at_points[np.minimum(place, at_points.size - 1)])
         if knots.size < 3:
             return line
-        return np.concatenate([line, restricted_cubic_spline(line[1], knots)])
+        return np.concatenate([line, restricted_cubic_spline(logits, knots)])
 
-    return whole.forecasts.remember(("spline", clip), build)
+    return whole.forecasts.remember(("curve", clip, kind), build)
 
 
 def threshold_parts(sample: Sample) -> tuple[bool, bool]:

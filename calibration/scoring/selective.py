@@ -15,13 +15,15 @@ from numpy.typing import ArrayLike
 
 from calibration.measures import DECISION_TOLERANCE
 from calibration.scoring.forecasts import Estimate, Forecasts, Sample, dot, pooled
-from calibration.scoring.logistic import ROWS_AT_ONCE
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
 RULES = ("verdict", "claim")
 
 _EULER_GAMMA = 0.5772156649015329
+
+_TIES_AT_ONCE = 1 << 15
+"""How many ties are worked on together; their temporary arrays fit in a processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +154,8 @@ def _areas(kept: Floats, wrong: Floats) -> tuple[float, float]:
     """
     total, errors = float(kept[-1]), float(wrong[-1])
     area = errors
-    # In parts that stay in the cache.
-    for begin in range(0, kept.size, ROWS_AT_ONCE):
-        after = slice(begin, begin + ROWS_AT_ONCE)
+    for begin in range(0, kept.size, _TIES_AT_ONCE):
+        after = slice(begin, begin + _TIES_AT_ONCE)
         a, e = _with_previous(kept, after), _with_previous(wrong, after)
         added = np.diff(a)
         rate = np.divide(np.diff(e), added, out=np.zeros_like(added), where=added > 0)

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.scoring.forecasts import Estimate, Forecasts, Sample, pooled
-from calibration.validation import Floats, Integers, open_interval
+from calibration.scoring.forecasts import Estimate, Sample, pooled
+from calibration.scoring.mesh import SPLINE, mesh_of
+from calibration.validation import Floats, open_interval
 
 _CELLS = 1 << 14
 _LEAST_BANDWIDTH = 4 / _CELLS
-
-
-@dataclass(frozen=True, eq=False)
-class _Deposit:
-    """Where the residual of each point goes on the mesh.
-
-    Attributes:
-        cell: int64 (c,), the cells that hold points, ascending.
-        first: int64 (c,), position of each cell's first point.
-        powers: float64 (3, m), first to third power of each point's place within its cell.
-    """
-
-    cell: Integers
-    first: Integers
-    powers: Floats
 
 
 def smooth_ece(
@@ -89,37 +74,17 @@ def _cosines(sample: Sample) -> Floats:
     """
     from scipy.fft import dct
 
-    points = sample.forecasts
-    deposit = points.remember("deposit", lambda: _deposit(points))
-    residual = sample.weighted_p - sample.true
-    moments = [np.add.reduceat(residual, deposit.first)]
-    moments += [np.add.reduceat(residual * power, deposit.first) for power in deposit.powers]
-    zeroth, first, second, third = moments
-    # Weights of the four nearest mesh points of a cubic B-spline, in powers of the place.
-    spline = (
-        (zeroth - 3 * first + 3 * second - third) / 6,
-        (4 * zeroth - 6 * second + 3 * third) / 6,
-        (zeroth + 3 * first + 3 * second - 3 * third) / 6,
-        third / 6,
-    )
-    mesh = np.zeros(_CELLS + 1)
-    for offset, mass in enumerate(spline, start=-1):
-        place = np.abs(deposit.cell + offset)
-        # What falls outside [0, 1] is reflected, like the kernel.
-        place = np.where(place > _CELLS, 2 * _CELLS - place, place)
-        mesh += np.bincount(place, weights=mass, minlength=_CELLS + 1)
+    places = sample.forecasts.remember("smooth", lambda: mesh_of(sample.p * _CELLS, _CELLS))
+    wide = places.deposit(sample.weighted_p - sample.true, SPLINE)
+    # What falls outside [0, 1] is reflected, like the kernel.
+    mesh = wide[1:-1]
+    mesh[1] += wide[0]
+    mesh[-2] += wide[-1]
     # The transform counts inner points twice, to which a mass is split left and right.
     mesh[1:-1] /= 2
     k = np.arange(_CELLS + 1)
     cosines: Floats = dct(mesh, type=1) / np.sinc(k / (2 * _CELLS)) ** 4 / sample.total
     return cosines
-
-
-def _deposit(points: Forecasts) -> _Deposit:
-    cell = np.minimum((points.p * _CELLS).astype(np.int64), _CELLS - 1)
-    place = points.p * _CELLS - cell
-    first = np.flatnonzero(np.concatenate([[True], cell[1:] > cell[:-1]]))
-    return _Deposit(cell[first], first, np.stack([place, place**2, place**3]))
 
 
 def _error(cosines: Floats, bandwidth: float) -> float:
