@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels import FactorGraph
 from factormodels.factor_graph import UNOBSERVED
-from factormodels.synthetic import random_graph
+from factormodels.synthetic import grid, random_graph
 from tests.oracle import oracle
 
 Tables = list[tuple[list[int], NDArray[np.float64]]]
@@ -62,6 +64,49 @@ def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
         zeros[tuple(planted[v] for v in scope)] = False
         factors.append((scope.tolist(), np.where(zeros, 0.0, table)))
     return FactorGraph.from_factors(cardinalities, factors)
+
+
+def independent(seed: int) -> FactorGraph:
+    """Return a graph of variables that do not depend on each other, some of their states zero."""
+    rng = np.random.default_rng(seed)
+    cardinalities = rng.integers(1, 4, size=int(rng.integers(2, 7)))
+    factors: Tables = []
+    for variable, count in enumerate(cardinalities.tolist() * 2):
+        table = np.exp(rng.normal(size=count))
+        table[1:] *= rng.random(count - 1) > 0.2
+        factors.append(([variable % len(cardinalities)], table))
+    return FactorGraph.from_factors(cardinalities, factors)
+
+
+def frustrated(seed: int) -> FactorGraph:
+    """Return a small grid of strong couplings of both signs and a few factors of three variables.
+
+    Every third one has zeros, though not where all variables are in state 0.
+    """
+    rng = np.random.default_rng(seed)
+    model = grid(3, 3, coupling=4.0, field=1.0, cardinality=2 + seed % 2, seed=rng)
+    factors: list[tuple[Sequence[int], NDArray[np.float64]]] = list(model.factors())
+    for _ in range(4):
+        scope = rng.choice(9, size=3, replace=False).tolist()
+        table = rng.normal(scale=3.0, size=model.cardinalities[scope])
+        zeros = rng.random(table.shape) < (0.3 if seed % 3 == 0 else 0.0)
+        zeros[0, 0, 0] = False
+        factors.append((scope, np.where(zeros, -np.inf, table)))
+    return FactorGraph.from_factors(model.cardinalities, factors, log=True)
+
+
+def moderate(seed: int) -> FactorGraph:
+    """Return a small random graph on which a chain moves freely; some have zeros."""
+    rng = np.random.default_rng(seed)
+    return random_graph(
+        int(rng.integers(2, 8)),
+        int(rng.integers(2, 10)),
+        max_arity=3,
+        max_cardinality=3,
+        zero_probability=0.15 * (seed % 2),
+        log_range=1.0,
+        seed=rng,
+    )
 
 
 def long_chain(n: int, seed: int) -> FactorGraph:

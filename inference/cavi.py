@@ -1,0 +1,178 @@
+"""Mean field by coordinate ascent: a certified lower bound on log Z, deterministic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend
+from inference.kernels.mean_field import ascend, evidence_lower_bound
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.support import (
+    Support,
+    arrays_of,
+    hard_factors,
+    possible_states,
+    random_box,
+    random_state,
+    restricted,
+    state_starts,
+)
+
+
+@dataclass(frozen=True)
+class CoordinateAscent(Backend):
+    """Naive mean field: the product distribution closest to the posterior, in KL(q || p).
+
+    Its lower bound on log Z holds whether or not the ascent has converged. Marginals are those of
+    the product distribution: they are overconfident where variables depend on each other.
+
+    Where tables have zeros, a product distribution has a finite bound only on a box of states, one
+    set for each variable, that holds no zero. Every start draws such a box around an assignment
+    that a search finds, and what lies outside gets probability zero.
+
+    Attributes:
+        seed: seed of the starts, a whole number not below 0.
+        restarts: number of starts; the best bound wins. The first is uniform, the others random.
+        tolerance: a start has converged when no probability changes more than this in a sweep.
+        max_iterations: sweeps over all variables for each start.
+
+    Source: Wainwright & Jordan 2008, "Graphical models, exponential families, and variational
+    inference", section 5.3.
+    """
+
+    name: ClassVar[str] = "cavi"
+
+    seed: int = 0
+    restarts: int = 5
+    tolerance: float = 1e-9
+    max_iterations: int = 10_000
+
+    def __post_init__(self) -> None:
+        check_restarts(self.name, self.seed, self.restarts, self.max_iterations)
+        if not self.tolerance >= 0.0:
+            raise InputError(f"the tolerance {self.tolerance} of 'cavi' is below 0; correct it")
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Return the best product distribution found for a graph without evidence.
+
+        Raises:
+            ZeroPartitionError: if no assignment has positive potential.
+            InferenceError: if no assignment of positive potential was found.
+        """
+        support = possible_states(graph)
+        fits = self.fits(support.graph)
+        best = max(fits, key=lambda fit: fit.bound)
+        values = support.expand(best.marginals)
+        return Posterior(
+            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+            log_z=support.log_constant + best.bound,
+            log_z_kind=LogZKind.ELBO,
+            status=Status.CONVERGED if best.converged else Status.NOT_CONVERGED,
+            stats={
+                "iterations": len(best.changes),
+                "residual": float(best.changes[-1]),
+                "residual_trace": best.changes.tolist(),
+                "bounds": [support.log_constant + fit.bound for fit in fits],
+                "bound_standard_error": 0.0,
+                "restarts": self.restarts,
+                "seed": self.seed,
+            },
+        )
+
+    def fits(self, graph: FactorGraph) -> list[ProductFit]:
+        """Return a product distribution for every start, on a graph that `possible_states` left.
+
+        Raises:
+            ZeroPartitionError, InferenceError: as `solve`.
+        """
+        seeds = np.random.SeedSequence(self.seed).spawn(self.restarts)
+        whole = np.ones(state_starts(graph)[-1], dtype=bool)
+        if not hard_factors(graph).any():
+            box = restricted(graph, whole)
+            return [self._fit(box, seed, number > 0) for number, seed in enumerate(seeds)]
+        fits = []
+        for number, seed in enumerate(seeds):
+            for_box, for_start = seed.spawn(2)
+            box = restricted(graph, random_box(graph, for_box))
+            fits.append(self._fit(box, for_start, number > 0))
+        return fits
+
+    def _fit(self, box: Support, seed: np.random.SeedSequence, at_random: bool) -> ProductFit:
+        for_product, for_order = seed.spawn(2)
+        graph = box.graph
+        product = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+        if at_random:
+            product = random_product(graph, for_product)
+        changes = ascend(
+            *arrays_of(graph),
+            *_slots_by_variable(graph),
+            product,
+            random_state(for_order),
+            self.tolerance,
+            self.max_iterations,
+        )
+        return ProductFit(
+            marginals=box.expand(product),
+            alive=box.alive,
+            bound=box.log_constant + evidence_lower_bound(*arrays_of(graph), product),
+            changes=changes,
+            converged=bool(changes[-1] <= self.tolerance),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ProductFit:
+    """A product distribution, and how it was found.
+
+    Attributes:
+        marginals: float64, the probability vectors of the variables, one after another.
+        alive: bool, one entry per state, the box of states to which it is confined.
+        bound: its lower bound on log Z.
+        changes: float64 (iterations,), the largest change of a probability in every iteration.
+        converged: whether the last change was within the tolerance.
+    """
+
+    marginals: NDArray[np.float64]
+    alive: NDArray[np.bool_]
+    bound: float
+    changes: NDArray[np.float64]
+    converged: bool
+
+
+def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.float64]:
+    """Return probability vectors drawn uniformly from their simplices, one after another."""
+    if not graph.n_variables:
+        return np.zeros(0)
+    weights = np.random.default_rng(seed).exponential(size=state_starts(graph)[-1])
+    totals = np.add.reduceat(weights, state_starts(graph)[:-1])
+    product: NDArray[np.float64] = weights / np.repeat(totals, graph.cardinalities)
+    return product
+
+
+def check_restarts(name: str, seed: int, restarts: int, max_iterations: int) -> None:
+    """Check what all backends with restarts are given.
+
+    Raises:
+        InputError: if a number is out of range.
+    """
+    if seed < 0:
+        raise InputError(f"the seed {seed} of {name!r} is negative; give one from 0 up")
+    if restarts < 1:
+        raise InputError(f"{restarts} restarts were asked of {name!r}; give 1 or more")
+    if max_iterations < 1:
+        raise InputError(f"max_iterations is {max_iterations}; {name!r} needs at least 1")
+
+
+def _slots_by_variable(graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (starts, slots): for every variable its places in scopes, each with its factor."""
+    variables = graph.scope_variables
+    starts = np.concatenate([[0], np.cumsum(np.bincount(variables, minlength=graph.n_variables))])
+    places = np.argsort(variables, kind="stable")
+    factors = np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
+    return starts, np.stack([places, factors[places]], axis=1)

@@ -1,0 +1,146 @@
+"""Coordinate ascent for a product distribution on a factor graph without zeros (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import shuffle
+from inference.kernels.support.consistency import state_offsets
+
+
+@kernel
+def expected_log_values(  # type: ignore[no-untyped-def]
+    f, target, cardinalities, scope_starts, scope_variables, table_starts, log_values,
+    state_starts, product, digits, out,
+):  # fmt: skip
+    """Add to `out` the expected log values of a factor for each state of one of its variables.
+
+    Args:
+        target: the slot of that variable in `scope_variables`, or -1 for the expectation over all
+            variables, which is added to the first entry of `out`.
+        product: float64, the probability vectors of the variables, one after another.
+        digits: int64, scratch, one per variable of a scope.
+    """
+    start, stop = scope_starts[f], scope_starts[f + 1]
+    entry = table_starts[f]
+    if target >= 0 and stop - start == 1:
+        for state in range(cardinalities[scope_variables[target]]):
+            out[state] += log_values[entry + state]
+        return
+    if target >= 0 and stop - start == 2:
+        first, second = scope_variables[start], scope_variables[start + 1]
+        for i in range(cardinalities[first]):
+            for j in range(cardinalities[second]):
+                if target == start:
+                    out[i] += product[state_starts[second] + j] * log_values[entry]
+                else:
+                    out[j] += product[state_starts[first] + i] * log_values[entry]
+                entry += 1
+        return
+    digits[: stop - start] = 0
+    for entry in range(table_starts[f], table_starts[f + 1]):
+        weight = 1.0
+        for slot in range(start, stop):
+            if slot != target:
+                weight *= product[state_starts[scope_variables[slot]] + digits[slot - start]]
+        if weight > 0.0:
+            state = digits[target - start] if target >= 0 else 0
+            out[state] += weight * log_values[entry]
+        for axis in range(stop - start - 1, -1, -1):
+            digits[axis] += 1
+            if digits[axis] < cardinalities[scope_variables[start + axis]]:
+                break
+            digits[axis] = 0
+
+
+@kernel
+def evidence_lower_bound(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, product
+):
+    """Return the expected log potential plus the entropy of a product distribution.
+
+    It is a lower bound on log Z for every product distribution (Jensen's inequality).
+    """
+    state_starts = state_offsets(cardinalities)
+    n_factors = len(scope_starts) - 1
+    arity = 1
+    for f in range(n_factors):
+        arity = max(arity, scope_starts[f + 1] - scope_starts[f])
+    digits = np.empty(arity, dtype=np.int64)
+    total = np.zeros(1, dtype=np.float64)
+    for f in range(n_factors):
+        expected_log_values(
+            f, -1, cardinalities, scope_starts, scope_variables, table_starts, log_values,
+            state_starts, product, digits, total,
+        )  # fmt: skip
+    for probability in product:
+        if probability > 0.0:
+            total[0] -= probability * math.log(probability)
+    return total[0]
+
+
+@kernel
+def ascend(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, slot_starts, slots,
+    product, random, tolerance, max_iterations,
+):  # fmt: skip
+    """Raise the lower bound by replacing one variable's distribution at a time.
+
+    The best distribution of a variable given the others is proportional to the exponential of the
+    expected log potential (Wainwright & Jordan 2008, "Graphical models, exponential families, and
+    variational inference", equation 5.17). An iteration takes every variable once, in a random
+    order that is drawn once.
+
+    Args:
+        slot_starts, slots: for every variable its places in `scope_variables`, each with its
+            factor: int64 (n_slots, 2).
+        product: float64, the product distribution to start from; improved in place.
+        random: uint64 (1,), state of the random numbers.
+
+    Returns:
+        changes: float64 (iterations,), the largest change of a probability in every iteration;
+            the run ended when it was at most `tolerance`, or after `max_iterations`.
+    """
+    n = len(cardinalities)
+    state_starts = state_offsets(cardinalities)
+    arity = 1
+    for f in range(len(scope_starts) - 1):
+        arity = max(arity, scope_starts[f + 1] - scope_starts[f])
+    states = 1
+    for v in range(n):
+        states = max(states, cardinalities[v])
+    digits = np.empty(arity, dtype=np.int64)
+    fresh = np.empty(states, dtype=np.float64)
+    changes = np.empty(max_iterations, dtype=np.float64)
+    order = np.arange(n)
+    shuffle(random, order)
+    for iteration in range(max_iterations):
+        largest_change = 0.0
+        for i in range(n):
+            v = order[i]
+            count = cardinalities[v]
+            fresh[:count] = 0.0
+            for entry in range(slot_starts[v], slot_starts[v + 1]):
+                expected_log_values(
+                    slots[entry, 1], slots[entry, 0], cardinalities, scope_starts, scope_variables,
+                    table_starts, log_values, state_starts, product, digits, fresh,
+                )  # fmt: skip
+            largest = -np.inf
+            for state in range(count):
+                largest = max(largest, fresh[state])
+            total = 0.0
+            for state in range(count):
+                fresh[state] = math.exp(fresh[state] - largest)
+                total += fresh[state]
+            for state in range(count):
+                new = fresh[state] / total
+                at = state_starts[v] + state
+                largest_change = max(largest_change, abs(new - product[at]))
+                product[at] = new
+        changes[iteration] = largest_change
+        if largest_change <= tolerance:
+            return changes[: iteration + 1]
+    return changes

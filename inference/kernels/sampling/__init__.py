@@ -1,0 +1,1 @@
+"""Gibbs sampling of forests of variables, compiled over flat arrays."""

@@ -1,0 +1,245 @@
+"""Blocks of variables that form a forest when all other variables are fixed (compiled).
+
+Given the rest, such a block is drawn at once and exactly, which moves a chain much further than
+one variable at a time (Hamze & de Freitas 2004, "From fields to trees").
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import shuffle
+
+
+class Blocks(NamedTuple):
+    """Rooted forests; a "member" is one variable in one block, a "link" one factor with more.
+
+    Links are factors that hold two or more variables of the block: one parent and its children,
+    which are consecutive members. Links come in the order of their parents, and their children in
+    the order of links, so that members follow their parents.
+
+    Attributes:
+        starts: int64 (n_blocks + 1,), where the members of every block begin.
+        variables: int64 (n_members,).
+        own_slots: int64 (n_members,), the member's place in the scope of the link to its parent;
+            -1 for a root.
+        single_starts: int64 (n_members + 1,).
+        single_slots: int64, places in scopes of the factors whose only variable in the block is
+            the member.
+        link_starts: int64 (n_members + 1,), the links to every member's children.
+        factors: int64 (n_links,), the factor of every link.
+        parent_slots: int64 (n_links,), the parent's place in its scope.
+        child_starts, child_stops: int64 (n_links,), the members that are every link's children.
+        table_starts: int64 (n_links + 1,), where in an array of conditional probabilities the
+            link has its own, its parent's state varying slowest.
+    """
+
+    starts: NDArray[np.int64]
+    variables: NDArray[np.int64]
+    own_slots: NDArray[np.int64]
+    single_starts: NDArray[np.int64]
+    single_slots: NDArray[np.int64]
+    link_starts: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    parent_slots: NDArray[np.int64]
+    child_starts: NDArray[np.int64]
+    child_stops: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+
+
+@kernel
+def choose_blocks(  # type: ignore[no-untyped-def]
+    scope_starts, scope_variables, factor_starts, factors, group_starts, group_variables, random,
+):  # fmt: skip
+    """Return blocks that cover all variables, each grown until no variable can be added.
+
+    Args:
+        factor_starts, factors: the factors at every variable.
+        group_starts, group_variables: groups of variables that had better be in one block.
+        random: uint64 (1,), state of the random numbers.
+
+    Returns:
+        member: bool (n_blocks, n_variables).
+        together: bool (n_groups,), whether some block holds all of the group.
+    """
+    n = len(factor_starts) - 1
+    n_groups = len(group_starts) - 1
+    together = np.zeros(n_groups, dtype=np.bool_)
+    covered = np.zeros(n, dtype=np.bool_)
+    rows = np.zeros((4, n), dtype=np.bool_)
+    n_blocks = 0
+    hopeless = np.zeros(n_groups, dtype=np.bool_)
+    root = np.empty(n + len(scope_starts) - 1, dtype=np.int64)
+    size = np.empty(len(root), dtype=np.int64)
+    undo = np.empty(len(scope_variables) + 1, dtype=np.int64)
+    groups = np.arange(n_groups)
+    order = np.arange(n)
+    while True:
+        if (together | hopeless).all() and covered.all():
+            return rows[:n_blocks], together
+        if n_blocks == len(rows):
+            larger = np.zeros((2 * n_blocks, n), dtype=np.bool_)
+            larger[:n_blocks] = rows
+            rows = larger
+        member = rows[n_blocks]
+        for node in range(len(root)):
+            root[node] = node
+            size[node] = 1
+        shuffle(random, groups)
+        shuffle(random, order)
+        empty = True
+        for g in groups:
+            if together[g] or hopeless[g]:
+                continue
+            added = _add(
+                group_variables[group_starts[g] : group_starts[g + 1]], member, n, factor_starts,
+                factors, root, size, undo,
+            )  # fmt: skip
+            if added:
+                empty = False
+                together[g] = True
+            elif empty:
+                hopeless[g] = True
+        for turn in range(2):
+            for i in range(n):
+                v = order[i]
+                if not member[v] and covered[v] == (turn == 1):
+                    _add(order[i : i + 1], member, n, factor_starts, factors, root, size, undo)
+        for v in range(n):
+            covered[v] |= member[v]
+        n_blocks += 1
+
+
+@kernel
+def _find(root, node):  # type: ignore[no-untyped-def]
+    while root[node] != node:
+        node = root[node]
+    return node
+
+
+@kernel
+def _add(variables, member, n, factor_starts, factors, root, size, undo):  # type: ignore[no-untyped-def]
+    """Add variables to a block if it stays a forest: all of them or none.
+
+    Variables and factors are nodes of trees that are joined where a variable is in a factor; two
+    nodes that are joined already would close a cycle.
+    """
+    count = 0
+    for v in variables:
+        for entry in range(factor_starts[v], factor_starts[v + 1]):
+            a = _find(root, v)
+            b = _find(root, n + factors[entry])
+            if a == b:
+                for i in range(count - 1, -1, -1):
+                    below = undo[i]
+                    size[root[below]] -= size[below]
+                    root[below] = below
+                for u in variables:
+                    if u == v:
+                        break
+                    member[u] = False
+                return False
+            upper, lower = (a, b) if size[a] >= size[b] else (b, a)
+            root[lower] = upper
+            size[upper] += size[lower]
+            undo[count] = lower
+            count += 1
+        member[v] = True
+    return True
+
+
+@kernel
+def root_blocks(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, factor_starts, factors, member
+):
+    """Return the blocks as rooted forests.
+
+    Args:
+        member: bool (n_blocks, n_variables), forests.
+    """
+    n_blocks, n = member.shape
+    n_members = 0
+    n_slots = 0
+    for b in range(n_blocks):
+        for v in range(n):
+            if member[b, v]:
+                n_members += 1
+                n_slots += factor_starts[v + 1] - factor_starts[v]
+    starts = np.zeros(n_blocks + 1, dtype=np.int64)
+    variables = np.empty(n_members, dtype=np.int64)
+    own_slots = np.full(n_members, -1, dtype=np.int64)
+    single_starts = np.zeros(n_members + 1, dtype=np.int64)
+    single_slots = np.empty(n_slots, dtype=np.int64)
+    link_starts = np.zeros(n_members + 1, dtype=np.int64)
+    links = np.empty(n_slots, dtype=np.int64)
+    parent_slots = np.empty(n_slots, dtype=np.int64)
+    child_starts = np.empty(n_slots, dtype=np.int64)
+    child_stops = np.empty(n_slots, dtype=np.int64)
+    table_starts = np.zeros(n_slots + 1, dtype=np.int64)
+    reached = np.full(n, -1, dtype=np.int64)
+    linked = np.full(len(scope_starts) - 1, -1, dtype=np.int64)
+    tail = 0
+    head = 0
+    n_singles = 0
+    n_links = 0
+    for b in range(n_blocks):
+        for start in range(n):
+            if not member[b, start] or reached[start] == b:
+                continue
+            reached[start] = b
+            variables[tail] = start
+            tail += 1
+            while head < tail:
+                v = variables[head]
+                for entry in range(factor_starts[v], factor_starts[v + 1]):
+                    f = factors[entry]
+                    if linked[f] == b:
+                        continue
+                    own = -1
+                    others = 0
+                    for slot in range(scope_starts[f], scope_starts[f + 1]):
+                        if scope_variables[slot] == v:
+                            own = slot
+                        elif member[b, scope_variables[slot]]:
+                            others += 1
+                    if others == 0:
+                        single_slots[n_singles] = own
+                        n_singles += 1
+                        continue
+                    linked[f] = b
+                    links[n_links] = f
+                    parent_slots[n_links] = own
+                    child_starts[n_links] = tail
+                    entries = cardinalities[v]
+                    for slot in range(scope_starts[f], scope_starts[f + 1]):
+                        u = scope_variables[slot]
+                        if u != v and member[b, u]:
+                            reached[u] = b
+                            variables[tail] = u
+                            own_slots[tail] = slot
+                            entries *= cardinalities[u]
+                            tail += 1
+                    child_stops[n_links] = tail
+                    n_links += 1
+                    table_starts[n_links] = table_starts[n_links - 1] + entries
+                head += 1
+                single_starts[head] = n_singles
+                link_starts[head] = n_links
+        starts[b + 1] = tail
+    return Blocks(
+        starts,
+        variables,
+        own_slots,
+        single_starts,
+        single_slots[:n_singles],
+        link_starts,
+        links[:n_links],
+        parent_slots[:n_links],
+        child_starts[:n_links],
+        child_stops[:n_links],
+        table_starts[: n_links + 1],
+    )

@@ -1,0 +1,268 @@
+"""A Markov chain that draws one forest of variables after another, given the rest (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import uniform
+from inference.kernels.support.consistency import state_offsets
+
+
+@kernel
+def slot_strides(cardinalities, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+    """Return how far apart in its factor's table neighbouring states of every slot are."""
+    strides = np.empty(len(scope_variables), dtype=np.int64)
+    for f in range(len(scope_starts) - 1):
+        stride = 1
+        for slot in range(scope_starts[f + 1] - 1, scope_starts[f] - 1, -1):
+            strides[slot] = stride
+            stride *= cardinalities[scope_variables[slot]]
+    return strides
+
+
+@kernel
+def run_chain(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
+    blocks, states, random, burn_in, drawn, sums,
+):  # fmt: skip
+    """Run one chain: draw every block in turn, `burn_in` times, then once for every draw.
+
+    In the first half of the burn-in the logarithms of the tables grow to their full size, from
+    nothing: the chain sees the whole space before it settles in a part of it (Kirkpatrick, Gelatt
+    & Vecchi 1983, "Optimization by simulated annealing").
+
+    Args:
+        blocks: forests that cover all variables.
+        states: int64 (n_variables,), an assignment of positive potential; moved along.
+        random: uint64 (1,), state of the random numbers.
+        drawn: (draws, n_variables), filled with the states after every sweep.
+        sums: float64 (n_batches, n_states), zeros; filled with the sums, over the draws of every
+            batch, of the conditional probabilities from which the draws were made. Batches are
+            consecutive and as equal in length as they can be.
+    """
+    n = len(cardinalities)
+    n_blocks = len(blocks.starts) - 1
+    state_starts = state_offsets(cardinalities)
+    strides = slot_strides(cardinalities, scope_starts, scope_variables)
+    places = table_starts[:-1].copy()
+    owners = np.empty(len(scope_variables), dtype=np.int64)
+    largest_link = 1
+    for f in range(len(scope_starts) - 1):
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            owners[slot] = f
+            places[f] += states[scope_variables[slot]] * strides[slot]
+    for link in range(len(blocks.factors)):
+        largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
+    upward = np.empty(state_starts[n], dtype=np.float64)
+    beliefs = np.empty(state_starts[n], dtype=np.float64)
+    conditionals = np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64)
+    digits = np.empty(largest_link, dtype=np.int64)
+    n_batches = len(sums)
+    draws = len(drawn)
+    # One block that holds everything depends on nothing else: its messages stay.
+    fixed = n_blocks == 1
+    first_sweep = 0 if fixed else -burn_in
+    tempered = log_values.copy()
+    tempering = False
+    rise = 2.0 / max(burn_in, 2)
+    for sweep in range(first_sweep, draws):
+        strength = min(1.0, (sweep - first_sweep + 1) * rise) if sweep < 0 else 1.0
+        if strength < 1.0:
+            for entry in range(len(tempered)):
+                tempered[entry] = strength * log_values[entry]
+        elif tempering:
+            tempered[:] = log_values
+        tempering = strength < 1.0
+        for b in range(n_blocks):
+            if not fixed or sweep == 0:
+                _collect(
+                    b, cardinalities, tempered, blocks, strides, owners, places, states,
+                    state_starts, upward, conditionals, digits,
+                )  # fmt: skip
+                _distribute(
+                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs
+                )
+            _draw(
+                b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
+                strides, places, states, state_starts, beliefs, conditionals, random,
+            )  # fmt: skip
+            if sweep >= 0:
+                batch = sweep * n_batches // draws
+                for m in range(blocks.starts[b], blocks.starts[b + 1]):
+                    v = blocks.variables[m]
+                    for at in range(state_starts[v], state_starts[v + 1]):
+                        sums[batch, at] += beliefs[at]
+        if sweep >= 0:
+            for v in range(n):
+                drawn[sweep, v] = states[v]
+
+
+@kernel
+def _link_base(link, blocks, strides, places, states):  # type: ignore[no-untyped-def]
+    """Return the entry of a link's factor where its block's variables have state 0."""
+    slot = blocks.parent_slots[link]
+    base = places[blocks.factors[link]]
+    first, last = blocks.child_starts[link], blocks.child_stops[link]
+    for child in range(first, last):
+        base -= states[blocks.variables[child]] * strides[blocks.own_slots[child]]
+    return base, slot, first, last
+
+
+@kernel
+def _collect(  # type: ignore[no-untyped-def]
+    b, cardinalities, log_values, blocks, strides, owners, places, states, state_starts, upward,
+    conditionals, digits,
+):  # fmt: skip
+    """Sum a block from its leaves to its roots.
+
+    Writes to `upward`, for every state of a variable, the log sum over what hangs below it, and to
+    `conditionals`, for every link, the probabilities of its children's states given its parent's.
+    """
+    for m in range(blocks.starts[b + 1] - 1, blocks.starts[b] - 1, -1):
+        v = blocks.variables[m]
+        out = state_starts[v]
+        count = cardinalities[v]
+        upward[out : out + count] = 0.0
+        for entry in range(blocks.single_starts[m], blocks.single_starts[m + 1]):
+            slot = blocks.single_slots[entry]
+            base = places[owners[slot]] - states[v] * strides[slot]
+            for state in range(count):
+                upward[out + state] += log_values[base + state * strides[slot]]
+        for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
+            base, slot, first, last = _link_base(link, blocks, strides, places, states)
+            base -= states[v] * strides[slot]
+            at = blocks.table_starts[link]
+            size = (blocks.table_starts[link + 1] - at) // count
+            for state in range(count):
+                largest = -np.inf
+                digits[: last - first] = 0
+                for i in range(size):
+                    entry = base + state * strides[slot]
+                    value = 0.0
+                    for child in range(first, last):
+                        digit = digits[child - first]
+                        entry += digit * strides[blocks.own_slots[child]]
+                        value += upward[state_starts[blocks.variables[child]] + digit]
+                    value += log_values[entry]
+                    conditionals[at + i] = value
+                    largest = max(largest, value)
+                    _next(digits, first, last, cardinalities, blocks)
+                if largest > -np.inf:
+                    total = 0.0
+                    for i in range(at, at + size):
+                        conditionals[i] = math.exp(conditionals[i] - largest)
+                        total += conditionals[i]
+                    for i in range(at, at + size):
+                        conditionals[i] /= total
+                    upward[out + state] += largest + math.log(total)
+                else:
+                    conditionals[at : at + size] = 0.0
+                    upward[out + state] = -np.inf
+                at += size
+
+
+@kernel
+def _next(digits, first, last, cardinalities, blocks):  # type: ignore[no-untyped-def]
+    for child in range(last - 1, first - 1, -1):
+        digits[child - first] += 1
+        if digits[child - first] < cardinalities[blocks.variables[child]]:
+            break
+        digits[child - first] = 0
+
+
+@kernel
+def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs):  # type: ignore[no-untyped-def]
+    """Write to `beliefs` the marginals of a block's variables given all others."""
+    for m in range(blocks.starts[b], blocks.starts[b + 1]):
+        v = blocks.variables[m]
+        out = state_starts[v]
+        count = cardinalities[v]
+        if blocks.own_slots[m] < 0:
+            largest = -np.inf
+            for at in range(out, out + count):
+                largest = max(largest, upward[at])
+            for at in range(out, out + count):
+                beliefs[at] = math.exp(upward[at] - largest)
+        # Beliefs of children are sums of rounded terms: normalised anew, errors do not build up.
+        total = 0.0
+        for at in range(out, out + count):
+            total += beliefs[at]
+        for at in range(out, out + count):
+            beliefs[at] /= total
+        for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
+            first, last = blocks.child_starts[link], blocks.child_stops[link]
+            for child in range(first, last):
+                u = blocks.variables[child]
+                beliefs[state_starts[u] : state_starts[u + 1]] = 0.0
+            at = blocks.table_starts[link]
+            size = (blocks.table_starts[link + 1] - at) // count
+            for state in range(count):
+                digits[: last - first] = 0
+                for i in range(at, at + size):
+                    probability = beliefs[out + state] * conditionals[i]
+                    for child in range(first, last):
+                        u = blocks.variables[child]
+                        beliefs[state_starts[u] + digits[child - first]] += probability
+                    _next(digits, first, last, cardinalities, blocks)
+                at += size
+
+
+@kernel
+def _draw(  # type: ignore[no-untyped-def]
+    b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks, strides,
+    places, states, state_starts, beliefs, conditionals, random,
+):  # fmt: skip
+    """Draw the states of a block from its roots to its leaves."""
+    for m in range(blocks.starts[b], blocks.starts[b + 1]):
+        v = blocks.variables[m]
+        if blocks.own_slots[m] < 0:
+            start = state_starts[v]
+            fresh = _draw_from(beliefs, start, state_starts[v + 1], random) - start
+            _move(
+                v, fresh, factor_starts, factors, scope_starts, scope_variables, strides, places,
+                states,
+            )  # fmt: skip
+        for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
+            at = blocks.table_starts[link]
+            size = (blocks.table_starts[link + 1] - at) // cardinalities[v]
+            at += states[v] * size
+            joint = _draw_from(conditionals, at, at + size, random) - at
+            for child in range(blocks.child_stops[link] - 1, blocks.child_starts[link] - 1, -1):
+                u = blocks.variables[child]
+                _move(
+                    u, joint % cardinalities[u], factor_starts, factors, scope_starts,
+                    scope_variables, strides, places, states,
+                )  # fmt: skip
+                joint //= cardinalities[u]
+
+
+@kernel
+def _draw_from(probabilities, start, stop, random):  # type: ignore[no-untyped-def]
+    """Return an index between `start` and `stop` with the given probabilities, never of zero."""
+    remaining = uniform(random)
+    last = start
+    for at in range(start, stop):
+        if probabilities[at] > 0.0:
+            last = at
+            remaining -= probabilities[at]
+            if remaining < 0.0:
+                break
+    return last
+
+
+@kernel
+def _move(  # type: ignore[no-untyped-def]
+    variable, state, factor_starts, factors, scope_starts, scope_variables, strides, places, states
+):
+    change = state - states[variable]
+    if change == 0:
+        return
+    states[variable] = state
+    for entry in range(factor_starts[variable], factor_starts[variable + 1]):
+        f = factors[entry]
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            if scope_variables[slot] == variable:
+                places[f] += change * strides[slot]

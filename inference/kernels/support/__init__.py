@@ -1,0 +1,1 @@
+"""Which states and assignments have positive potential, compiled over flat arrays."""

@@ -1,0 +1,156 @@
+"""Boxes of states without a zero, and the graph that is left on some of the states (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.support.consistency import state_offsets
+
+
+@kernel
+def grow_box(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
+    considered, order, box,
+):  # fmt: skip
+    """Add states to a box, a set of states per variable, as long as it holds no zero.
+
+    Args:
+        factor_starts, factors: the factors at every variable.
+        considered: bool (n_factors,), the factors whose zeros count.
+        order: int64, states (numbered through all variables) in the order they are tried.
+        box: bool, one entry per state; a box without a zero of the factors considered, which
+            grows until no state can be added.
+    """
+    state_starts = state_offsets(cardinalities)
+    arity = 1
+    for f in range(len(scope_starts) - 1):
+        arity = max(arity, scope_starts[f + 1] - scope_starts[f])
+    digits = np.empty(arity, dtype=np.int64)
+    for at in order:
+        if box[at]:
+            continue
+        v = np.searchsorted(state_starts, at, side="right") - 1
+        free = True
+        for entry in range(factor_starts[v], factor_starts[v + 1]):
+            f = factors[entry]
+            if considered[f] and _meets_zero(
+                f, v, at - state_starts[v], cardinalities, scope_starts, scope_variables,
+                table_starts, log_values, state_starts, box, digits,
+            ):  # fmt: skip
+                free = False
+                break
+        if free:
+            box[at] = True
+
+
+@kernel
+def _meets_zero(  # type: ignore[no-untyped-def]
+    f, variable, state, cardinalities, scope_starts, scope_variables, table_starts, log_values,
+    state_starts, box, digits,
+):  # fmt: skip
+    """Return whether a zero of a factor has `variable` in `state` and the others in the box."""
+    start, stop = scope_starts[f], scope_starts[f + 1]
+    digits[: stop - start] = 0
+    for entry in range(table_starts[f], table_starts[f + 1]):
+        if log_values[entry] == -np.inf:
+            inside = True
+            for slot in range(start, stop):
+                v = scope_variables[slot]
+                digit = digits[slot - start]
+                inside = digit == state if v == variable else box[state_starts[v] + digit]
+                if not inside:
+                    break
+            if inside:
+                return True
+        for axis in range(stop - start - 1, -1, -1):
+            digits[axis] += 1
+            if digits[axis] < cardinalities[scope_variables[start + axis]]:
+                break
+            digits[axis] = 0
+    return False
+
+
+@kernel
+def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):  # type: ignore[no-untyped-def]
+    """Return the factor graph on some of the states, without the variables that have one left.
+
+    Args:
+        alive: bool, one entry per state; every variable has a state left.
+
+    Returns:
+        free: int64, the variables that have two or more states left, which are those of the
+            new graph, in order.
+        constant: the sum of the log values of factors that have no free variable.
+        kept: int64, the factors that have one, which are those of the new graph, in order.
+        cardinalities, scope_starts, scope_variables, table_starts, log_values: the new graph.
+    """
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    state_starts = state_offsets(cardinalities)
+    place = np.full(n, -1, dtype=np.int64)
+    counts = np.zeros(n, dtype=np.int64)
+    free = np.empty(n, dtype=np.int64)
+    n_free = 0
+    for v in range(n):
+        for at in range(state_starts[v], state_starts[v + 1]):
+            if alive[at]:
+                counts[v] += 1
+        if counts[v] > 1:
+            place[v] = n_free
+            free[n_free] = v
+            n_free += 1
+    new_scope_starts = np.zeros(n_factors + 1, dtype=np.int64)
+    new_scope_variables = np.empty(len(scope_variables), dtype=np.int64)
+    new_table_starts = np.zeros(n_factors + 1, dtype=np.int64)
+    kept = np.empty(n_factors, dtype=np.int64)
+    new_log_values = np.empty(len(log_values), dtype=np.float64)
+    arity = 1
+    for f in range(n_factors):
+        arity = max(arity, scope_starts[f + 1] - scope_starts[f])
+    digits = np.empty(arity, dtype=np.int64)
+    constant = 0.0
+    n_kept = 0
+    slots = 0
+    entries = 0
+    for f in range(n_factors):
+        start, stop = scope_starts[f], scope_starts[f + 1]
+        first = entries
+        digits[: stop - start] = 0
+        for entry in range(table_starts[f], table_starts[f + 1]):
+            inside = True
+            for slot in range(start, stop):
+                if not alive[state_starts[scope_variables[slot]] + digits[slot - start]]:
+                    inside = False
+                    break
+            if inside:
+                new_log_values[entries] = log_values[entry]
+                entries += 1
+            for axis in range(stop - start - 1, -1, -1):
+                digits[axis] += 1
+                if digits[axis] < cardinalities[scope_variables[start + axis]]:
+                    break
+                digits[axis] = 0
+        before = slots
+        for slot in range(start, stop):
+            if place[scope_variables[slot]] >= 0:
+                new_scope_variables[slots] = place[scope_variables[slot]]
+                slots += 1
+        if slots == before:
+            constant += new_log_values[first]
+            entries = first
+        else:
+            kept[n_kept] = f
+            n_kept += 1
+            new_scope_starts[n_kept] = slots
+            new_table_starts[n_kept] = entries
+    return (
+        free[:n_free],
+        constant,
+        kept[:n_kept],
+        counts[free[:n_free]],
+        new_scope_starts[: n_kept + 1],
+        new_scope_variables[:slots],
+        new_table_starts[: n_kept + 1],
+        new_log_values[:entries],
+    )

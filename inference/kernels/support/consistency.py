@@ -1,0 +1,211 @@
+"""Arc consistency: states that no assignment of positive potential can have (compiled).
+
+A state of a variable is dropped if some factor gives zero to every combination of remaining states
+that contains it (generalised arc consistency, Mackworth 1977, "On reading sketch maps"). What is
+dropped is impossible; what remains may still be, except on forests of factors.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.kernels.compiled import kernel
+from inference.kernels.elimination.interaction import factors_by_variable
+
+
+class Domains(NamedTuple):
+    """The states that are left to every variable, and what is needed to drop more of them.
+
+    Attributes:
+        state_starts: int64 (n_variables + 1,), where the states of every variable begin.
+        alive: bool, whether a state is left.
+        left: int64 (n_variables,), number of states left.
+        hard: bool (n_factors,), whether a factor has a zero.
+        factor_starts, factors: the factors at every variable.
+        trail: int64, states in the order in which they were dropped.
+        dropped: int64 (1,), how many entries of `trail` are in use.
+        queue: int64 (n_factors,), ring of factors to be looked at.
+        queued: bool (n_factors,), whether a factor is in the ring.
+        supported: bool, scratch, one entry per state of the variables of a scope.
+        digits: int64, scratch, one per variable of a scope.
+        work: int64 (1,), table entries looked at so far.
+    """
+
+    state_starts: NDArray[np.int64]
+    alive: NDArray[np.bool_]
+    left: NDArray[np.int64]
+    hard: NDArray[np.bool_]
+    factor_starts: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    trail: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+    queue: NDArray[np.int64]
+    queued: NDArray[np.bool_]
+    supported: NDArray[np.bool_]
+    digits: NDArray[np.int64]
+    work: NDArray[np.int64]
+
+
+@kernel
+def state_offsets(cardinalities):  # type: ignore[no-untyped-def]
+    """Return where the states of every variable begin, and how many there are in all."""
+    starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
+    for v in range(len(cardinalities)):
+        starts[v + 1] = starts[v] + cardinalities[v]
+    return starts
+
+
+@kernel
+def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values):  # type: ignore[no-untyped-def]
+    """Return domains in which every state is left."""
+    n_factors = len(scope_starts) - 1
+    state_starts = state_offsets(cardinalities)
+    n_states = state_starts[len(cardinalities)]
+    hard = np.zeros(n_factors, dtype=np.bool_)
+    arity = 1
+    states = 1
+    for f in range(n_factors):
+        for entry in range(table_starts[f], table_starts[f + 1]):
+            if log_values[entry] == -np.inf:
+                hard[f] = True
+                break
+        total = 0
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            total += cardinalities[scope_variables[slot]]
+        arity = max(arity, scope_starts[f + 1] - scope_starts[f])
+        states = max(states, total)
+    factor_starts, factors = factors_by_variable(len(cardinalities), scope_starts, scope_variables)
+    return Domains(
+        state_starts,
+        np.ones(n_states, dtype=np.bool_),
+        cardinalities.copy(),
+        hard,
+        factor_starts,
+        factors,
+        np.empty(n_states, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.empty(max(n_factors, 1), dtype=np.int64),
+        np.zeros(n_factors, dtype=np.bool_),
+        np.empty(states, dtype=np.bool_),
+        np.empty(arity, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def drop(domains, variable, state):  # type: ignore[no-untyped-def]
+    """Drop a state that is left."""
+    at = domains.state_starts[variable] + state
+    domains.alive[at] = False
+    domains.left[variable] -= 1
+    domains.trail[domains.dropped[0]] = at
+    domains.dropped[0] += 1
+
+
+@kernel
+def restore(domains, mark):  # type: ignore[no-untyped-def]
+    """Take back every drop after the first `mark` of them."""
+    for i in range(mark, domains.dropped[0]):
+        at = domains.trail[i]
+        domains.alive[at] = True
+        domains.left[np.searchsorted(domains.state_starts, at, side="right") - 1] += 1
+    domains.dropped[0] = mark
+
+
+@kernel
+def settle(cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, first):  # type: ignore[no-untyped-def]
+    """Drop states until every factor supports those that are left.
+
+    Args:
+        first: the variable whose states were dropped last, or -1 to begin with every factor.
+
+    Returns:
+        -1, or the factor that leaves a variable without a state.
+    """
+    n_factors = len(scope_starts) - 1
+    head = 0
+    count = 0
+    if first < 0:
+        for f in range(n_factors):
+            if domains.hard[f]:
+                domains.queue[count] = f
+                domains.queued[f] = True
+                count += 1
+    else:
+        count = _enqueue(domains, first, -1, head, count)
+    while count > 0:
+        f = domains.queue[head]
+        head = (head + 1) % n_factors
+        count -= 1
+        domains.queued[f] = False
+        _find_support(
+            f, cardinalities, scope_starts, scope_variables, table_starts, log_values, domains
+        )
+        at = 0
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            v = scope_variables[slot]
+            before = domains.left[v]
+            for state in range(cardinalities[v]):
+                if domains.alive[domains.state_starts[v] + state] and not domains.supported[at]:
+                    drop(domains, v, state)
+                at += 1
+            if domains.left[v] == 0:
+                while count > 0:
+                    domains.queued[domains.queue[head]] = False
+                    head = (head + 1) % n_factors
+                    count -= 1
+                return f
+            if domains.left[v] < before:
+                count = _enqueue(domains, v, f, head, count)
+        if scope_starts[f] == scope_starts[f + 1] and log_values[table_starts[f]] == -np.inf:
+            return f
+    return -1
+
+
+@kernel
+def _enqueue(domains, variable, but, head, count):  # type: ignore[no-untyped-def]
+    size = len(domains.queue)
+    for entry in range(domains.factor_starts[variable], domains.factor_starts[variable + 1]):
+        f = domains.factors[entry]
+        if domains.hard[f] and not domains.queued[f] and f != but:
+            domains.queue[(head + count) % size] = f
+            domains.queued[f] = True
+            count += 1
+    return count
+
+
+@kernel
+def _find_support(  # type: ignore[no-untyped-def]
+    f, cardinalities, scope_starts, scope_variables, table_starts, log_values, domains
+):
+    """Mark in `domains.supported` the states that occur in a possible entry of a factor."""
+    start, stop = scope_starts[f], scope_starts[f + 1]
+    arity = stop - start
+    digits = domains.digits
+    digits[:arity] = 0
+    total = 0
+    for slot in range(start, stop):
+        total += cardinalities[scope_variables[slot]]
+    domains.supported[:total] = False
+    domains.work[0] += table_starts[f + 1] - table_starts[f]
+    for entry in range(table_starts[f], table_starts[f + 1]):
+        if log_values[entry] > -np.inf:
+            possible = True
+            for axis in range(arity):
+                at = domains.state_starts[scope_variables[start + axis]] + digits[axis]
+                if not domains.alive[at]:
+                    possible = False
+                    break
+            if possible:
+                at = 0
+                for axis in range(arity):
+                    domains.supported[at + digits[axis]] = True
+                    at += cardinalities[scope_variables[start + axis]]
+        for axis in range(arity - 1, -1, -1):
+            digits[axis] += 1
+            if digits[axis] < cardinalities[scope_variables[start + axis]]:
+                break
+            digits[axis] = 0

@@ -1,0 +1,194 @@
+"""Search for an assignment of positive potential (compiled).
+
+Backtracking that keeps arc consistency (Sabin & Freuder 1994, "Contradicting conventional wisdom in
+constraint satisfaction"): a variable is given one of its states at random, what becomes impossible
+is dropped, and where nothing remains the state is refuted. The first run takes variables as they
+come, which suffices on forests; later runs restart with a larger allowance and take the variable
+with the smallest ratio of states to the weight of its factors, a weight being the number of
+contradictions that the factor caused (Boussemart et al. 2004, "Boosting systematic search by
+weighting constraints").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import below, shuffle
+from inference.kernels.support.consistency import drop, restore, settle
+
+FOUND = 0
+CONTRADICTION = 1
+GAVE_UP = 2
+
+_FIRST_ALLOWANCE = 100
+"""Contradictions in the first run, after which the search restarts with half as many again."""
+
+
+@kernel
+def hard_components(scope_starts, scope_variables, domains):  # type: ignore[no-untyped-def]
+    """Return (starts, variables): groups of variables that factors with zeros connect.
+
+    Variables with one state left, and those that no factor with a zero touches, are in no group.
+    """
+    n = len(domains.left)
+    starts = np.zeros(n + 1, dtype=np.int64)
+    variables = np.empty(n, dtype=np.int64)
+    reached = np.zeros(n, dtype=np.bool_)
+    groups = 0
+    tail = 0
+    for root in range(n):
+        if reached[root] or domains.left[root] < 2:
+            continue
+        reached[root] = True
+        variables[tail] = root
+        head = tail
+        tail += 1
+        while head < tail:
+            v = variables[head]
+            head += 1
+            for entry in range(domains.factor_starts[v], domains.factor_starts[v + 1]):
+                f = domains.factors[entry]
+                if not domains.hard[f]:
+                    continue
+                for slot in range(scope_starts[f], scope_starts[f + 1]):
+                    u = scope_variables[slot]
+                    if not reached[u] and domains.left[u] > 1:
+                        reached[u] = True
+                        variables[tail] = u
+                        tail += 1
+        if tail - starts[groups] > 1:
+            groups += 1
+            starts[groups] = tail
+        else:
+            tail = starts[groups]
+    return starts[: groups + 1], variables[:tail]
+
+
+@kernel
+def find_assignment(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, random,
+    max_work,
+):  # fmt: skip
+    """Drop states until every variable has one left and the potential is positive.
+
+    Args:
+        domains: what `settle` left; the answer is in its `alive`.
+        random: uint64 (1,), state of the random numbers.
+        max_work: table entries that may be looked at.
+
+    Returns:
+        FOUND, CONTRADICTION (there is no such assignment) or GAVE_UP.
+    """
+    starts, variables = hard_components(scope_starts, scope_variables, domains)
+    weights = np.ones(len(scope_starts) - 1, dtype=np.int64)
+    end = domains.work[0] + max_work
+    for group in range(len(starts) - 1):
+        members = variables[starts[group] : starts[group + 1]].copy()
+        allowance = _FIRST_ALLOWANCE
+        code = GAVE_UP
+        root = domains.dropped[0]
+        in_order = True
+        while code == GAVE_UP:
+            if domains.work[0] > end:
+                return GAVE_UP
+            code = _run(
+                cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
+                random, members, weights, in_order, allowance, end,
+            )  # fmt: skip
+            if code == CONTRADICTION:
+                return CONTRADICTION
+            if code == GAVE_UP:
+                restore(domains, root)
+                shuffle(random, members)
+                allowance += allowance // 2
+                in_order = False
+    for v in range(len(cardinalities)):
+        if domains.left[v] > 1:
+            keep_one(domains, v, below(random, domains.left[v]))
+    return FOUND
+
+
+@kernel
+def keep_one(domains, variable, place):  # type: ignore[no-untyped-def]
+    """Drop every state of a variable but the one that is number `place` of those left."""
+    start, stop = domains.state_starts[variable], domains.state_starts[variable + 1]
+    seen = 0
+    kept = -1
+    for state in range(stop - start):
+        if domains.alive[start + state]:
+            if seen == place:
+                kept = state
+            else:
+                drop(domains, variable, state)
+            seen += 1
+    return kept
+
+
+@kernel
+def _run(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
+    random, members, weights, in_order, allowance, end,
+):  # fmt: skip
+    """Search one group; a run ends without an answer after `allowance` contradictions."""
+    size = len(members)
+    chosen = np.empty(size, dtype=np.int64)
+    states = np.empty(size, dtype=np.int64)
+    marks = np.empty(size, dtype=np.int64)
+    places = np.zeros(size + 1, dtype=np.int64)
+    depth = 0
+    contradictions = 0
+    while True:
+        v = -1
+        if in_order:
+            place = places[depth]
+            while place < size and domains.left[members[place]] == 1:
+                place += 1
+            places[depth] = place
+            if place < size:
+                v = members[place]
+        else:
+            v = _most_constrained(members, domains, weights)
+        if v < 0:
+            return FOUND
+        chosen[depth] = v
+        marks[depth] = domains.dropped[0]
+        states[depth] = keep_one(domains, v, below(random, domains.left[v]))
+        places[depth + 1] = places[depth]
+        depth += 1
+        culprit = settle(
+            cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, v
+        )
+        while culprit >= 0:
+            weights[culprit] += 1
+            contradictions += 1
+            if depth == 0:
+                return CONTRADICTION
+            if contradictions > allowance or domains.work[0] > end:
+                return GAVE_UP
+            depth -= 1
+            restore(domains, marks[depth])
+            v = chosen[depth]
+            drop(domains, v, states[depth])
+            culprit = settle(
+                cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, v
+            )
+
+
+@kernel
+def _most_constrained(members, domains, weights):  # type: ignore[no-untyped-def]
+    best = -1
+    least = np.inf
+    for v in members:
+        if domains.left[v] == 1:
+            continue
+        weight = 0
+        for entry in range(domains.factor_starts[v], domains.factor_starts[v + 1]):
+            f = domains.factors[entry]
+            if domains.hard[f]:
+                weight += weights[f]
+        ratio = domains.left[v] / weight
+        if ratio < least:
+            least = ratio
+            best = v
+    return best

@@ -1,0 +1,209 @@
+"""Support: what is left of a factor graph without its impossible states, and assignments in it.
+
+Variational and sampling algorithms need to know where the potential is zero before they start: a
+bound that puts mass there is minus infinity, and a chain that starts there never leaves. They run
+on what `possible_states` leaves, and give their answer back through `Support.expand`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import InferenceError, zero_partition
+from inference.kernels.elimination.interaction import factors_by_variable
+from inference.kernels.support import boxes, consistency, search
+
+SEARCH_ENTRIES = 10**9
+"""Table entries that the search for an assignment looks at before it gives up: some seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """A factor graph on some of the states of another, without the variables that have one left.
+
+    Attributes:
+        whole: the larger graph.
+        graph: the smaller graph; every variable has two or more states.
+        alive: bool, one entry per state of the larger graph, whether it is kept.
+        free: int64, the variables of the larger graph that are in the smaller, in order.
+        kept: int64, the factors of the larger graph that are in the smaller, in order.
+        log_constant: the sum of the log potentials of the other factors.
+    """
+
+    whole: FactorGraph
+    graph: FactorGraph
+    alive: NDArray[np.bool_]
+    free: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    log_constant: float
+
+    def expand(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return marginals of the larger graph, one after another, from those of the smaller."""
+        result = self.alive.astype(np.float64)
+        result[self._free_states] = values
+        return result
+
+    def shrink(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the part of an array over the states of the larger graph that is kept and free."""
+        return values[self._free_states]
+
+    def expand_states(self, states: NDArray[Any]) -> NDArray[Any]:
+        """Return assignments of the larger graph, (..., n_variables), from those of the smaller."""
+        starts = state_starts(self.whole)
+        local = (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts)))[self.alive]
+        first = np.concatenate([[0], np.cumsum(self.alive)])[starts[:-1]]
+        result = np.empty((*states.shape[:-1], self.whole.n_variables), dtype=states.dtype)
+        result[...] = local[first]
+        result[..., self.free] = local[first[self.free] + states]
+        return result
+
+    @cached_property
+    def _free_states(self) -> NDArray[np.int64]:
+        free = np.zeros(self.whole.n_variables, dtype=bool)
+        free[self.free] = True
+        return np.flatnonzero(self.alive & np.repeat(free, self.whole.cardinalities))
+
+
+def possible_states(graph: FactorGraph) -> Support:
+    """Return a graph without the states that arc consistency shows to be impossible.
+
+    Raises:
+        ZeroPartitionError: if nothing is left.
+    """
+    domains = _settled(graph)
+    return restricted(graph, domains.alive)
+
+
+def restricted(graph: FactorGraph, alive: NDArray[np.bool_]) -> Support:
+    """Return the part of a graph on the states that are alive, at least one of each variable.
+
+    Raises:
+        ZeroPartitionError: if factors without a free variable have potential zero there.
+    """
+    free, constant, kept, *arrays = boxes.restrict(*arrays_of(graph), alive)
+    cardinalities, scope_starts, scope_variables, table_starts, log_values = arrays
+    if constant == -np.inf:
+        raise zero_partition()
+    smaller = FactorGraph(
+        tuple(graph.names[variable] for variable in free),
+        cardinalities,
+        scope_starts,
+        scope_variables,
+        table_starts,
+        log_values,
+        np.full(len(free), UNOBSERVED),
+    )
+    return Support(graph, smaller, alive, free, kept, constant)
+
+
+def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:
+    """Return, (n_factors,), which factors have a zero."""
+    result = np.zeros(graph.n_factors, dtype=bool)
+    zeros = np.flatnonzero(np.isneginf(graph.log_values))
+    result[np.searchsorted(graph.table_starts, zeros, side="right") - 1] = True
+    return result
+
+
+def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
+    """Return the groups of two or more variables that factors with zeros connect."""
+    starts, variables = search.hard_components(
+        graph.scope_starts, graph.scope_variables, consistency.all_states(*arrays_of(graph))
+    )
+    return np.split(variables, starts[1:-1]) if len(starts) > 1 else []
+
+
+def assignment(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.int64]:
+    """Return a random assignment of positive potential, (n_variables,).
+
+    It is not drawn from the distribution of the graph, nor from any other that is worth a name.
+
+    Raises:
+        ZeroPartitionError: if there is none.
+        InferenceError: if none was found within `SEARCH_ENTRIES` table entries.
+    """
+    domains = _settled(graph)
+    code = search.find_assignment(*arrays_of(graph), domains, random_state(seed), SEARCH_ENTRIES)
+    if code == search.CONTRADICTION:
+        raise zero_partition()
+    if code == search.GAVE_UP:
+        raise InferenceError(
+            "no assignment of positive potential was found: the zeros of this graph make a puzzle "
+            f"that a search through {SEARCH_ENTRIES:.0e} table entries did not solve; use backend "
+            "'exact', or replace zeros by small potentials"
+        )
+    starts = state_starts(graph)
+    return np.flatnonzero(domains.alive) - starts[:-1]
+
+
+def random_box(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
+    """Return a random box of states that holds no zero and to which no state can be added.
+
+    A box is a set of states for each variable; every assignment in it is possible. The result has
+    one entry per state.
+
+    Raises:
+        ZeroPartitionError, InferenceError: as `assignment`.
+    """
+    first, second = seed.spawn(2)
+    box = np.zeros(state_starts(graph)[-1], dtype=bool)
+    box[state_starts(graph)[:-1] + assignment(graph, first)] = True
+    return grown_box(graph, box, hard_factors(graph), second)
+
+
+def grown_box(
+    graph: FactorGraph,
+    box: NDArray[np.bool_],
+    considered: NDArray[np.bool_],
+    seed: np.random.SeedSequence,
+) -> NDArray[np.bool_]:
+    """Return a box with states added, in random order, as long as no zero comes in.
+
+    Args:
+        graph: a factor graph.
+        box: bool, one entry per state; a box without a zero of the factors considered.
+        considered: bool (n_factors,), the factors whose zeros count.
+        seed: seed of the order.
+    """
+    grown = box.copy()
+    order = np.random.default_rng(seed).permutation(len(box))
+    by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
+    boxes.grow_box(*arrays_of(graph), *by_variable, considered, order, grown)
+    return grown
+
+
+def arrays_of(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
+    """Return the arrays that kernels take: cardinalities, scopes and tables."""
+    return (
+        graph.cardinalities,
+        graph.scope_starts,
+        graph.scope_variables,
+        graph.table_starts,
+        graph.log_values,
+    )
+
+
+def state_starts(graph: FactorGraph) -> NDArray[np.int64]:
+    """Return, (n_variables + 1,), where the states of each variable begin in a flat array."""
+    starts = np.zeros(graph.n_variables + 1, dtype=np.int64)
+    np.cumsum(graph.cardinalities, out=starts[1:])
+    return starts
+
+
+def random_state(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
+    """Return the state, (1,), from which compiled kernels draw random numbers."""
+    state: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(np.uint64)
+    return state
+
+
+def _settled(graph: FactorGraph) -> consistency.Domains:
+    domains = consistency.all_states(*arrays_of(graph))
+    if consistency.settle(*arrays_of(graph), domains, -1) >= 0:
+        raise zero_partition()
+    result: consistency.Domains = domains
+    return result

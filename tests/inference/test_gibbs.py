@@ -1,0 +1,219 @@
+"""Block Gibbs sampling: the blocks, the draws, the standard errors, and what the status says."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from factormodels import FactorGraph, InputError
+from factormodels.synthetic import fr2, grid
+from inference import InferenceError, Status, get_backend, infer, support
+from inference.chains import R_HAT_LIMIT, by_variable
+from inference.gibbs import BlockGibbs
+from inference.kernels.elimination.interaction import factors_by_variable
+from inference.kernels.sampling.blocks import choose_blocks
+from inference.support import random_state
+from tests.inference.exactness import errors
+from tests.inference.graphs import frustrated, moderate, odd_graph
+from tests.oracle import oracle
+
+DIFFERENT = np.array([[0.0, 1.0], [1.0, 0.0]])
+
+
+def blocks_of(graph: FactorGraph, groups: list[list[int]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return which variables are in each block, and which groups are together in one."""
+    by = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
+    member, together = choose_blocks(
+        graph.scope_starts,
+        graph.scope_variables,
+        *by,
+        np.cumsum([0, *map(len, groups)]),
+        np.array([v for group in groups for v in group], dtype=np.int64),
+        random_state(np.random.SeedSequence(0)),
+    )
+    return member, together
+
+
+def has_cycle(graph: FactorGraph, member: NDArray[np.bool_]) -> bool:
+    """Return whether members and factors, joined by scopes, form a cycle."""
+    component = list(range(graph.n_variables))
+    for scope, _ in graph.factors():
+        labels = [component[v] for v in scope if member[v]]
+        if len(set(labels)) < len(labels):
+            return True
+        component = [labels[0] if label in labels else label for label in component]
+    return False
+
+
+def test_blocks_are_forests_that_cover_everything_and_cannot_grow() -> None:
+    graphs = [grid(5, 6, coupling=1.0, field=1.0, seed=0), *(odd_graph(s) for s in range(60))]
+    for graph in graphs:
+        member, _ = blocks_of(graph, [])
+        assert member.any(axis=0).all()
+        for block in member:
+            assert not has_cycle(graph, block)
+            for variable in np.flatnonzero(~block):
+                larger = block.copy()
+                larger[variable] = True
+                assert has_cycle(graph, larger)
+
+
+def test_a_forest_is_one_block() -> None:
+    graph = grid(1, 50, coupling=1.0, field=1.0, seed=0)
+    member, _ = blocks_of(graph, [])
+    assert member.shape == (1, 50)
+
+
+def test_groups_are_kept_together_where_that_is_possible() -> None:
+    graph = grid(4, 4, coupling=1.0, field=1.0, seed=0)
+    path, square = [0, 1, 2, 3, 7, 11, 15], [4, 5, 8, 9]
+    member, together = blocks_of(graph, [path, square])
+    assert together.tolist() == [True, False]
+    assert any(block[path].all() for block in member)
+
+
+def test_marginals_are_within_their_standard_errors() -> None:
+    converged = 0
+    deviations: list[float] = []
+    for seed in range(200):
+        graph = moderate(seed)
+        posterior = infer(graph, "gibbs")
+        if posterior.status is Status.CONVERGED:
+            converged += 1
+            off, reported = errors(graph, posterior)
+            # 100 batch means make a standard error; six of it leave one in 1e8. 1e-9 is rounding.
+            assert (off <= 6.0 * reported + 1e-9).all(), f"seed {seed}"
+            deviations += list(off[reported > 1e-9] / reported[reported > 1e-9])
+    assert converged > 150
+    # Errors that are normal with that scale have a root mean square of one.
+    assert 0.8 < np.sqrt(np.mean(np.square(deviations))) < 1.25
+
+
+def test_on_wild_graphs_what_has_converged_is_hardly_ever_far_off() -> None:
+    # Tables that span hundreds of orders of magnitude: chains that all miss the same mode cannot
+    # know of it. The annealed burn-in leaves that to be rare.
+    far = converged = 0
+    for seed in range(300):
+        graph = odd_graph(seed)
+        posterior = infer(graph, "gibbs")
+        if posterior.status is Status.CONVERGED:
+            converged += 1
+            far += bool((errors(graph, posterior)[0] > 0.05).any())
+    assert converged > 200
+    assert far <= 2
+
+
+def test_averages_of_conditionals_vary_less_than_draws() -> None:
+    graph = fr2(31, 3, density=0.05, seed=0)
+    backend = BlockGibbs(draws=500, burn_in=200)
+    truth = infer(graph, "exact").marginals.of_state(1)
+    averaged = backend.infer(graph).marginals.of_state(1)
+    counted = backend.sample_chains(graph).mean(axis=(0, 1))
+    assert np.square(averaged - truth).mean() < 0.5 * np.square(counted - truth).mean()
+
+
+def test_draws_follow_the_joint_distribution() -> None:
+    graph = grid(2, 3, coupling=1.0, field=0.5, seed=0)
+    truth = oracle(graph)
+    draws = BlockGibbs(draws=5000).sample_chains(graph).reshape(-1, graph.n_variables)
+    counts = Counter(map(tuple, draws.tolist()))
+    # 20,000 draws, worth 5,000 or more: standard errors of at most sqrt(p / 5000).
+    for states, probability in zip(truth.states, truth.probabilities, strict=True):
+        off = abs(counts[states] / len(draws) - probability)
+        assert off <= 5.0 * np.sqrt(probability / 5000) + 1e-3, states
+
+
+def test_every_draw_is_possible() -> None:
+    for seed in range(0, 60, 3):
+        graph = frustrated(seed)  # those with zeros
+        draws = BlockGibbs(draws=20, burn_in=5, chains=2).sample_chains(graph)
+        for states in draws.reshape(-1, graph.n_variables):
+            assert graph.log_potential(states) > -np.inf, f"seed {seed}"
+
+
+def test_samples_carry_evidence_and_suit_arviz() -> None:
+    graph = grid(3, 3, coupling=1.0, field=1.0, cardinality=3, seed=0).with_evidence({4: 2})
+    states = BlockGibbs(draws=50, chains=3).sample_chains(graph)
+    assert states.shape == (3, 50, 9)
+    assert (states[:, :, 4] == 2).all()
+    assert set(np.unique(states)) == {0, 1, 2}
+    arranged = by_variable(graph, states)
+    assert list(arranged) == list(graph.names)
+    assert {values.shape for values in arranged.values()} == {(3, 50)}
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = grid(4, 4, coupling=1.0, field=1.0, seed=0)
+    backend = BlockGibbs(draws=50)
+    several = backend.infer(graph)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    one = backend.infer(graph)
+    assert one.marginals.flat.tobytes() == several.marginals.flat.tobytes()
+    other = BlockGibbs(draws=50, seed=1).infer(graph)
+    assert other.marginals.flat.tobytes() != one.marginals.flat.tobytes()
+
+
+def test_chains_in_different_modes_have_not_converged() -> None:
+    # A complete graph of twelve variables that agree: two modes, and blocks of two variables.
+    pairs = [(i, j) for i in range(12) for j in range(i)]
+    agree = np.exp(2.0 * np.eye(2))
+    posterior = infer(FactorGraph.from_factors([2] * 12, [(p, agree) for p in pairs]), "gibbs")
+    assert posterior.status is Status.NOT_CONVERGED
+    assert posterior.stats["connected"]
+    assert posterior.stats["r_hat_max"] > R_HAT_LIMIT
+
+
+def test_too_few_effective_draws_have_not_converged() -> None:
+    graph = grid(6, 6, coupling=0.3, field=0.3, seed=0)
+    enough = infer(graph, "gibbs")
+    assert enough.status is Status.CONVERGED
+    assert enough.stats["effective_sample_size_min"] > 400.0
+    demanding = infer(graph, "gibbs", min_effective=1e6)
+    assert demanding.status is Status.NOT_CONVERGED
+
+
+def test_a_space_that_may_fall_apart_has_not_converged() -> None:
+    # Four variables around a cycle, neighbours different: two assignments, no path between them
+    # for blocks that are forests. Cut the cycle and one block holds them all.
+    cycle = FactorGraph.from_factors([2] * 4, [((i, (i + 1) % 4), DIFFERENT) for i in range(4)])
+    apart = infer(cycle, "gibbs")
+    assert not apart.stats["connected"]
+    assert apart.status is Status.NOT_CONVERGED
+    path = FactorGraph.from_factors([2] * 4, [(pair, DIFFERENT) for pair in pairwise(range(4))])
+    together = infer(path, "gibbs")
+    assert together.stats["connected"]
+    assert together.status is Status.CONVERGED
+    np.testing.assert_allclose(together.marginals.flat, 0.5, atol=1e-12)
+
+
+def test_no_start_is_an_error_and_not_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "SEARCH_ENTRIES", 1)
+    apart = 1.0 - np.eye(3)
+    pairs = [(i, j) for i in range(4) for j in range(i)]
+    graph = FactorGraph.from_factors([3] * 4, [(pair, apart) for pair in pairs])
+    with pytest.raises(InferenceError, match="no assignment of positive potential was found"):
+        infer(graph, "gibbs")
+
+
+def test_the_shortest_run() -> None:
+    graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
+    posterior = infer(graph, "gibbs", chains=1, burn_in=0, draws=4)
+    assert posterior.status is Status.NOT_CONVERGED
+    assert posterior.stats["standard_errors"][graph.names[0]].shape == (2,)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"seed": -1}, {"chains": 0}, {"burn_in": -1}, {"draws": 3}, {"min_effective": float("nan")}],
+    ids=str,
+)
+@pytest.mark.parametrize("backend", ["gibbs", "numpyro"])
+def test_settings_out_of_range_are_refused(backend: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"'{backend}'"):
+        get_backend(backend, **settings)

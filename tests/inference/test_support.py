@@ -1,0 +1,174 @@
+"""Impossible states, assignments of positive potential, boxes without a zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import random_graph
+from inference import InferenceError, ZeroPartitionError, infer, support
+from inference.support import (
+    assignment,
+    grown_box,
+    hard_factors,
+    hard_groups,
+    possible_states,
+    random_box,
+    restricted,
+    state_starts,
+)
+from tests.inference.graphs import forest
+from tests.oracle import oracle
+
+DIFFERENT = [[0.0, 1.0], [1.0, 0.0]]
+
+
+def zeros_everywhere(seed: int) -> FactorGraph:
+    """Return a graph of many zeros; every other one is spared an assignment."""
+    rng = np.random.default_rng(seed)
+    return random_graph(
+        int(rng.integers(2, 8)),
+        int(rng.integers(1, 14)),
+        zero_probability=float(rng.choice([0.2, 0.5, 0.7])),
+        satisfiable=bool(seed % 2),
+        seed=rng,
+    )
+
+
+def pigeons(n: int) -> FactorGraph:
+    """Return n + 1 pigeons in n holes: each pair in different holes, which cannot be."""
+    apart = 1.0 - np.eye(n)
+    pairs = [(i, j) for i in range(n + 1) for j in range(i)]
+    return FactorGraph.from_factors([n] * (n + 1), [(pair, apart) for pair in pairs])
+
+
+def seed_of(number: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(number)
+
+
+def test_what_is_dropped_is_impossible_and_changes_nothing() -> None:
+    contradictions = 0
+    for seed in range(300):
+        graph = zeros_everywhere(seed)
+        truth = oracle(graph)
+        try:
+            found = possible_states(graph)
+        except ZeroPartitionError:
+            assert truth.log_z == -np.inf, f"seed {seed}"
+            contradictions += 1
+            continue
+        assert (found.graph.cardinalities > 1).all()
+        if truth.log_z > -np.inf:
+            smaller = infer(found.graph, "enumeration")
+            assert smaller.log_z is not None
+            # Sums of the same few terms in another order.
+            assert smaller.log_z + found.log_constant == pytest.approx(truth.log_z, abs=1e-12)
+            expected = np.concatenate([truth.marginals[name] for name in graph.names])
+            np.testing.assert_allclose(found.expand(smaller.marginals.flat), expected, atol=1e-12)
+    assert contradictions > 20
+
+
+def test_on_forests_every_state_that_is_left_is_possible() -> None:
+    for seed in range(100):
+        graph = forest(seed, zero_probability=0.4)
+        truth = oracle(graph)
+        expected = np.concatenate([truth.marginals[name] for name in graph.names]) > 0.0
+        assert (possible_states(graph).alive == expected).all(), f"seed {seed}"
+
+
+def test_an_assignment_is_found_if_there_is_one() -> None:
+    missing = 0
+    for seed in range(400):
+        graph = zeros_everywhere(seed)
+        try:
+            states = assignment(graph, seed_of(seed))
+        except ZeroPartitionError:
+            assert oracle(graph).log_z == -np.inf, f"seed {seed}"
+            missing += 1
+        else:
+            assert graph.log_potential(states) > -np.inf, f"seed {seed}"
+    assert missing > 50
+
+
+def test_assignments_differ_between_seeds_and_repeat_with_one() -> None:
+    graph = FactorGraph.from_factors([3] * 20, [([i, i + 1], 1 - np.eye(3)) for i in range(19)])
+    drawn = {tuple(assignment(graph, seed_of(seed))) for seed in range(20)}
+    assert len(drawn) > 15
+    again = assignment(graph, seed_of(3))
+    assert tuple(assignment(graph, seed_of(3))) == tuple(again)
+
+
+def test_a_contradiction_that_only_a_search_finds() -> None:
+    # Arc consistency has nothing against six pigeons in five holes.
+    assert len(possible_states(pigeons(5)).graph.names) == 6
+    with pytest.raises(ZeroPartitionError):
+        assignment(pigeons(5), seed_of(0))
+
+
+def test_a_search_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(support, "SEARCH_ENTRIES", 10_000)
+    with pytest.raises(InferenceError, match=r"no assignment .* was found.* 'exact'"):
+        assignment(pigeons(9), seed_of(0))
+
+
+def test_a_large_puzzle_on_a_forest_takes_no_backtracking() -> None:
+    n = 20_000
+    graph = FactorGraph.from_factors([2] * n, [([i, i + 1], DIFFERENT) for i in range(n - 1)])
+    states = assignment(graph, seed_of(0))
+    assert (states[1:] != states[:-1]).all()
+
+
+def test_boxes_hold_no_zero_and_cannot_grow() -> None:
+    for seed in range(200):
+        graph = zeros_everywhere(2 * seed + 1)
+        box = random_box(graph, seed_of(seed))
+        starts = state_starts(graph)
+        inside = restricted(graph, box)
+        assert np.isfinite(inside.graph.log_values).all()
+        assert np.isfinite(inside.log_constant)
+        for variable in range(graph.n_variables):
+            for at in np.arange(starts[variable], starts[variable + 1])[
+                ~box[starts[variable] : starts[variable + 1]]
+            ]:
+                larger = box.copy()
+                larger[at] = True
+                assert _holds_a_zero(graph, larger), f"seed {seed}"
+
+
+def test_a_box_grows_past_the_zeros_that_do_not_count() -> None:
+    graph = FactorGraph.from_factors([2, 2, 2], [([0, 1], np.eye(2)), ([1, 2], np.eye(2))])
+    box = np.array([True, False] * 3)
+    grown = grown_box(graph, box, np.array([True, False]), seed_of(0))
+    # Variables 0 and 1 hold each other back, or one of them grows alone; 2 is free to.
+    assert grown[4:].all()
+    assert not grown[:4].all()
+    assert not _holds_a_zero(FactorGraph.from_factors([2, 2], [([0, 1], np.eye(2))]), grown[:4])
+
+
+def test_groups_that_zeros_connect() -> None:
+    graph = FactorGraph.from_factors(
+        [2, 1, 2, 2, 2],
+        [([0, 2], np.eye(2)), ([2, 3], np.ones((2, 2))), ([3, 1], [[0.0], [1.0]]), ([4], [0, 1])],
+    )
+    assert hard_factors(graph).tolist() == [True, False, True, True]
+    assert [group.tolist() for group in hard_groups(graph)] == [[0, 2]]
+
+
+def test_states_of_the_smaller_graph_are_translated_back() -> None:
+    graph = FactorGraph.from_factors(
+        [3, 2, 4], [([0], [0, 1, 1]), ([1], [0, 1]), ([2], [1, 0, 0, 1])]
+    )
+    found = possible_states(graph)
+    assert found.graph.names == ("0", "2")
+    states = found.expand_states(np.array([[0, 0], [1, 1]]))
+    assert states.tolist() == [[1, 1, 0], [2, 1, 3]]
+
+
+def _holds_a_zero(graph: FactorGraph, box: np.ndarray) -> bool:
+    starts = state_starts(graph)
+    for scope, table in graph.factors():
+        kept = [np.flatnonzero(box[starts[v] : starts[v + 1]]) for v in scope]
+        if np.isneginf(table[np.ix_(*kept)] if kept else table).any():
+            return True
+    return False
