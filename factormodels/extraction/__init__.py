@@ -1,0 +1,1 @@
+"""From text to graph: the only place that knows that a language model exists."""

@@ -1,0 +1,133 @@
+"""What a stage asks of a language model, and what comes back: the one interface to any provider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation.
+
+    Attributes:
+        role: who speaks.
+        content: the text.
+    """
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptIdentity:
+    """Which prompt was rendered: what a manifest and a cache key say of it.
+
+    Attributes:
+        name: file name of the template, without suffix.
+        version: the version that the template declares.
+        digest: SHA-256 of the template, in hexadecimal.
+    """
+
+    name: str
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A question to a language model, with everything that its answer may depend on.
+
+    Attributes:
+        messages: the conversation so far, the question last.
+        prompt: the template that it was rendered from.
+        stage: the stage that asks, by which calls and costs are counted.
+        temperature: sampling temperature; 0 is greedy.
+        max_tokens: the longest answer, in tokens.
+        top_logprobs: number of alternatives per token to report; 0 asks for no log-probabilities.
+        seed: the provider's sampling seed; None leaves it to the provider.
+        sample: index among repeated samples of the same question.
+    """
+
+    messages: tuple[Message, ...]
+    prompt: PromptIdentity
+    stage: str
+    temperature: float = 0.0
+    max_tokens: int = 1024
+    top_logprobs: int = 0
+    seed: int | None = None
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token of an answer.
+
+    Attributes:
+        text: the token.
+        log_probability: its natural log-probability.
+        alternatives: (token, natural log-probability) of the likeliest tokens at this place,
+            the chosen one among them where the provider lists it.
+    """
+
+    text: str
+    log_probability: float
+    alternatives: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call consumed, as its provider reported it.
+
+    Attributes:
+        prompt_tokens: tokens of the question.
+        completion_tokens: tokens of the answer.
+        cost: price in US dollars; None where it is not known.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer.
+
+    Attributes:
+        text: the answer.
+        tokens: its tokens with log-probabilities; empty where the provider gives none.
+        usage: what the call consumed.
+        cached: whether the answer came from the cache, at no cost.
+    """
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    usage: Usage = Usage()
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that gave no usable answer: counted and shown, never cached, never scored.
+
+    Attributes:
+        reason: one sentence that says what went wrong, without keys.
+    """
+
+    reason: str
+
+
+class LanguageModel(Protocol):
+    """Anything that answers requests."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as its provider spells it."""
+        ...
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """Return the answer to `request`; a call that fails for good is a value, no exception."""
+        ...

@@ -1,0 +1,1 @@
+"""Relation models: the probability that one text entails, contradicts or leaves open another."""

@@ -1,0 +1,71 @@
+"""The interface that every relation model keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from factormodels.claims import RelationKind
+
+Origin = Literal["logprobs", "verbalised", "samples", "recorded", "lexical", "nli"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """An ordered pair of texts whose relation is asked for.
+
+    Attributes:
+        premise: the text that may entail or contradict.
+        hypothesis: the text that is judged.
+        source: id of the premise's atom or context, where it has one.
+        target: id of the hypothesis's atom or context, where it has one.
+    """
+
+    premise: str
+    hypothesis: str
+    source: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A relation model's answer for one pair.
+
+    Attributes:
+        kind: entailment, contradiction or neutral. Equivalence is no answer of a relation model:
+            it holds where both orders entail.
+        probability: the model's probability of `kind`, in [0, 1].
+        origin: where the probability comes from.
+        distribution: probabilities of (entailment, contradiction, neutral), summing to one; None
+            where the model gives only that of `kind`.
+    """
+
+    kind: RelationKind
+    probability: float
+    origin: Origin
+    distribution: tuple[float, float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A pair that has no judgement: counted and shown, never cached, never scored as neutral.
+
+    Attributes:
+        reason: one sentence that says why.
+    """
+
+    reason: str
+
+
+class RelationModel(Protocol):
+    """Anything that judges pairs of texts."""
+
+    @property
+    def name(self) -> str:
+        """The model's name in tables and manifests."""
+        ...
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """Return one answer per pair, in order; a failure is a value, no exception."""
+        ...
