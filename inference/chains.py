@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
+from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.diagnostics import effective_sample_size, split_chains, split_r_hat
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.support import Support, state_starts
+
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 R_HAT_LIMIT = 1.01
 """Chains whose split R-hat is above disagree (Vehtari et al. 2021, section 4)."""
@@ -33,6 +36,36 @@ def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[A
         states: (chains, draws, n_variables), what `sample_chains` of a backend returns.
     """
     return {name: states[:, :, number] for number, name in enumerate(graph.names)}
+
+
+def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
+    """Return samples as ArviZ takes them: group `posterior`, array `state` (chain, draw, variable).
+
+    Args:
+        graph: the factor graph, whose names are the coordinates of the dimension `variable`.
+        states: (chains, draws, n_variables), what `sample_chains` of a backend returns.
+
+    Raises:
+        InputError: if the samples are not those of this graph.
+        MissingDependencyError: if arviz-base is not installed.
+    """
+    if states.ndim != 3 or states.shape[2] != graph.n_variables:
+        raise InputError(
+            f"samples of shape {states.shape} do not fit this graph; give (chains, draws, "
+            f"{graph.n_variables}), as sample_chains returns them"
+        )
+    try:
+        from arviz_base import from_dict
+    except ImportError as error:
+        raise MissingDependencyError(
+            "samples for ArviZ need arviz-base; run: pip install 'factormodels[notebooks]'"
+        ) from error
+    found: DataTree = from_dict(
+        {"posterior": {"state": states}},
+        coords={"variable": list(graph.names)},
+        dims={"state": ["variable"]},
+    )
+    return found
 
 
 def state_type(graph: FactorGraph) -> type[np.uint8] | type[np.int32]:

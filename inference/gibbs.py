@@ -94,7 +94,7 @@ class BlockGibbs(Backend):
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
         """Return the draws, (chains, draws, n_variables), states as whole numbers.
 
-        `inference.chains.by_variable` arranges them for ArviZ.
+        `inference.chains.to_arviz` hands them to ArviZ.
 
         Raises:
             ZeroPartitionError, InferenceError: as `infer`.

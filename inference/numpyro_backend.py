@@ -100,7 +100,7 @@ class NumPyroGibbs(Backend):
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
         """Return the draws, (chains, draws, n_variables), states as whole numbers.
 
-        `inference.chains.by_variable` arranges them for ArviZ.
+        `inference.chains.to_arviz` hands them to ArviZ.
 
         Raises:
             TooLargeError, ZeroPartitionError, InferenceError: as `infer`.

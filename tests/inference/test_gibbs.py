@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 from numpy.typing import NDArray
 
 from factormodels import FactorGraph, InputError
+from factormodels.errors import MissingDependencyError
 from factormodels.synthetic import fr2, grid
 from inference import InferenceError, Status, get_backend, infer, support
-from inference.chains import R_HAT_LIMIT, by_variable
+from inference.chains import R_HAT_LIMIT, by_variable, to_arviz
 from inference.gibbs import BlockGibbs
 from inference.kernels.elimination.interaction import factors_by_variable
 from inference.kernels.sampling.blocks import choose_blocks
@@ -146,6 +148,19 @@ def test_samples_carry_evidence_and_suit_arviz() -> None:
     arranged = by_variable(graph, states)
     assert list(arranged) == list(graph.names)
     assert {values.shape for values in arranged.values()} == {(3, 50)}
+    state = to_arviz(graph, states)["posterior"]["state"]
+    assert state.dims == ("chain", "draw", "variable")
+    assert list(state["variable"].values) == list(graph.names)
+    np.testing.assert_array_equal(state.values, states)
+    with pytest.raises(InputError, match=r"samples of shape \(3, 50, 8\) do not fit this graph"):
+        to_arviz(graph, states[:, :, :8])
+
+
+def test_samples_for_arviz_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "arviz_base", None)
+    graph = grid(2, 2, coupling=1.0, field=1.0, seed=0)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'factormodels\[notebooks\]'"):
+        to_arviz(graph, np.zeros((1, 4, 4)))
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
