@@ -51,7 +51,7 @@ class Auto(Backend):
         prediction = exact.predict(graph)
         fits = prediction.bytes <= exact.allowed_bytes()
         if fits and prediction.seconds <= self.seconds:
-            reason = f"exact elimination takes about {prediction.seconds:.2g} s"
+            reason = f"exact {prediction.method} takes about {prediction.seconds:.2g} s"
             return _explained(exact.solve(graph), exact, reason)
         lack = (
             f"about {prediction.seconds:.2g} s of {self.seconds:g} s"

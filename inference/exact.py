@@ -1,12 +1,12 @@
-"""Exact inference by variable elimination over a bucket tree."""
+"""Exact inference by variable elimination over a bucket tree, or by conditioning."""
 
 from __future__ import annotations
 
 import logging
 import math
 import os
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
+from inference.conditioning import Conditioning, condition, conditioning
 from inference.kernels.elimination.beliefs import factor_beliefs
 from inference.kernels.elimination.cluster_tree import ClusterTree
 from inference.kernels.elimination.propagation import ZERO
@@ -23,20 +24,25 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 logger = logging.getLogger(__name__)
 
+Method = Literal["elimination", "conditioning"]
+
 _BYTES_PER_ENTRY = 8
 _SHARE_OF_FREE_MEMORY = 0.75
+_WORTH_A_SEARCH = 0.1
 _SECONDS_PER_OPERATION = 2.5e-9
 """Order of magnitude of one multiplication or addition of the kernels on a current processor."""
 
 
 @dataclass(frozen=True)
 class Exact(Backend):
-    """Variable elimination: all marginals and log Z in one upward and one downward pass.
+    """All marginals and log Z by variable elimination, or by conditioning where that is cheaper.
 
     The elimination order is greedy (minimum fill and minimum table size in turn, with seeded
     restarts where tables are large enough to repay them); forests are solved in linear time.
     Arithmetic is on scaled potentials, or in log space where a product could underflow. Before
-    anything is allocated, width, memory and time are predicted.
+    anything is allocated, width, memory and time are predicted. Where few variables (the atoms of
+    a short response) leave all others independent, and there are many of the others, a sum over
+    the states of the few takes less time than elimination and next to no memory.
 
     Attributes:
         seed: seed of the restarts, a whole number not below 0.
@@ -75,18 +81,28 @@ class Exact(Backend):
             TooLargeError: if the tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        solved = self._run(graph)
+        cheaper = self._cheaper(graph)
+        found = condition(graph, cheaper[1], self._threads()) if cheaper else None
+        if cheaper and found:
+            prediction, log_z, marginals, arithmetic = cheaper[0], *found, "scaled"
+            if log_z == -np.inf:
+                raise zero_partition()
+        else:
+            solved = self._run(graph)
+            prediction, log_z, marginals = solved.prediction, solved.log_z, solved.marginals
+            arithmetic = "scaled" if solved.scaled else "log"
         stats = {
-            "induced_width": solved.prediction.induced_width,
-            "largest_table": round(2.0**solved.prediction.log2_largest_table),
-            "predicted_bytes": round(solved.prediction.bytes),
-            "predicted_seconds": solved.prediction.seconds,
-            "arithmetic": "scaled" if solved.scaled else "log",
+            "method": prediction.method,
+            "induced_width": prediction.induced_width,
+            "largest_table": round(2.0**prediction.log2_largest_table),
+            "predicted_bytes": round(prediction.bytes),
+            "predicted_seconds": prediction.seconds,
+            "arithmetic": arithmetic,
             "seed": self.seed,
         }
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, solved.marginals, graph.index),
-            log_z=solved.log_z,
+            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
+            log_z=log_z,
             log_z_kind=LogZKind.EXACT,
             status=Status.EXACT,
             stats=stats,
@@ -95,15 +111,8 @@ class Exact(Backend):
     def predict(self, graph: FactorGraph) -> Prediction:
         """Return what `infer` would cost for a graph, its evidence absorbed, without running it."""
         absorbed = graph.absorb_evidence()
-        *_, width, largest, entries, work = plan(
-            absorbed.cardinalities,
-            absorbed.scope_starts,
-            absorbed.scope_variables,
-            self.seed,
-            self.restarts,
-            self.allowed_bytes() / _BYTES_PER_ENTRY,
-        )
-        return Prediction(width, largest, entries * _BYTES_PER_ENTRY, work * _SECONDS_PER_OPERATION)
+        cheaper = self._cheaper(absorbed)
+        return cheaper[0] if cheaper else self._elimination(absorbed, self.restarts)
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Return the calibrated cluster tree of a graph, its evidence absorbed.
@@ -119,6 +128,35 @@ class Exact(Backend):
         solved = self._run(absorbed)
         return CalibratedTree(absorbed, solved.tree, solved.tables, solved.marginals, solved.log_z)
 
+    def _cheaper(self, graph: FactorGraph) -> tuple[Prediction, Conditioning] | None:
+        """Return what conditioning would cost and how it goes, where elimination costs more."""
+        plan = conditioning(graph)
+        limit = self.allowed_bytes()
+        if plan is None or plan.bytes > limit:
+            return None
+        found = self._elimination(graph, restarts=0)
+        # The search for a better order may take longer than conditioning does.
+        if plan.seconds > _WORTH_A_SEARCH * found.seconds:
+            found = self._elimination(graph, self.restarts)
+        if plan.seconds >= found.seconds and found.bytes <= limit:
+            return None
+        prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
+        return prediction, plan
+
+    def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
+        *_, width, largest, entries, work = plan(
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            self.seed,
+            restarts,
+            self.allowed_bytes() / _BYTES_PER_ENTRY,
+        )
+        return _prediction(width, largest, entries, work)
+
+    def _threads(self) -> int:
+        return self.threads if self.threads is not None else os.cpu_count() or 1
+
     def _run(self, graph: FactorGraph) -> _Solved:
         limit = self.allowed_bytes()
         scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
@@ -131,15 +169,12 @@ class Exact(Backend):
             limit / _BYTES_PER_ENTRY,
             LOG2_CHUNKED_TABLE,
         )
-        prediction = Prediction(
-            width, largest, entries * _BYTES_PER_ENTRY, work * _SECONDS_PER_OPERATION
-        )
+        prediction = _prediction(width, largest, entries, work)
         if code == TOO_LARGE:
             raise TooLargeError(_refusal(prediction, limit))
         if code == UNRUN:
-            threads = self.threads if self.threads is not None else os.cpu_count() or 1
             code, log_z, marginals, tables, scaled = run_tree_in_chunks(
-                *scopes, *potentials, tree, threads
+                *scopes, *potentials, tree, self._threads()
             )
         if code == ZERO:
             raise zero_partition()
@@ -152,19 +187,21 @@ class Exact(Backend):
 
 @dataclass(frozen=True)
 class Prediction:
-    """What exact elimination of a graph would cost, by the best order found.
+    """What exact inference in a graph would cost.
 
     Attributes:
-        induced_width: most variables that a message holds.
-        log2_largest_table: log2 of the entries of the largest table.
-        bytes: memory of all tables and messages.
-        seconds: order of magnitude of the time, on one core.
+        induced_width: most variables that a message holds, by the best elimination order found.
+        log2_largest_table: log2 of the entries of the largest table of that order.
+        bytes: memory of all tables and messages of the method.
+        seconds: order of magnitude of its time, on one core.
+        method: elimination, or conditioning where that takes less time or fits the memory.
     """
 
     induced_width: int
     log2_largest_table: float
     bytes: float
     seconds: float
+    method: Method = "elimination"
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +238,10 @@ class CalibratedTree:
             self.tables,
         )
         return result
+
+
+def _prediction(width: int, largest: float, entries: float, work: float) -> Prediction:
+    return Prediction(width, largest, entries * _BYTES_PER_ENTRY, work * _SECONDS_PER_OPERATION)
 
 
 def _free_memory() -> int:

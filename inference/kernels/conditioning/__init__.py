@@ -1,0 +1,1 @@
+"""Conditioning on few variables that leave the others independent (compiled)."""

@@ -1,0 +1,132 @@
+"""A binary pairwise graph as dense tables of its cover and of what is left (compiled)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.kernels.compiled import kernel
+
+
+class CoverModel(NamedTuple):
+    """A graph whose variables outside a cover are independent given those of the cover.
+
+    Attributes:
+        cover: int64, the variables of the cover.
+        rest: int64, the other variables.
+        cover_fields: (n_cover, 2), log potentials of single variables of the cover.
+        couplings: (n_cover, n_cover, 2, 2), log potentials [a, b, state of a, state of b] of
+            pairs within the cover, a < b; 0 elsewhere.
+        rest_fields: (n_rest, 2), log potentials of single other variables.
+        ties: (n_rest, n_cover, 2, 2), log potentials [c, a, state of c, state of a].
+        constant: sum of the log potentials of factors without variables.
+    """
+
+    cover: NDArray[np.int64]
+    rest: NDArray[np.int64]
+    cover_fields: NDArray[np.float64]
+    couplings: NDArray[np.float64]
+    rest_fields: NDArray[np.float64]
+    ties: NDArray[np.float64]
+    constant: float
+
+
+@kernel
+def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):  # type: ignore[no-untyped-def]
+    """Return the dense model of a binary pairwise graph and a cover of its pairs."""
+    in_cover = np.zeros(n, dtype=np.bool_)
+    in_cover[cover] = True
+    rest = np.flatnonzero(~in_cover)
+    places = np.empty(n, dtype=np.int64)
+    places[cover] = np.arange(len(cover))
+    places[rest] = np.arange(len(rest))
+    cover_fields = np.zeros((len(cover), 2))
+    couplings = np.zeros((len(cover), len(cover), 2, 2))
+    rest_fields = np.zeros((len(rest), 2))
+    ties = np.zeros((len(rest), len(cover), 2, 2))
+    constant = 0.0
+    for factor in range(len(scope_starts) - 1):
+        first = scope_starts[factor]
+        table = log_values[table_starts[factor] : table_starts[factor + 1]]
+        arity = scope_starts[factor + 1] - first
+        if arity == 0:
+            constant += table[0]
+        elif arity == 1:
+            v = scope_variables[first]
+            fields = cover_fields if in_cover[v] else rest_fields
+            fields[places[v]] += table
+        else:
+            v, w = scope_variables[first], scope_variables[first + 1]
+            for i in range(2):
+                for j in range(2):
+                    value = table[2 * i + j]
+                    if not in_cover[v]:
+                        ties[places[v], places[w], i, j] += value
+                    elif not in_cover[w]:
+                        ties[places[w], places[v], j, i] += value
+                    elif places[v] < places[w]:
+                        couplings[places[v], places[w], i, j] += value
+                    else:
+                        couplings[places[w], places[v], j, i] += value
+    return CoverModel(cover, rest, cover_fields, couplings, rest_fields, ties, constant)
+
+
+@kernel
+def potentials(fields, ties):  # type: ignore[no-untyped-def]
+    """Return scaled potentials of every other variable for all states of some of the cover.
+
+    Args:
+        fields: (n_rest, 2), log potentials that enter once.
+        ties: (n_rest, k, 2, 2), those with the k variables of the cover.
+
+    Returns:
+        values: (n_rest, 2, 2**k), the products, scaled to a largest one of 1; variable j of the
+            cover is bit j of the last index.
+        log_scale: sum of the logarithms of the scales; -inf if a variable has no state left.
+        ranges: (n_rest,), log of the largest over the smallest positive product.
+    """
+    m, k = ties.shape[:2]
+    values = np.empty((m, 2, 1 << k))
+    ranges = np.zeros(m)
+    log_scale = 0.0
+    for c in range(m):
+        largest, least = -np.inf, np.inf
+        for state in range(2):
+            row = values[c, state]
+            row[0] = fields[c, state]
+            for j in range(k):
+                for i in range(1 << j):
+                    row[i | (1 << j)] = row[i] + ties[c, j, state, 1]
+                    row[i] += ties[c, j, state, 0]
+            for i in range(1 << k):
+                largest = max(largest, row[i])
+                if row[i] > -np.inf:
+                    least = min(least, row[i])
+        if largest == -np.inf:
+            return values, -np.inf, ranges
+        for state in range(2):
+            for i in range(1 << k):
+                values[c, state, i] = np.exp(values[c, state, i] - largest)
+        log_scale += largest
+        ranges[c] = largest - least
+    return values, log_scale, ranges
+
+
+@kernel
+def spreads(ties):  # type: ignore[no-untyped-def]
+    """Return, for every other variable, the log range of its products with some of the cover."""
+    m, k = ties.shape[:2]
+    result = np.zeros(m)
+    for c in range(m):
+        for j in range(k):
+            largest, least = -np.inf, np.inf
+            for state in range(2):
+                for other in range(2):
+                    value = ties[c, j, state, other]
+                    if value > -np.inf:
+                        largest, least = max(largest, value), min(least, value)
+            if largest > least:
+                result[c] += largest - least
+    return result

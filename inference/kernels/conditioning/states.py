@@ -1,0 +1,174 @@
+"""The sum over all states of a cover, a part of them at a time (compiled)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.kernels.compiled import kernel, reassociating_kernel
+
+_NEVER_ZERO = 1e-300
+"""Added to a denominator that is zero only where the weight is, so that 0/0 becomes 0."""
+
+
+class Split(NamedTuple):
+    """The cover in three parts, whose states are looped over from the outside in.
+
+    Attributes:
+        outer, middle, inner: numbers of variables: the cover's last, those between, its first.
+        middle_potentials: (n_rest, 2, 2**middle), as `model.potentials` returns them.
+        inner_potentials: (n_rest, 2, 2**inner), likewise.
+        inner_couplings: (2**inner,), log potentials of pairs within the inner part.
+        batches: where batches of other variables begin whose product stays within doubles, and
+            the number of variables last.
+    """
+
+    outer: int
+    middle: int
+    inner: int
+    middle_potentials: NDArray[np.float64]
+    inner_potentials: NDArray[np.float64]
+    inner_couplings: NDArray[np.float64]
+    batches: NDArray[np.int64]
+
+
+@kernel
+def inner_couplings(model, inner):  # type: ignore[no-untyped-def]
+    """Return, for all states of the first variables of the cover, their pairs' log potential."""
+    result = np.zeros(1 << inner)
+    for i in range(1 << inner):
+        for a in range(inner):
+            for b in range(a + 1, inner):
+                result[i] += model.couplings[a, b, (i >> a) & 1, (i >> b) & 1]
+    return result
+
+
+@kernel
+def batches(ranges, safe_range):  # type: ignore[no-untyped-def]
+    """Return where batches begin whose summed log ranges stay below `safe_range`, and the end."""
+    starts = np.empty(len(ranges) + 1, dtype=np.int64)
+    count = 0
+    total = safe_range
+    for c in range(len(ranges)):
+        # A sum of two products is at most 2: every variable adds log 2 at the upper end.
+        total += ranges[c] + math.log(2.0)
+        if total > safe_range:
+            starts[count] = c
+            count += 1
+            total = ranges[c] + math.log(2.0)
+    starts[count] = len(ranges)
+    return starts[: count + 1].copy()
+
+
+@kernel
+def _log_weights(model, split, bits, weights):  # type: ignore[no-untyped-def]
+    """Set the log potential of the cover alone, for all inner states and given other ones."""
+    inner, n = split.inner, len(model.cover)
+    base = 0.0
+    for a in range(inner, n):
+        state = (bits >> a) & 1
+        base += model.cover_fields[a, state]
+        for b in range(a + 1, n):
+            base += model.couplings[a, b, state, (bits >> b) & 1]
+    weights[0] = base
+    for a in range(inner):
+        low, high = model.cover_fields[a, 0], model.cover_fields[a, 1]
+        for b in range(inner, n):
+            state = (bits >> b) & 1
+            low += model.couplings[a, b, 0, state]
+            high += model.couplings[a, b, 1, state]
+        for i in range(1 << a):
+            weights[i | (1 << a)] = weights[i] + high
+            weights[i] += low
+    weights += split.inner_couplings
+
+
+@reassociating_kernel
+def _multiply(product, on, off, row_on, row_off):  # type: ignore[no-untyped-def]
+    for i in range(len(product)):
+        product[i] *= on * row_on[i] + off * row_off[i]
+
+
+@reassociating_kernel
+def _shares(weights, on, off, row_on, row_off):  # type: ignore[no-untyped-def]
+    """Return the weights of the states in which another variable is false, and is true."""
+    false_sum, true_sum = 0.0, 0.0
+    for i in range(len(weights)):
+        true, false = on * row_on[i], off * row_off[i]
+        share = weights[i] / (true + false + _NEVER_ZERO)
+        true_sum += share * true
+        false_sum += share * false
+    return false_sum, true_sum
+
+
+@kernel
+def sum_states(model, split, outer_state):  # type: ignore[no-untyped-def]
+    """Return what the states of the cover that share an outer state add up to.
+
+    Returns:
+        log_largest: logarithm of the largest weight, the unit of what follows.
+        total: sum of the weights.
+        cover_sums: (n_cover, 2), of those in which a variable of the cover has each state.
+        rest_sums: (n_rest, 2), of those in which another variable has it.
+    """
+    n, m = len(model.cover), len(model.rest)
+    inner, middle = split.inner, split.middle
+    size = 1 << inner
+    cover_sums, rest_sums = np.zeros((n, 2)), np.zeros((m, 2))
+    total = 0.0
+    log_largest = -np.inf
+    on, off = np.empty(m), np.empty(m)
+    weights, product = np.empty(size), np.empty(size)
+    outer_on, outer_off = np.empty(m), np.empty(m)
+    outer_scale = 0.0
+    for c in range(m):
+        true, false = 0.0, 0.0
+        for b in range(inner + middle, n):
+            state = (outer_state >> (b - inner - middle)) & 1
+            false += model.ties[c, b, 0, state]
+            true += model.ties[c, b, 1, state]
+        scale = max(true, false)
+        if scale == -np.inf:
+            return log_largest, total, cover_sums, rest_sums
+        outer_scale += scale
+        outer_on[c] = math.exp(true - scale)
+        outer_off[c] = math.exp(false - scale)
+    for middle_state in range(1 << middle):
+        bits = (outer_state << (inner + middle)) | (middle_state << inner)
+        _log_weights(model, split, bits, weights)
+        for c in range(m):
+            off[c] = outer_off[c] * split.middle_potentials[c, 0, middle_state]
+            on[c] = outer_on[c] * split.middle_potentials[c, 1, middle_state]
+        for batch in range(len(split.batches) - 1):
+            product[:] = 1.0
+            for c in range(split.batches[batch], split.batches[batch + 1]):
+                rows = split.inner_potentials[c]
+                _multiply(product, on[c], off[c], rows[1], rows[0])
+            weights += np.log(product)
+        largest = weights.max() + outer_scale
+        if largest == -np.inf:
+            continue
+        if largest > log_largest:
+            shrink = math.exp(log_largest - largest)
+            total *= shrink
+            cover_sums *= shrink
+            rest_sums *= shrink
+            log_largest = largest
+        for i in range(size):
+            weights[i] = math.exp(weights[i] + outer_scale - log_largest)
+        here = weights.sum()
+        total += here
+        for a in range(inner):
+            for i in range(size):
+                cover_sums[a, (i >> a) & 1] += weights[i]
+        for a in range(inner, n):
+            cover_sums[a, (bits >> a) & 1] += here
+        for c in range(m):
+            rows = split.inner_potentials[c]
+            false, true = _shares(weights, on[c], off[c], rows[1], rows[0])
+            rest_sums[c, 0] += false
+            rest_sums[c, 1] += true
+    return log_largest, total, cover_sums, rest_sums
