@@ -14,6 +14,7 @@ import numpy as np
 
 from inference.kernels.compiled import kernel
 from inference.kernels.elimination.sparse_ordering import minimum_degree_order
+from inference.kernels.random_numbers import next_word
 
 MIN_FILL = 0
 MIN_WEIGHT = 1
@@ -33,16 +34,6 @@ def _population_count(word):  # type: ignore[no-untyped-def]
     )
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@kernel
-def _next_random(state):  # type: ignore[no-untyped-def]
-    # splitmix64: one word of state, so that every restart is reproducible from its seed alone.
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @kernel
@@ -116,7 +107,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):  # type: i
                 ties = 1
             elif score[v] == score[best] and seed != 0:
                 ties += 1
-                if _next_random(random) % np.uint64(ties) == np.uint64(0):
+                if next_word(random) % np.uint64(ties) == np.uint64(0):
                     best = v
         size = _log2_table(rows, best, log2_card, members)
         total += math.exp2(size) if size < 1000.0 else np.inf
