@@ -1,0 +1,237 @@
+"""A fact graph drawn for a paper: evidence on the left, claims on the right, relations between."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from calibration.figure_style import paper_style
+from factormodels import Atom, Context, FactGraph, InputError, RelationKind
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RELATION_COLOURS: Mapping[RelationKind, str] = {
+    RelationKind.ENTAILMENT: "#0072B2",
+    RelationKind.CONTRADICTION: "#D55E00",
+    RelationKind.EQUIVALENCE: "#009E73",
+    RelationKind.NEUTRAL: "0.7",
+}
+"""Colours of relations, of the palette that people with any colour vision tell apart."""
+
+RELATION_DASHES: Mapping[RelationKind, Literal["-", "--", "-.", ":"]] = {
+    RelationKind.ENTAILMENT: "-",
+    RelationKind.CONTRADICTION: "--",
+    RelationKind.EQUIVALENCE: "-.",
+    RelationKind.NEUTRAL: ":",
+}
+"""Line styles of relations, which a print without colour keeps apart."""
+
+_WIDTH = 6.9
+_ROW_INCHES = 0.36
+_LINE_CHARACTERS = 48
+_LINES = 2
+_EVIDENCE, _CLAIMS = 0.37, 0.63
+_BAR = 0.33
+
+
+def draw_fact_graph(
+    graph: FactGraph,
+    posteriors: Mapping[str, float] | None = None,
+    *,
+    neutral: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Return a drawing of a fact graph: nodes with their texts, relations with their strengths.
+
+    The colour and the dashes of a line say what the relation is, its thickness how probable. A
+    relation within a column is an arc beside it. The bar of a claim is its posterior, the tick at
+    its end the human label, where there is one.
+
+    Args:
+        graph: the fact graph.
+        posteriors: P(true) by id of atom, in [0, 1]; without them bars show the priors.
+        neutral: whether neutral relations are drawn too.
+        title: text above, or None.
+
+    Returns:
+        A matplotlib Figure 6.9 inches wide, the width of a page of two columns.
+
+    Raises:
+        InputError: if the graph has no atoms, or a posterior is missing or outside [0, 1].
+    """
+    from matplotlib.figure import Figure as FigureClass
+
+    if not graph.atoms:
+        raise InputError(f"fact graph {graph.id!r} has no atoms; there is nothing to draw")
+    shown = {atom.id: _probability(atom, posteriors) for atom in graph.atoms}
+    contexts = _untangled(graph)
+    rows = max(len(graph.atoms), len(contexts))
+    places = {
+        **_places(graph.atom_ids, _CLAIMS, rows),
+        **_places([context.id for context in contexts], _EVIDENCE, rows),
+    }
+    with paper_style():
+        figure = FigureClass(figsize=(_WIDTH, _ROW_INCHES * rows + 0.7), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set(xlim=(0.0, 1.0), ylim=(-0.7, rows - 0.3))
+        axes.set_axis_off()
+        kinds = _draw_relations(axes, graph, places, neutral)
+        for context in contexts:
+            _draw_text(axes, places[context.id], context.id, context.title or context.text, "right")
+        for atom in graph.atoms:
+            _draw_atom(axes, atom, places[atom.id], shown[atom.id])
+        _draw_legend(figure, kinds, "prior" if posteriors is None else "posterior")
+        if title:
+            axes.set_title(title)
+    return figure
+
+
+def to_dot(graph: FactGraph, posteriors: Mapping[str, float] | None = None) -> str:
+    """Return a fact graph in Graphviz's language; `dot -Tpdf` draws it where Graphviz is installed.
+
+    Args:
+        graph: the fact graph.
+        posteriors: P(true) by id of atom, in [0, 1]; without them nodes show the priors.
+
+    Raises:
+        InputError: if a posterior is missing or outside [0, 1].
+    """
+    lines = [f"digraph {_quoted(graph.id)} {{", "  rankdir=LR;", "  node [fontsize=10];"]
+    for context in graph.contexts:
+        label = _label(context.id, context.title or context.text)
+        lines.append(f"  {_quoted(context.id)} [shape=box, label={_quoted(label)}];")
+    for atom in graph.atoms:
+        label = f"{_label(atom.id, atom.text)}\nP = {_probability(atom, posteriors):.2f}"
+        lines.append(f"  {_quoted(atom.id)} [shape=ellipse, label={_quoted(label)}];")
+    styles = {"-": "solid", "--": "dashed", "-.": "dashed", ":": "dotted"}
+    for relation in graph.relations:
+        colour = RELATION_COLOURS[relation.kind]
+        attributes = {
+            "color": colour if colour.startswith("#") else "gray70",
+            "style": styles[RELATION_DASHES[relation.kind]],
+            "label": f"{relation.probability:.2f}",
+            "dir": "both" if relation.kind is RelationKind.EQUIVALENCE else "forward",
+        }
+        listed = ", ".join(f"{name}={_quoted(value)}" for name, value in attributes.items())
+        lines.append(f"  {_quoted(relation.source)} -> {_quoted(relation.target)} [{listed}];")
+    return "\n".join([*lines, "}", ""])
+
+
+def _probability(atom: Atom, posteriors: Mapping[str, float] | None) -> float:
+    if posteriors is None:
+        return atom.prior
+    value = posteriors.get(atom.id)
+    if value is None:
+        raise InputError(f"atom {atom.id!r} has no posterior; give P(true) of every atom by its id")
+    if not 0.0 <= value <= 1.0:
+        raise InputError(f"the posterior {value} of atom {atom.id!r} is not between 0 and 1")
+    return float(value)
+
+
+def _untangled(graph: FactGraph) -> list[Context]:
+    """Return the contexts in the order of the atoms that they bear on, so that few lines cross."""
+    rows = {atom.id: row for row, atom in enumerate(graph.atoms)}
+    near: dict[str, list[int]] = {context.id: [] for context in graph.contexts}
+    for relation in graph.relations:
+        for one, other in (
+            (relation.source, relation.target),
+            (relation.target, relation.source),
+        ):
+            if one in near and other in rows and relation.kind is not RelationKind.NEUTRAL:
+                near[one].append(rows[other])
+    last = float(len(rows))
+    return sorted(
+        graph.contexts,
+        key=lambda context: (
+            sum(near[context.id]) / len(near[context.id]) if near[context.id] else last
+        ),
+    )
+
+
+def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float, float]]:
+    """Return where nodes stand, evenly spaced from the top."""
+    step = (rows - 1) / (len(names) - 1) if len(names) > 1 else 0.0
+    top = rows - 1 if len(names) > 1 else (rows - 1) / 2
+    return {name: (x, top - step * row) for row, name in enumerate(names)}
+
+
+def _draw_relations(
+    axes: Axes, graph: FactGraph, places: Mapping[str, tuple[float, float]], neutral: bool
+) -> list[RelationKind]:
+    from matplotlib.patches import FancyArrowPatch
+
+    drawn = [r for r in graph.relations if neutral or r.kind is not RelationKind.NEUTRAL]
+    for relation in drawn:
+        start, end = places[relation.source], places[relation.target]
+        bend = 0.0
+        if start[0] == end[0]:
+            # Arcs of both columns lie between them, whatever the direction of the relation.
+            outwards = 1.0 if start[0] == _EVIDENCE else -1.0
+            bend = 0.35 * outwards * (1.0 if start[1] > end[1] else -1.0)
+        axes.add_patch(
+            FancyArrowPatch(
+                start,
+                end,
+                arrowstyle="<|-|>" if relation.kind is RelationKind.EQUIVALENCE else "-|>",
+                connectionstyle=f"arc3,rad={-bend}",
+                mutation_scale=5.0,
+                shrinkA=3.0,
+                shrinkB=3.0,
+                color=RELATION_COLOURS[relation.kind],
+                linestyle=RELATION_DASHES[relation.kind],
+                linewidth=0.3 + 1.2 * relation.probability,
+                alpha=0.85,
+            )
+        )
+    return [kind for kind in RelationKind if any(r.kind is kind for r in drawn)]
+
+
+def _draw_atom(axes: Axes, atom: Atom, place: tuple[float, float], probability: float) -> None:
+    x, y = place
+    _draw_text(axes, place, atom.id, atom.text, "left")
+    left, width, height = x + 0.012, _BAR, 0.1
+    low = y - 0.44
+    axes.barh(low, width, height, left=left, color="0.9", zorder=1)
+    axes.barh(low, width * probability, height, left=left, color="0.35", zorder=2)
+    axes.text(left + width + 0.005, low, f"{probability:.2f}", va="center", fontsize=6.0)
+    if atom.label is not None:
+        end = left + (width if atom.label else 0.0)
+        axes.plot([end, end], [low - 0.13, low + 0.13], color="black", linewidth=1.2, zorder=3)
+
+
+def _draw_text(axes: Axes, place: tuple[float, float], name: str, text: str, side: str) -> None:
+    x, y = place
+    axes.plot([x], [y], "o", color="black", markersize=2.5, zorder=4)
+    shift = 0.012 if side == "left" else -0.012
+    axes.text(
+        x + shift, y, _label(name, text), ha=side, va="center", fontsize=6.5, parse_math=False
+    )
+
+
+def _draw_legend(figure: Figure, kinds: Sequence[RelationKind], shown: str) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=RELATION_COLOURS[kind], linestyle=RELATION_DASHES[kind], label=kind)
+        for kind in kinds
+    ]
+    handles.append(Line2D([], [], color="0.35", linewidth=3.0, label=f"{shown} of being true"))
+    handles.append(
+        Line2D([], [], color="black", marker="|", linestyle="none", label="human label (0 or 1)")
+    )
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+
+
+def _label(name: str, text: str) -> str:
+    """Return the id and the beginning of a text, in at most two lines."""
+    whole = f"{name}: {' '.join(text.split())}" if text else name
+    lines = textwrap.wrap(whole, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …")
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
