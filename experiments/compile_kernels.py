@@ -8,9 +8,10 @@ from multiprocessing import get_context
 
 import typer
 
-from experiments.warm_up import warm_up
-from factormodels.synthetic import fr2
+from experiments.warm_up import small_graph, unannounced, warm_up, warm_up_batches
+from factormodels.synthetic import fr2, grid
 from inference import entries, get_backend
+from inference.frustration import frustration
 
 _COMPOSITE = ("auto",)
 """Backends that run the kernels of others, which are compiled already."""
@@ -32,10 +33,18 @@ def compile_kernels(processes: int = 2) -> float:
 
 def _compile(name: str) -> None:
     backend = get_backend(name)
-    warm_up(backend)
-    if name == "exact":
-        # Few atoms with much evidence: what it conditions on instead of eliminating.
-        backend.infer(fr2(12, 30, density=1.0, seed=0))
+    with unannounced():
+        warm_up(backend)
+        if name in ("exact", "lbp"):
+            warm_up_batches(backend)
+        if name == "exact":
+            # Few atoms with much evidence: what it conditions on instead of eliminating.
+            backend.infer(fr2(12, 30, density=1.0, seed=0))
+            # Width 18: tables large enough for chunks, which have kernels of their own.
+            backend.infer(grid(18, 18, coupling=1.0, field=1.0, seed=0))
+        if name == "lbp":
+            # What is left without the factor of three variables is pairs, as `diagnostics` wants.
+            frustration(small_graph().with_evidence({4: 0}))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from factormodels.factor_graph import FactorGraph
-from inference import Backend
+from inference import Backend, infer_batch, infer_settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +20,21 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 2.0
 """Seconds of silence after which a person in front of a terminal is told what goes on."""
+
+_KERNELS = "inference.kernels.compiled"
+"""The logger that tells users of the library the same."""
+
+
+@contextmanager
+def unannounced() -> Iterator[None]:
+    """Compile kernels in silence while the block runs."""
+    library = logging.getLogger(_KERNELS)
+    level = library.level
+    library.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        library.setLevel(level)
 
 
 @contextmanager
@@ -33,7 +50,8 @@ def announced(console: Console, patience: float = PATIENCE) -> Iterator[None]:
     if console.is_terminal:
         timer.start()
     try:
-        yield
+        with unannounced():
+            yield
     finally:
         timer.cancel()
 
@@ -43,13 +61,34 @@ def warm_up(backend: Backend) -> None:
 
     A backend that cannot answer it says so where it is asked in earnest.
     """
-    # A cycle of three with a pendant: every kind of message and every kernel has work to do.
-    table = [[0.6, 0.4], [0.3, 0.7]]
-    pairs = [(0, 1), (1, 2), (2, 0), (2, 3)]
-    graph = FactorGraph.from_factors(
-        [2, 2, 2, 2], [((v,), [0.4, 0.6]) for v in range(4)] + [(pair, table) for pair in pairs]
-    )
     try:
-        backend.infer(graph)
+        backend.infer(small_graph())
     except Exception:
         logger.debug("%s failed on the graph that warms it up", backend.name, exc_info=True)
+
+
+def warm_up_batches(backend: Backend) -> None:
+    """Do what `warm_up` does for batches of graphs and of settings."""
+    graph = small_graph()
+    try:
+        infer_batch([graph, graph.with_evidence({0: 1})], backend)
+        infer_settings(graph, [graph.log_values], backend)
+    except Exception:
+        logger.debug("%s failed on the batch that warms it up", backend.name, exc_info=True)
+
+
+def small_graph() -> FactorGraph:
+    """Return a graph on which every kind of message and every kernel has work to do.
+
+    It is a cycle of three with a pendant, one more factor that joins three variables, and a zero.
+    """
+    table = [[0.6, 0.4], [0.3, 0.7]]
+    pairs = [(0, 1), (1, 2), (2, 0), (2, 3)]
+    zero = np.ones((2, 2, 2))
+    zero[0, 1, 0] = 0.0
+    return FactorGraph.from_factors(
+        [2] * 5,
+        [((v,), [0.4, 0.6]) for v in range(5)]
+        + [(pair, table) for pair in pairs]
+        + [((2, 3, 4), zero)],
+    )

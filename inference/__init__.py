@@ -2,6 +2,8 @@
 
 from inference import infer
 infer(graph, "exact").marginals["a1"]
+
+`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any
 from factormodels.factor_graph import FactorGraph
 from inference import builtin
 from inference.backend import Backend, InferenceError, TooLargeError, ZeroPartitionError
+from inference.batch import infer_batch, infer_settings, infer_stream
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.registry import Entry, entries, get_backend, register, unregister
 
@@ -27,6 +30,9 @@ __all__ = [
     "entries",
     "get_backend",
     "infer",
+    "infer_batch",
+    "infer_settings",
+    "infer_stream",
     "register",
     "unregister",
 ]

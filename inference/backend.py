@@ -45,8 +45,11 @@ class Backend(ABC):
             InferenceError: if this algorithm cannot answer; the message names alternatives.
         """
         start = time.perf_counter()
-        posterior = self.solve(graph.absorb_evidence())
-        marginals = _with_observed(graph, posterior.marginals)
+        absorbed = graph.absorb_evidence()
+        posterior = self.solve(absorbed)
+        marginals = posterior.marginals
+        if absorbed is not graph:
+            marginals = with_observed(graph, marginals)
         stats = {**posterior.stats, "seconds": time.perf_counter() - start}
         return replace(posterior, marginals=marginals, stats=stats, backend=self.name)
 
@@ -63,7 +66,8 @@ def zero_partition() -> ZeroPartitionError:
     )
 
 
-def _with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
+def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
+    """Return marginals of a graph from those without its evidence: what is observed is certain."""
     observed = graph.evidence != UNOBSERVED
     if not observed.any():
         return marginals

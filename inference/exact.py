@@ -6,7 +6,7 @@ import logging
 import math
 import os
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,17 @@ class Exact(Backend):
             solved = self._run(graph)
             prediction, log_z, marginals = solved.prediction, solved.log_z, solved.marginals
             arithmetic = "scaled" if solved.scaled else "log"
-        stats = {
+        return Posterior(
+            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
+            log_z=log_z,
+            log_z_kind=LogZKind.EXACT,
+            status=Status.EXACT,
+            stats=self.stats(prediction, arithmetic),
+        )
+
+    def stats(self, prediction: Prediction, arithmetic: str) -> dict[str, Any]:
+        """Return what a posterior tells of its run, but for the seconds that it took."""
+        return {
             "method": prediction.method,
             "induced_width": prediction.induced_width,
             "largest_table": round(2.0**prediction.log2_largest_table),
@@ -100,13 +110,6 @@ class Exact(Backend):
             "arithmetic": arithmetic,
             "seed": self.seed,
         }
-        return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
-            log_z=log_z,
-            log_z_kind=LogZKind.EXACT,
-            status=Status.EXACT,
-            stats=stats,
-        )
 
     def predict(self, graph: FactorGraph) -> Prediction:
         """Return what `infer` would cost for a graph, its evidence absorbed, without running it."""
@@ -152,7 +155,7 @@ class Exact(Backend):
             restarts,
             self.allowed_bytes() / _BYTES_PER_ENTRY,
         )
-        return _prediction(width, largest, entries, work)
+        return Prediction.of(width, largest, entries, work)
 
     def _threads(self) -> int:
         return self.threads if self.threads is not None else os.cpu_count() or 1
@@ -169,7 +172,7 @@ class Exact(Backend):
             limit / _BYTES_PER_ENTRY,
             LOG2_CHUNKED_TABLE,
         )
-        prediction = _prediction(width, largest, entries, work)
+        prediction = Prediction.of(width, largest, entries, work)
         if code == TOO_LARGE:
             raise TooLargeError(_refusal(prediction, limit))
         if code == UNRUN:
@@ -202,6 +205,12 @@ class Prediction:
     bytes: float
     seconds: float
     method: Method = "elimination"
+
+    @classmethod
+    def of(cls, width: float, log2_largest: float, entries: float, work: float) -> Prediction:
+        """Return the prediction for what the kernels count: entries, and operations."""
+        seconds = work * _SECONDS_PER_OPERATION
+        return cls(int(width), log2_largest, entries * _BYTES_PER_ENTRY, seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +247,6 @@ class CalibratedTree:
             self.tables,
         )
         return result
-
-
-def _prediction(width: int, largest: float, entries: float, work: float) -> Prediction:
-    return Prediction(width, largest, entries * _BYTES_PER_ENTRY, work * _SECONDS_PER_OPERATION)
 
 
 def _free_memory() -> int:

@@ -49,11 +49,17 @@ class Marginals(Mapping[str, NDArray[np.float64]]):
         index: Mapping[str, int] | None = None,
     ) -> None:
         self.names = names
-        self.starts = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum(cardinalities, out=self.starts[1:])
+        self._cardinalities = cardinalities
         self.flat = np.ascontiguousarray(values, dtype=np.float64)
         self.flat.flags.writeable = False
         self._given_index = index
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the vector of each variable begins; made when it is asked for first."""
+        starts = np.zeros(len(self.names) + 1, dtype=np.int64)
+        np.cumsum(self._cardinalities, out=starts[1:])
+        return starts
 
     @cached_property
     def _index(self) -> Mapping[str, int]:

@@ -26,6 +26,7 @@ class Entry:
         limits: one line: the graphs it is meant for.
         requires: optional libraries that it imports.
         extra: the extra of this package that installs them.
+        install: the command that installs them, where the extra alone does not.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Entry:
     limits: str = "any graph"
     requires: tuple[str, ...] = ()
     extra: str = ""
+    install: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -44,7 +46,7 @@ class Entry:
     @property
     def install_command(self) -> str:
         """The command that installs what this backend needs."""
-        return f"pip install 'factormodels[{self.extra}]'"
+        return self.install or f"pip install 'factormodels[{self.extra}]'"
 
 
 _ENTRIES: dict[str, Entry] = {}

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from numba import njit
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 2.0
+"""Seconds after which a compilation is announced; machine code from disk takes a tenth of that."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -17,6 +24,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     Kernels release the interpreter lock and follow NumPy's rules for division. Numba keeps code
     by the file of the function alone, though it holds whatever that function calls; here a change
     to any file of this folder makes all of it stale, so that no old callee survives in a caller.
+    A compilation that takes long is announced by a warning of this module's logger, once a process.
     """
     return _compiled(function, fastmath=False)
 
@@ -30,7 +38,26 @@ def _compiled(function: Callable[..., Any], fastmath: bool | set[str]) -> Any:
     dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
     index._source_stamp = (index._source_stamp, _sources_digest())
+    vars(dispatcher)["compile"] = _announced(dispatcher.compile)
     return dispatcher
+
+
+def _announced(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    def compile_and_announce(signature: Any) -> Any:
+        timer = Timer(PATIENCE, _announce)
+        timer.daemon = True
+        timer.start()
+        try:
+            return compile_(signature)
+        finally:
+            timer.cancel()
+
+    return compile_and_announce
+
+
+@cache
+def _announce() -> None:
+    logger.warning("compiling kernels: once, up to a minute; later calls start fast")
 
 
 @cache

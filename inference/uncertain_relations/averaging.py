@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
+from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.parameter_settings import drawn_probabilities, log_tables
 from inference.backend import Backend, ZeroPartitionError
-from inference.exact import Exact
-from inference.kernels.elimination.propagation import ZERO
-from inference.kernels.elimination.solve import plant, run_tree
-from inference.parallel_elimination import LOG2_CHUNKED_TABLE
+from inference.batch import solve_settings
 from inference.posterior import Status
 from inference.registry import get_backend
-from inference.uncertain_relations.relation_factors import RelationFactors, relation_factors
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 """Levels of the quantiles by default: the median, the middle half and the middle 95 percent."""
 
-_LEAST_CONCENTRATION = 1e-6
-"""Below it, a Beta variable is 0 or 1 to rounding, and its generator runs out of range."""
-
-_LEAST_PARAMETER = 1e-300
-"""A Beta variable with a parameter below it stays at 0 or 1 to rounding."""
-
-_BYTES_PER_ENTRY = 8
+_NUMBERS_AT_A_TIME = 2**24
+"""Draws are run in parts of so many numbers of log tables, 128 MB of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +73,8 @@ def averaged(
     relation model might have said, and are not weighted by the partition function, which holds
     no observation of it.
 
-    The structure is the same in all draws. With `exact` it is planned once, and the answer is
-    that of one run per draw to the last bit.
+    The structure is the same in all draws, which run as one batch (`inference.infer_settings`):
+    with `exact` it is planned once, and the answer is that of one run per draw to the last bit.
 
     Args:
         fact_graph: the fact graph.
@@ -99,19 +91,29 @@ def averaged(
         ZeroPartitionError: if no assignment has positive potential in some draw.
         InferenceError: if the backend cannot answer for this graph.
     """
-    _check(concentration, draws, seed)
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
+        raise InputError(f"draws is {draws!r}; give a whole number of at least 2")
     checked = _checked_levels(levels)
     built = get_backend(backend) if isinstance(backend, str) else backend
-    factors = relation_factors(fact_graph, encoding)
-    drawn = _drawn(factors.probabilities, concentration, draws, np.random.default_rng(seed))
-    posteriors = np.empty((draws, factors.n_atoms))
+    drawn = drawn_probabilities(fact_graph, concentration=concentration, draws=draws, seed=seed)
+    graph = fact_graph.to_factor_graph(encoding)
+    n_atoms = len(fact_graph.atoms)
+    posteriors = np.empty((draws, n_atoms))
     not_converged = 0
-    for draw, (posterior, converged) in enumerate(_solved(factors, drawn, built)):
-        posteriors[draw] = posterior
-        not_converged += not converged
-    recorded = np.array([r.probability for r in fact_graph.relations], dtype=np.float64)
-    relation_probabilities = np.tile(recorded, (draws, 1))
-    relation_probabilities[:, factors.columns] = drawn
+    at_a_time = max(1, _NUMBERS_AT_A_TIME // max(1, len(graph.log_values)))
+    for first in range(0, draws, at_a_time):
+        rows = log_tables(
+            fact_graph,
+            relation_probabilities=drawn[first : first + at_a_time],
+            encoding=encoding,
+        )
+        for draw, found in enumerate(solve_settings(graph, rows, built), first):
+            if isinstance(found, ZeroPartitionError):
+                raise _contradiction(draw) from None
+            if isinstance(found, FactormodelsError):
+                raise found
+            posteriors[draw] = found.marginals.flat[1 : 2 * n_atoms : 2]
+            not_converged += found.status not in (Status.EXACT, Status.CONVERGED)
     return AveragedPosterior(
         atom_ids=fact_graph.atom_ids,
         mean=posteriors.mean(axis=0),
@@ -119,67 +121,9 @@ def averaged(
         levels=checked,
         quantiles=np.quantile(posteriors, checked, axis=0).T,
         posteriors=posteriors,
-        relation_probabilities=relation_probabilities,
+        relation_probabilities=drawn,
         not_converged=not_converged,
     )
-
-
-def _drawn(
-    probabilities: NDArray[np.float64],
-    concentration: float,
-    draws: int,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Return (draws, m) probabilities of the relations."""
-    first, second = concentration * probabilities, concentration * (1.0 - probabilities)
-    moving = np.minimum(first, second) >= _LEAST_PARAMETER
-    drawn = np.tile(probabilities, (draws, 1))
-    drawn[:, moving] = rng.beta(first[moving], second[moving], (draws, int(moving.sum())))
-    return drawn
-
-
-def _solved(
-    factors: RelationFactors, drawn: NDArray[np.float64], backend: Backend
-) -> Iterator[tuple[NDArray[np.float64], bool]]:
-    """Yield, for every draw, the posteriors of the atoms and whether they are to be relied on."""
-    tree = _planted(factors, backend) if isinstance(backend, Exact) else None
-    graph = factors.graph
-    for draw, probabilities in enumerate(drawn):
-        tables = factors.log_tables(probabilities)
-        if tree is None:
-            try:
-                posterior = backend.infer(factors.with_log_tables(tables))
-            except ZeroPartitionError:
-                raise _contradiction(draw) from None
-            marginals = posterior.marginals.flat
-            converged = posterior.status in (Status.EXACT, Status.CONVERGED)
-        else:
-            code, _, marginals, _, _ = run_tree(
-                graph.cardinalities,
-                graph.scope_starts,
-                graph.scope_variables,
-                graph.table_starts,
-                factors.log_values(tables),
-                tree,
-            )
-            if code == ZERO:
-                raise _contradiction(draw)
-            converged = True
-        yield marginals[1 : 2 * factors.n_atoms : 2], converged
-
-
-def _planted(factors: RelationFactors, exact: Exact) -> object | None:
-    """Return the cluster tree; None where `exact` refuses the graph or shares it over threads."""
-    graph = factors.graph
-    fits, tree, _, largest, _, _ = plant(
-        graph.cardinalities,
-        graph.scope_starts,
-        graph.scope_variables,
-        exact.seed,
-        exact.restarts,
-        exact.allowed_bytes() / _BYTES_PER_ENTRY,
-    )
-    return tree if fits and largest < LOG2_CHUNKED_TABLE else None
 
 
 def _contradiction(draw: int) -> ZeroPartitionError:
@@ -188,17 +132,6 @@ def _contradiction(draw: int) -> ZeroPartitionError:
         "of probability 0 or 1 contradict each other or a prior; correct them, or raise the "
         "concentration if they were drawn so"
     )
-
-
-def _check(concentration: float, draws: int, seed: int) -> None:
-    if not _LEAST_CONCENTRATION <= concentration < math.inf:
-        raise InputError(
-            f"the concentration {concentration!r} is not a finite number from "
-            f"{_LEAST_CONCENTRATION} up; give how many observations a probability is worth"
-        )
-    for what, value, least in (("draws", draws, 2), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{what} is {value!r}; give a whole number of at least {least}")
 
 
 def _checked_levels(levels: Sequence[float]) -> NDArray[np.float64]:

@@ -109,6 +109,30 @@ def moderate(seed: int) -> FactorGraph:
     )
 
 
+def signed_pairs(seed: int, n: int, m: int) -> FactorGraph:
+    """Return m different pairs of n binary variables, each attracting or repelling, with fields."""
+    rng = np.random.default_rng(seed)
+    every = [(i, j) for i in range(n) for j in range(i)]
+    chosen = rng.choice(len(every), size=m, replace=False)
+    factors: Tables = [([v], np.exp(rng.uniform(-1.0, 1.0, size=2))) for v in range(n)]
+    for pair in chosen:
+        coupling = float(rng.choice([-1.0, 1.0])) * rng.uniform(0.1, 1.0)
+        factors.append((list(every[pair]), np.exp(coupling * np.array([[1, -1], [-1, 1]]))))
+    return FactorGraph.from_factors([2] * n, factors)
+
+
+def attractive(seed: int) -> FactorGraph:
+    """Return a 3 by 3 grid whose neighbours weakly agree, with fields of both signs."""
+    rng = np.random.default_rng(seed)
+    model = grid(3, 3, coupling=0.0, field=1.0, seed=rng)
+    agree = 0.5 * rng.random(len(model.scope_starts) - 1)
+    factors = [
+        (scope, np.where(np.eye(2, dtype=bool), weight, 0.0) if len(scope) == 2 else table)
+        for (scope, table), weight in zip(model.factors(), agree, strict=True)
+    ]
+    return FactorGraph.from_factors(model.cardinalities, factors, log=True)
+
+
 def long_chain(n: int, seed: int) -> FactorGraph:
     """Return a chain of binary variables with small potentials: log Z falls by about 2 a link."""
     rng = np.random.default_rng(seed)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import inference.kernels.compiled
+from experiments.warm_up import unannounced
+from inference.kernels.compiled import kernel
 
 CALLEE = "from kernels.compiled import kernel\n@kernel\ndef value(x):\n    return x + {}\n"
 CALLER = (
@@ -38,3 +44,52 @@ def test_a_change_in_any_kernel_makes_all_machine_code_stale(tmp_path: Path) -> 
     assert _double_of_one(tmp_path) == (4, 1)
     (package / "callee.py").write_text(CALLEE.format(10))
     assert _double_of_one(tmp_path) == (22, 0)
+
+
+def increase(x: int) -> int:
+    """Return one more."""
+    return x + 1
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every compilation last longer than anybody waits, in a process that knows of none."""
+    inference.kernels.compiled._announce.cache_clear()
+    monkeypatch.setattr(inference.kernels.compiled, "PATIENCE", 0.0)
+    # A thread of its own would race with a compilation as short as this one.
+    monkeypatch.setattr(inference.kernels.compiled, "Timer", _AtOnce)
+
+
+class _AtOnce:
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self.seconds, self.function = seconds, function
+
+    def start(self) -> None:
+        if self.seconds <= 0.0:
+            self.function()
+
+    def cancel(self) -> None:
+        self.seconds = 1.0
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_long_compilation_is_announced_once(caplog: pytest.LogCaptureFixture) -> None:
+    compiled = kernel(increase)
+    assert (compiled(1), compiled(1.5), compiled(2)) == (2, 2.5, 3)
+    (record,) = caplog.records
+    # Python shows warnings on standard error where nobody has set logging up.
+    assert record.levelno == logging.WARNING
+    assert "compiling kernels: once" in record.getMessage()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_command_line_speaks_for_the_library(caplog: pytest.LogCaptureFixture) -> None:
+    with unannounced():
+        assert kernel(increase)(1) == 2
+    assert not caplog.records
+
+
+def test_a_short_compilation_is_not_announced(caplog: pytest.LogCaptureFixture) -> None:
+    inference.kernels.compiled._announce.cache_clear()
+    assert kernel(increase)(1 + 1j) == 2 + 1j
+    assert not caplog.records

@@ -106,8 +106,13 @@ def test_a_constant_moves_log_z_alone(backend: Backend) -> None:
 def test_the_same_run_twice_gives_the_same_numbers(backend: Backend) -> None:
     graph = odd_graph(4)
     one, other = backend.infer(graph), backend.infer(graph)
-    assert one.marginals.flat.tobytes() == other.marginals.flat.tobytes()
-    assert one.log_z == other.log_z
+    allowed = EXACTNESS[backend.name].repeated
+    if allowed == 0.0:
+        assert one.marginals.flat.tobytes() == other.marginals.flat.tobytes()
+        assert one.log_z == other.log_z
+    else:
+        np.testing.assert_allclose(one.marginals.flat, other.marginals.flat, rtol=0, atol=allowed)
+        assert one.log_z == pytest.approx(other.log_z, rel=allowed)
 
 
 @pytest.mark.parametrize(

@@ -29,41 +29,50 @@ def _normalise(log_beliefs, zeros, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def read_out(cardinalities, scope_starts, scope_variables, table_starts, log_values, messages):  # type: ignore[no-untyped-def]
+def read_marginals(graph, messages):  # type: ignore[no-untyped-def]
+    """Return (marginals, sum of the logarithms of the variables' normalisers).
+
+    The sum is -inf if some variable has no state left.
+    """
+    marginals = np.empty(len(graph.unary), dtype=np.float64)
+    total = 0.0
+    for v in range(len(graph.fixed)):
+        start, stop = graph.state_starts[v], graph.state_starts[v + 1]
+        total += _normalise(
+            messages.log_beliefs[start:stop], messages.zeros[start:stop], marginals[start:stop]
+        )
+    return marginals, total
+
+
+@kernel
+def read_out(cardinalities, graph, messages):  # type: ignore[no-untyped-def]
     """Return (marginals, Bethe log Z); log Z is -inf if some variable has no state left.
 
     log Z = sum of log local partition functions of factors and variables, less those of their
     joints along every slot: the Bethe free energy at a fixed point (Yedidia, Freeman & Weiss
     2005), written so that no entropy of a zero has to be taken.
     """
-    n = len(cardinalities)
-    marginals = np.empty(messages.state_starts[n], dtype=np.float64)
-    log_z = 0.0
-    for v in range(n):
-        start, stop = messages.state_starts[v], messages.state_starts[v + 1]
-        local = _normalise(
-            messages.log_beliefs[start:stop], messages.zeros[start:stop], marginals[start:stop]
-        )
-        if local == -np.inf:
-            return marginals, -np.inf
-        log_z += local
-    arity = 1
+    marginals, log_z = read_marginals(graph, messages)
+    if log_z == -np.inf:
+        return marginals, -np.inf
+    log_z += graph.constant
+    widest = 1
     states = 1
-    for factor in range(len(scope_starts) - 1):
-        start, stop = scope_starts[factor], scope_starts[factor + 1]
-        arity = max(arity, stop - start)
+    n_factors = len(graph.scope_starts) - 1
+    for factor in range(n_factors):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        widest = max(widest, stop - start)
         states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
     log_in = np.empty(states, dtype=np.float64)
-    digits = np.empty(arity, dtype=np.int64)
-    for factor in range(len(scope_starts) - 1):
-        start, stop = scope_starts[factor], scope_starts[factor + 1]
-        if stop - start == 1:
-            continue
+    digits = np.empty(widest, dtype=np.int64)
+    for factor in range(n_factors):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
         first = messages.slot_starts[start]
         for slot in range(start, stop):
+            v = graph.scope_variables[slot]
             at = messages.slot_starts[slot] - first
-            count = cardinalities[scope_variables[slot]]
-            if not incoming(slot, scope_variables[slot], count, messages, log_in[at : at + count]):
+            count = cardinalities[v]
+            if not incoming(slot, graph.state_starts[v], count, messages, log_in[at : at + count]):
                 return marginals, -np.inf
             largest = -np.inf
             for i in range(count):
@@ -74,24 +83,35 @@ def read_out(cardinalities, scope_starts, scope_variables, table_starts, log_val
                 own = messages.log_messages[messages.slot_starts[slot] + i]
                 total += math.exp(log_in[at + i] + own - largest)
             log_z -= largest + math.log(total)
-        largest = -np.inf
-        total = 0.0
-        for summing in range(2):
-            digits[: stop - start] = 0
-            for entry in range(table_starts[factor], table_starts[factor + 1]):
-                value = log_values[entry]
-                for slot in range(start, stop):
-                    value += log_in[messages.slot_starts[slot] - first + digits[slot - start]]
-                if summing == 0:
-                    largest = max(largest, value)
-                elif value > -np.inf:
-                    total += math.exp(value - largest)
-                for axis in range(stop - start - 1, -1, -1):
-                    digits[axis] += 1
-                    if digits[axis] < cardinalities[scope_variables[start + axis]]:
-                        break
-                    digits[axis] = 0
-            if largest == -np.inf:
-                return marginals, -np.inf
-        log_z += largest + math.log(total)
+        local = _log_sum(factor, cardinalities, graph, messages, log_in, digits)
+        if local == -np.inf:
+            return marginals, -np.inf
+        log_z += local
     return marginals, log_z
+
+
+@kernel
+def _log_sum(factor, cardinalities, graph, messages, log_in, digits):  # type: ignore[no-untyped-def]
+    """Return the log of the sum of a factor's table times its incoming messages."""
+    start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+    first = messages.slot_starts[start]
+    largest = -np.inf
+    total = 0.0
+    for summing in range(2):
+        digits[: stop - start] = 0
+        for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
+            value = graph.log_values[entry]
+            for slot in range(start, stop):
+                value += log_in[messages.slot_starts[slot] - first + digits[slot - start]]
+            if summing == 0:
+                largest = max(largest, value)
+            elif value > -np.inf:
+                total += math.exp(value - largest)
+            for axis in range(stop - start - 1, -1, -1):
+                digits[axis] += 1
+                if digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
+                    break
+                digits[axis] = 0
+        if largest == -np.inf:
+            return largest
+    return largest + math.log(total)

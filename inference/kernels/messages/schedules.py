@@ -5,139 +5,137 @@ from __future__ import annotations
 import numpy as np
 
 from inference.kernels.compiled import kernel
+from inference.kernels.elimination.interaction import factors_by_variable
+from inference.kernels.messages.order import (
+    clear_first,
+    raise_priority,
+    slots_of,
+    sweep_targets,
+)
 from inference.kernels.messages.state import (
-    factor_messages,
+    fresh_message,
     initial_messages,
     refresh_beliefs,
     replace_message,
+    workspace,
 )
+from inference.kernels.random_numbers import shuffle
 
 SWEEP = 0
 FLOODING = 1
 RESIDUAL = 2
+RANDOM = 3
+
+ADAPTIVE = -1.0
+"""In place of a damping: it follows the residuals."""
 
 CONVERGED = 0
 NOT_CONVERGED = 1
 ZERO = 2
 
+PATIENCE = 10
+STEP = 0.1
+MOST = 0.9
+EASE = 0.97
+
 
 @kernel
-def run(  # type: ignore[no-untyped-def]
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, potentials,
-    log_potentials, schedule, damping, tolerance, max_iterations,
-):  # fmt: skip
+def adapted(damping, residual, smallest, waited):  # type: ignore[no-untyped-def]
+    """Return (damping, smallest residual, iterations since then) for the next iteration.
+
+    Ten iterations in a row without a new smallest residual mean an oscillation: the damping rises
+    by 0.1 (to 0.9 at most) and the count begins anew. A new smallest lowers it by 3 %. So a run
+    that converges without damping has none. These numbers converge most often among those tried
+    on evidence graphs, grids and complete graphs, and never later than any fixed damping.
+    """
+    if residual < smallest:
+        return EASE * damping, residual, 0
+    if waited + 1 < PATIENCE:
+        return damping, smallest, waited + 1
+    return min(damping + STEP, MOST), residual, 0
+
+
+@kernel
+def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
     """Pass messages until the largest residual of an iteration is at most `tolerance`.
 
-    One iteration renews the messages of every factor once: in breadth-first order and back in
-    turn (SWEEP), all from the messages of the iteration before (FLOODING), or as many factors as
-    there are, those first whose incoming messages changed most (RESIDUAL).
+    One iteration renews every message once: along a breadth-first order of the variables from its
+    end and back again (SWEEP; `sweep_targets` says which message when), all from the messages of
+    the iteration before (FLOODING), factor by factor in a new random order every time (RANDOM), or
+    as many factors as there are, those first whose incoming messages changed most (RESIDUAL).
+
+    Args:
+        graph: a `Reduced` graph.
+        weights: float64 (n_factors,), the powers of the factors; tables are raised to 1 / weight.
+        damping: in [0, 1), or ADAPTIVE (`adapted` says how).
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).
         messages: the last messages.
-        residuals: float64 (iterations,), the largest residual of every iteration.
+        residuals: float64 (iterations,), the largest residual of every iteration; of RESIDUAL the
+            bound on what its end left to do.
     """
-    messages = initial_messages(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values
-    )
-    widest = 1
-    states = 1
-    for factor in range(len(scope_starts) - 1):
-        start, stop = scope_starts[factor], scope_starts[factor + 1]
-        widest = max(widest, stop - start)
-        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
-    log_in = np.empty(states, dtype=np.float64)
-    linear_in = np.empty(states, dtype=np.float64)
-    digits = np.empty(widest, dtype=np.int64)
-    fresh = np.zeros(len(messages.log_messages), dtype=np.float64)
+    messages = initial_messages(cardinalities, graph, weights)
+    work = workspace(graph, messages)
+    n, n_factors = len(cardinalities), len(weights)
     residuals = np.empty(max_iterations, dtype=np.float64)
-    active = messages.active
-    count = len(active)
-    n_factors = len(scope_starts) - 1
-    heap = np.empty(n_factors, dtype=np.int64)
-    place = np.full(n_factors, -1, dtype=np.int64)
-    priority = np.zeros(n_factors, dtype=np.float64)
-    if schedule == RESIDUAL:
-        for i in range(count):
-            heap[i] = active[i]
-            place[active[i]] = i
-            priority[active[i]] = np.inf
+    turns = np.arange(len(graph.scope_variables))
+    if schedule == SWEEP:
+        out, back = sweep_targets(n, graph.scope_starts, graph.scope_variables)
+        turns = np.concatenate((back, out))
+    shuffled = np.arange(n_factors)
+    random = np.array([seed], dtype=np.uint64)
+    starts, around = factors_by_variable(n, graph.scope_starts, graph.scope_variables)
+    heap = np.arange(n_factors)
+    place = np.arange(n_factors)
+    priority = np.full(n_factors, np.inf)
+    adaptive = damping == ADAPTIVE
+    if adaptive:
+        damping = 0.0
+    smallest = np.inf
+    waited = 0
     for iteration in range(max_iterations):
         largest = 0.0
+        if schedule == RANDOM:
+            shuffle(random, shuffled)
+            slots_of(shuffled, graph.scope_starts, turns)
         if schedule == FLOODING:
-            for factor in active:
-                if not factor_messages(
-                    factor, cardinalities, scope_starts, scope_variables, potentials,
-                    log_potentials, table_starts, messages, log_in, linear_in, digits, fresh,
-                ):  # fmt: skip
+            for slot in turns:
+                if not fresh_message(slot, cardinalities, graph, messages, work):
                     return ZERO, messages, residuals[:iteration]
-        for i in range(count):
+        for turn in range(n_factors if schedule == RESIDUAL else len(turns)):
+            factor = -1
+            first, last = turn, turn + 1
             if schedule == RESIDUAL:
-                factor = heap[0]
-                if priority[factor] <= tolerance:
+                if priority[heap[0]] <= tolerance:
                     break
                 # Everything that has not moved since the last update of this factor is in it.
-                priority[factor] = 0.0
-                _sift_down(heap, place, priority, count, 0)
-            else:
-                # Back from the leaves first: on a forest one pass each way is exact.
-                factor = active[count - 1 - i] if iteration % 2 == 0 else active[i]
-            if schedule != FLOODING and not factor_messages(
-                factor, cardinalities, scope_starts, scope_variables, potentials,
-                log_potentials, table_starts, messages, log_in, linear_in, digits, fresh,
-            ):  # fmt: skip
-                return ZERO, messages, residuals[:iteration]
-            for slot in range(scope_starts[factor], scope_starts[factor + 1]):
-                variable = scope_variables[slot]
-                residual = replace_message(slot, variable, damping, messages, fresh)
+                factor = clear_first(heap, place, priority)
+                first, last = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+            for at in range(first, last):
+                slot = turns[at]
+                if schedule != FLOODING and not fresh_message(
+                    slot, cardinalities, graph, messages, work
+                ):
+                    return ZERO, messages, residuals[:iteration]
+                residual = replace_message(slot, damping, graph, messages, work)
                 largest = max(largest, residual)
-                if schedule == RESIDUAL:
-                    if damping > 0.0 and residual > 0.0:
-                        _raise(heap, place, priority, factor, residual)
-                    if residual > 0.0:
-                        first = messages.factor_starts[variable]
-                        for entry in range(first, messages.factor_starts[variable + 1]):
-                            other = messages.factors[entry]
-                            if other != factor and place[other] >= 0:
-                                _raise(heap, place, priority, other, residual)
-        refresh_beliefs(scope_starts, scope_variables, table_starts, log_values, messages)
+                if schedule != RESIDUAL or residual == 0.0:
+                    continue
+                # A bound on what is left to do in others (Sutton & McCallum 2007), and here.
+                v = graph.scope_variables[slot]
+                for entry in range(starts[v], starts[v + 1]):
+                    rest = 1.0 - damping
+                    if around[entry] == factor:
+                        rest = damping + (1.0 - damping) * (1.0 - weights[factor])
+                    if rest > 0.0:
+                        raise_priority(heap, place, priority, around[entry], rest * residual)
+        refresh_beliefs(graph, messages)
         residuals[iteration] = largest
         if schedule == RESIDUAL:
-            done = count == 0 or priority[heap[0]] <= tolerance
-        else:
-            done = largest <= tolerance
-        if done:
+            residuals[iteration] = priority[heap[0]] if n_factors > 0 else 0.0
+        if residuals[iteration] <= tolerance:
             return CONVERGED, messages, residuals[: iteration + 1]
+        if adaptive:
+            damping, smallest, waited = adapted(damping, largest, smallest, waited)
     return NOT_CONVERGED, messages, residuals
-
-
-@kernel
-def _raise(heap, place, priority, factor, amount):  # type: ignore[no-untyped-def]
-    """Add to a factor's priority: a bound on its residual (Sutton & McCallum 2007)."""
-    priority[factor] += amount
-    at = place[factor]
-    while at > 0:
-        above = (at - 1) // 2
-        if priority[heap[above]] >= priority[factor]:
-            break
-        heap[at] = heap[above]
-        place[heap[at]] = at
-        at = above
-    heap[at] = factor
-    place[factor] = at
-
-
-@kernel
-def _sift_down(heap, place, priority, count, at):  # type: ignore[no-untyped-def]
-    factor = heap[at]
-    while 2 * at + 1 < count:
-        below = 2 * at + 1
-        if below + 1 < count and priority[heap[below + 1]] > priority[heap[below]]:
-            below += 1
-        if priority[heap[below]] <= priority[factor]:
-            break
-        heap[at] = heap[below]
-        place[heap[at]] = at
-        at = below
-    heap[at] = factor
-    place[factor] = at

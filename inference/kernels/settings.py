@@ -1,0 +1,124 @@
+"""Many graphs, or many parameter settings of one, in one call (compiled).
+
+Every function handles the models `first` to `last` and writes to their places in its results
+alone, so that threads can share the models between them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.elimination.solve import TOO_LARGE, UNRUN, plant, run_tree
+from inference.kernels.messages.reduction import reduce_graph
+from inference.kernels.messages.schedules import ZERO
+from inference.kernels.messages.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
+
+
+@kernel
+def run_tree_for_each(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
+    tree, first, last, codes, log_zs, marginals, scaled,
+):  # fmt: skip
+    """Run a cluster tree for each of many settings of the tables of one graph.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts: the graph.
+        log_values, places, state_starts: as for `pass_messages_for_each`.
+        tree: the cluster tree of the graph.
+        codes: int64 (n_settings,), out: DONE or ZERO.
+        log_zs: float64 (n_settings,), out.
+        marginals: float64, out.
+        scaled: bool (n_settings,), out: whether scaled arithmetic sufficed.
+    """
+    for k in range(first, last):
+        values = log_values[places[k, 4, 0] : places[k, 4, 1]]
+        codes[k], log_zs[k], found, _, scaled[k] = run_tree(
+            cardinalities, scope_starts, scope_variables, table_starts, values, tree
+        )
+        marginals[state_starts[k] : state_starts[k + 1]] = found
+
+
+@kernel
+def solve_for_each(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
+    seed, restarts, max_entries, own_entries, chunked_from,
+    first, last, codes, log_zs, marginals, scaled, costs,
+):  # fmt: skip
+    """Plant and run the cluster tree of each of many graphs, unless it is too large for that.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts, log_values, places,
+            state_starts: as for `pass_messages_for_each`.
+        seed, restarts, max_entries, chunked_from: as for `elimination.solve.solve`.
+        own_entries: entries that one thread may hold; a larger graph is left UNRUN.
+        codes: int64 (n_graphs,), out: DONE, ZERO, TOO_LARGE or UNRUN.
+        log_zs: float64 (n_graphs,), out.
+        marginals: float64, out.
+        scaled: bool (n_graphs,), out: whether scaled arithmetic sufficed.
+        costs: float64 (n_graphs, 4), out: induced width, log2 of the largest table, entries of all
+            tables and messages, multiplications and additions.
+    """
+    for k in range(first, last):
+        cards = cardinalities[places[k, 0, 0] : places[k, 0, 1]]
+        scopes = scope_starts[places[k, 1, 0] : places[k, 1, 1]]
+        variables = scope_variables[places[k, 2, 0] : places[k, 2, 1]]
+        tables = table_starts[places[k, 3, 0] : places[k, 3, 1]]
+        values = log_values[places[k, 4, 0] : places[k, 4, 1]]
+        fits, tree, width, largest, entries, work = plant(
+            cards, scopes, variables, seed, restarts, max_entries
+        )
+        costs[k, 0], costs[k, 1], costs[k, 2], costs[k, 3] = width, largest, entries, work
+        if not fits:
+            codes[k] = TOO_LARGE
+        elif largest >= chunked_from or entries > own_entries:
+            codes[k] = UNRUN
+        else:
+            codes[k], log_zs[k], found, _, scaled[k] = run_tree(
+                cards, scopes, variables, tables, values, tree
+            )
+            marginals[state_starts[k] : state_starts[k + 1]] = found
+
+
+@kernel
+def pass_messages_for_each(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
+    schedule, damping, tolerance, max_iterations, seed,
+    first, last, codes, log_zs, marginals, iterations, residuals,
+):  # fmt: skip
+    """Run belief propagation on each of many graphs.
+
+    Args:
+        cardinalities, scope_starts, scope_variables, table_starts, log_values: the arrays of the
+            graphs, one after another, numbered in each graph for itself.
+        places: int64 (n_graphs, 5, 2), where those of each graph begin and end; graphs may share
+            them.
+        state_starts: int64 (n_graphs + 1,), where each graph's marginals begin.
+        schedule, damping, tolerance, max_iterations, seed: as for `schedules.run`.
+        codes: int64 (n_graphs,), out: CONVERGED, NOT_CONVERGED or ZERO.
+        log_zs: float64 (n_graphs,), out.
+        marginals: float64, out.
+        iterations: int64 (n_graphs,), out.
+        residuals: float64 (n_graphs,), out: the last ones.
+    """
+    for k in range(first, last):
+        cards = cardinalities[places[k, 0, 0] : places[k, 0, 1]]
+        scopes = scope_starts[places[k, 1, 0] : places[k, 1, 1]]
+        variables = scope_variables[places[k, 2, 0] : places[k, 2, 1]]
+        tables = table_starts[places[k, 3, 0] : places[k, 3, 1]]
+        values = log_values[places[k, 4, 0] : places[k, 4, 1]]
+        code, found, log_z, trace = reduce_and_solve_pairs(
+            cards, scopes, variables, tables, values,
+            schedule, damping, tolerance, max_iterations, seed,
+        )  # fmt: skip
+        if code == NOT_PAIRS:
+            graph = reduce_graph(cards, scopes, variables, tables, values)
+            code, found, log_z, trace = solve(
+                cards, graph, schedule, damping, tolerance, max_iterations, seed
+            )
+        codes[k], log_zs[k] = code, log_z
+        if log_z == -np.inf:
+            codes[k] = ZERO
+        else:
+            marginals[state_starts[k] : state_starts[k + 1]] = found
+            iterations[k], residuals[k] = len(trace), trace[-1]

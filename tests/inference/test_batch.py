@@ -1,0 +1,352 @@
+"""Batches: what `infer` gives for each graph, whatever the threads, in order, within bounds."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import inference.batch
+from factormodels import FactorGraph, InputError
+from factormodels.parameter_settings import drawn_probabilities, log_tables
+from factormodels.synthetic import fact_graph, fr2, grid
+from inference import (
+    Backend,
+    InferenceError,
+    LogZKind,
+    Marginals,
+    Posterior,
+    Status,
+    TooLargeError,
+    ZeroPartitionError,
+    infer,
+    infer_batch,
+    infer_settings,
+    infer_stream,
+)
+from inference.exact import Exact
+from inference.lbp import LoopyBeliefPropagation
+from tests.inference.graphs import forest, odd_graph
+
+CONTRADICTION = FactorGraph.from_factors([2], [([0], [1.0, 0.0]), ([0], [0.0, 1.0])])
+
+
+def assert_same(one: Posterior, other: Posterior, where: str = "") -> None:
+    """Check that two posteriors hold the same numbers, to the last bit."""
+    assert one.marginals.names == other.marginals.names, where
+    assert one.marginals.flat.tobytes() == other.marginals.flat.tobytes(), where
+    assert one.log_z == other.log_z, where
+    assert (one.log_z_kind, one.status, one.backend) == (
+        other.log_z_kind,
+        other.status,
+        other.backend,
+    ), where
+    # Batches leave out the trace of residuals, and share their time among graphs.
+    left_out = {"seconds", "residual_trace"}
+    assert {k: v for k, v in one.stats.items() if k not in left_out} == {
+        k: v for k, v in other.stats.items() if k not in left_out
+    }, where
+
+
+def mixed_graphs() -> list[FactorGraph]:
+    """Return graphs of many sizes: odd ones, one variable, none, some structures repeated."""
+    graphs = [odd_graph(seed) for seed in range(60)]
+    tables = np.random.default_rng(0).random((6, 2, 2))
+    same = [FactorGraph.from_factors([2, 2], [([0, 1], table)]) for table in tables]
+    observed = [graph.with_evidence({1: k % 2}) for k, graph in enumerate(same)]
+    lone = [FactorGraph.from_factors([k], [([0], np.arange(1.0, k + 1.0))]) for k in (1, 2, 3)]
+    empty = FactorGraph.from_factors([], [])
+    large = [fr2(31, 3, density=0.05, own=False, seed=seed) for seed in range(3)]
+    graphs += [*same, empty, *observed, *lone, *large, empty]
+    order = np.random.default_rng(1).permutation(len(graphs))
+    return [graphs[k] for k in order]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize(
+    "backend",
+    [
+        Exact(),
+        LoopyBeliefPropagation(),
+        LoopyBeliefPropagation(schedule="random", seed=3, max_iterations=20),
+        LoopyBeliefPropagation(schedule="flooding", damping=0.3, diagnostics=True),
+    ],
+    ids=["exact", "lbp", "lbp-random", "lbp-diagnostics"],
+)
+def test_a_batch_is_one_run_for_each_graph_to_the_last_bit(backend: Backend, threads: int) -> None:
+    graphs = mixed_graphs()
+    posteriors = infer_batch(graphs, backend, threads=threads)
+    assert len(posteriors) == len(graphs)
+    for number, (graph, posterior) in enumerate(zip(graphs, posteriors, strict=True)):
+        assert_same(posterior, infer(graph, backend), f"graph {number}")
+        assert posterior.stats["seconds"] > 0.0
+
+
+@pytest.mark.parametrize("backend", ["wmb", "cavi", "gibbs", "enumeration", "auto"])
+def test_other_backends_run_side_by_side(backend: str) -> None:
+    graphs = [forest(seed) for seed in range(12)]
+    for one, other in zip(infer_batch(graphs, backend, threads=3), graphs, strict=True):
+        again = infer(other, backend)
+        assert one.marginals.flat.tobytes() == again.marginals.flat.tobytes()
+        assert (one.log_z, one.status) == (again.log_z, again.status)
+
+
+@pytest.mark.parametrize("backend", ["exact", "lbp", "wmb"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_settings_of_a_graph_are_graphs_of_their_own(backend: str, threads: int) -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(25):
+        graph = odd_graph(seed)
+        rows = np.where(
+            graph.log_values == -np.inf, -np.inf, rng.normal(size=(5, len(graph.log_values)))
+        )
+        posteriors = infer_settings(graph, rows, backend, threads=threads)
+        for row, posterior in zip(rows, posteriors, strict=True):
+            again = infer(replace(graph, log_values=row), backend)
+            assert posterior.marginals.flat.tobytes() == again.marginals.flat.tobytes()
+            assert (posterior.log_z, posterior.status) == (again.log_z, again.status)
+
+
+def test_settings_may_have_zeros_in_different_places() -> None:
+    graph = fr2(4, 2, density=0.3, seed=1)
+    rows = np.stack([graph.log_values] * 4)
+    # Atoms 0 and 1 certain in turn, in one setting both.
+    rows[1, 0] = rows[2, 3] = rows[3, 0] = rows[3, 3] = -np.inf
+    for backend in ("exact", "lbp"):
+        posteriors = infer_settings(graph, rows, backend)
+        for row, posterior in zip(rows, posteriors, strict=True):
+            assert_same(posterior, infer(replace(graph, log_values=row), backend))
+    assert posteriors[3].marginals.of_state(1)[:2].tolist() == [1.0, 0.0]
+
+
+def test_settings_of_a_fact_graph() -> None:
+    graph = fact_graph(5, 2, 0.2, seed=4)
+    draws = drawn_probabilities(graph, concentration=10.0, draws=6, seed=0)
+    rows = log_tables(graph, atom_priors=[[0.3]] * 6, relation_probabilities=draws)
+    for drawn, posterior in zip(
+        draws.tolist(), infer_settings(graph.to_factor_graph(), rows), strict=True
+    ):
+        relations = zip(graph.relations, drawn, strict=True)
+        made = replace(graph, relations=tuple(replace(r, probability=p) for r, p in relations))
+        assert_same(posterior, infer(made.with_priors(atoms=0.3).to_factor_graph()))
+
+
+def test_nothing_in_nothing_out() -> None:
+    for backend in ("exact", "lbp", "cavi", "lbp_jax"):
+        assert infer_batch([], backend) == []
+        graph = forest(1)
+        assert infer_settings(graph, np.empty((0, len(graph.log_values))), backend) == []
+
+
+@pytest.mark.parametrize("backend", ["exact", "lbp", "cavi"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_graph_without_an_answer_is_named_by_its_number(backend: str, threads: int) -> None:
+    graphs = [forest(seed) for seed in range(40)]
+    graphs[17] = graphs[30] = CONTRADICTION
+    with pytest.raises(ZeroPartitionError, match=r"^graph 17: the partition function is zero"):
+        infer_batch(graphs, backend, threads=threads)
+    stream = infer_stream(graphs, backend, threads=threads)
+    assert len([next(stream) for _ in range(17)]) == 17
+    with pytest.raises(ZeroPartitionError, match=r"^graph 17: "):
+        next(stream)
+    rows = np.log([[1.0, 1.0, 1.0, 1.0], [1.0, 0.5, 0.3, 1.0], [1.0, 0.5, 0.3, 1.0]])
+    rows[1] = CONTRADICTION.log_values
+    with pytest.raises(ZeroPartitionError, match=r"^setting 1: "):
+        infer_settings(CONTRADICTION, rows, backend, threads=threads)
+
+
+def test_a_graph_is_named_beyond_the_first_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference.batch, "_WINDOW", 4)
+    graphs = [forest(seed) for seed in range(11)]
+    expected = [infer(graph) for graph in graphs]
+    for one, other in zip(infer_batch(graphs), expected, strict=True):
+        assert_same(one, other)
+    with pytest.raises(ZeroPartitionError, match=r"^graph 9: "):
+        infer_batch([*graphs[:9], CONTRADICTION])
+
+
+def test_what_is_too_large_is_refused_by_number_and_the_rest_is_answered_alone() -> None:
+    small, large = forest(3), grid(9, 9, coupling=1.0, field=1.0, seed=0)
+    needed = round(Exact().predict(large).bytes)
+    # One such graph fits, two at once do not: each has the memory for itself.
+    limit = Exact(memory_limit=needed + needed // 2)
+    graphs = [small, large, large.with_evidence({0: 1}), large.with_evidence({8: 0}), small]
+    for one, graph in zip(infer_batch(graphs, limit, threads=2), graphs, strict=True):
+        assert_same(one, infer(graph, limit))
+    rows = np.stack([large.log_values] * 3)
+    for one in infer_settings(large, rows, limit, threads=2):
+        assert_same(one, infer(large, limit))
+    with pytest.raises(TooLargeError, match=r"^graph 1: exact elimination finds no order"):
+        infer_batch(graphs, Exact(memory_limit=needed // 2), threads=2)
+    with pytest.raises(TooLargeError, match=r"^setting 0: exact elimination"):
+        infer_settings(large, rows, Exact(memory_limit=needed // 2))
+
+
+def test_tables_that_threads_share_are_answered_as_alone() -> None:
+    table = np.random.default_rng(2).random(2**18)
+    graph = FactorGraph.from_factors([2] * 18, [(range(18), table)])
+    expected = infer(graph)
+    assert expected.stats["largest_table"] == 2**18
+    for one in infer_batch([graph, forest(0)], threads=2)[:1]:
+        assert_same(one, expected)
+    for one in infer_settings(graph, graph.log_values[None], threads=2):
+        assert_same(one, expected)
+
+
+def test_graphs_that_are_conditioned_on_few_variables_are_answered_as_alone() -> None:
+    # Few atoms and much evidence; besides, one of as many factors that elimination is cheaper for.
+    graphs = [fr2(12, 30, density=1.0, seed=seed) for seed in range(2)]
+    graphs += [fr2(60, 3, density=0.0, seed=0), fr2(4, 2, density=0.3, seed=1)]
+    methods = []
+    for one, graph in zip(infer_batch(graphs, threads=2), graphs, strict=True):
+        assert_same(one, infer(graph))
+        methods.append(one.stats["method"])
+    assert methods == ["conditioning", "conditioning", "elimination", "elimination"]
+    rows = np.stack([graphs[0].log_values, 0.5 * graphs[0].log_values])
+    for row, one in zip(rows, infer_settings(graphs[0], rows, threads=2), strict=True):
+        assert_same(one, infer(replace(graphs[0], log_values=row)))
+
+
+def test_a_stream_holds_a_window_of_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference.batch, "_WINDOW", 8)
+    living: weakref.WeakSet[FactorGraph] = weakref.WeakSet()
+    most = 0
+
+    def made() -> Iterator[FactorGraph]:
+        nonlocal most
+        for seed in range(100):
+            graph = forest(seed)
+            living.add(graph)
+            most = max(most, len(living))
+            yield graph
+
+    count = 0
+    for posterior in infer_stream(made(), threads=1):
+        assert posterior.status is Status.EXACT
+        count += 1
+    assert count == 100
+    # The window at work, the one before it as its last name is rebound, and the next to come.
+    assert most <= 3 * 8
+    gc.collect()
+
+
+def test_graphs_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference.batch, "_WINDOW", 4)
+    taken = 0
+
+    def made() -> Iterator[FactorGraph]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield forest(taken)
+
+    stream = infer_stream(made(), "lbp")
+    assert taken == 0
+    for _ in range(5):
+        next(stream)
+    assert taken == 8
+    stream.close()  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class _Own(Backend):
+    """A backend of a user's that has the name of one of this package."""
+
+    name: ClassVar[str] = "exact"
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        if graph.n_variables == 5:
+            raise InferenceError("five is too many")
+        uniform = np.concatenate([np.full(c, 1.0 / c) for c in graph.cardinalities.tolist()])
+        marginals = Marginals(graph.names, graph.cardinalities, uniform)
+        return Posterior(marginals, None, LogZKind.NONE, Status.CONVERGED)
+
+
+def test_a_user_s_backend_answers_for_itself() -> None:
+    graphs = [FactorGraph.from_factors([2] * n, []) for n in (1, 2, 5)]
+    posteriors = infer_batch(graphs[:2], _Own())
+    assert [posterior.log_z for posterior in posteriors] == [None, None]
+    assert infer_settings(graphs[0], np.empty((2, 0)), _Own())[1].log_z is None
+    with pytest.raises(InferenceError, match=r"^graph 2: five is too many$"):
+        infer_batch(graphs, _Own())
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (np.zeros((2, 3)), r"settings of shape \(2, 3\) do not fit this graph; give .* 4\)"),
+        (np.zeros(4), r"settings of shape \(4,\)"),
+        ([[0.0] * 4, [0.0, np.nan, 0.0, 0.0]], "setting 1: entry 1 is nan"),
+        ([[0.0, 0.0, 0.0, np.inf]], "setting 0: entry 3 is inf"),
+        ([["a"] * 4], "no array of numbers"),
+    ],
+)
+def test_bad_settings_are_named(rows: object, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        infer_settings(CONTRADICTION, rows)  # type: ignore[arg-type]
+
+
+def test_bad_requests_are_named_before_anything_runs() -> None:
+    with pytest.raises(InputError, match="0 threads were asked for; give 1 or more"):
+        infer_batch([forest(0)], threads=0)
+    with pytest.raises(InputError, match="0 threads"):
+        infer_stream([forest(0)], threads=0)
+    with pytest.raises(InputError, match="the backend 'no' is unknown"):
+        infer_stream([forest(0)], "no")
+    with pytest.raises(InputError, match="no setting 'damp'; did you mean 'damping'"):
+        infer_settings(forest(0), [forest(0).log_values], "lbp", damp=0.5)
+
+
+_ENDLESS = """
+import itertools, sys
+import numpy as np
+from factormodels.synthetic import fr2
+from inference import infer_batch, infer_settings
+graph = fr2(31, 3, density=0.05, own=False, seed=0)
+infer_batch([graph], {backend!r})
+infer_settings(graph, graph.log_values[None], {backend!r})
+print("ready", flush=True)
+try:
+    if {settings}:
+        infer_settings(graph, np.tile(graph.log_values, (200_000, 1)), {backend!r}, threads=2)
+    else:
+        infer_batch(itertools.repeat(graph), {backend!r}, threads=2)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("backend", "settings"), [("exact", False), ("exact", True), ("wmb", False)]
+)
+def test_an_interrupt_ends_a_batch(backend: str, settings: bool) -> None:
+    code = _ENDLESS.format(backend=backend, settings=settings)
+    root = Path(__file__).resolve().parents[2]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        # It would run for a minute or for ever; a part of the work takes 50 ms.
+        assert process.communicate(timeout=20)[0] == "interrupted\n"
+        assert process.returncode == 0
+    finally:
+        process.kill()

@@ -1,0 +1,196 @@
+"""Belief propagation in JAX: the fixed points of `lbp`, and derivatives of what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph, InputError
+from factormodels.synthetic import fr2
+from inference import (
+    Posterior,
+    Status,
+    ZeroPartitionError,
+    infer,
+    infer_batch,
+    infer_settings,
+)
+from inference.exact import Exact
+from inference.lbp_jax import bethe
+from inference.lbp_jax.structure import Model
+from tests.inference.graphs import forest, odd_graph
+
+SAME_STEPS = 1e-10
+"""Both take the same steps in doubles; after a hundred of them roundings differ by less."""
+
+
+def assert_same(one: Posterior, other: Posterior, where: str, allowed: float = SAME_STEPS) -> None:
+    np.testing.assert_allclose(
+        one.marginals.flat, other.marginals.flat, rtol=0.0, atol=allowed, err_msg=where
+    )
+    assert one.log_z == pytest.approx(other.log_z, rel=allowed, abs=allowed), where
+    assert one.status is other.status, where
+
+
+def bethe_of(graph: FactorGraph, row: Any, **settings: Any) -> tuple[Any, Any]:
+    with jax.enable_x64(True):
+        marginals, log_z = jax.jit(bethe(graph, **settings))(jnp.asarray(row))
+        return np.asarray(marginals), float(log_z)
+
+
+def test_on_odd_graphs_it_takes_the_steps_of_lbp() -> None:
+    graphs = [odd_graph(seed) for seed in range(150)]
+    ours = infer_batch(graphs, "lbp", schedule="flooding")
+    for seed, (one, other) in enumerate(zip(infer_batch(graphs, "lbp_jax"), ours, strict=True)):
+        assert_same(one, other, f"seed {seed}")
+        assert one.stats["iterations"] == other.stats["iterations"], f"seed {seed}"
+
+
+@pytest.mark.parametrize("damping", ["adaptive", 0.4])
+def test_on_responses_it_takes_the_steps_of_lbp(damping: Any) -> None:
+    graphs = [fr2(12, 3, density=0.15, seed=seed) for seed in range(16)]
+    settings = {"damping": damping, "max_iterations": 300}
+    ours = infer_batch(graphs, "lbp", schedule="flooding", **settings)
+    theirs = infer_batch(graphs, "lbp_jax", **settings)
+    assert sum(posterior.status is Status.CONVERGED for posterior in ours) >= 12
+    for seed, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+        if other.status is Status.CONVERGED:
+            # Roundings that the first steps amplify are small again once messages settle to 1e-9.
+            assert_same(one, other, f"seed {seed}", 1e-8)
+
+
+def test_a_batch_is_one_run_for_each_graph() -> None:
+    graphs = [forest(seed) for seed in range(8)]
+    graphs[3] = graphs[3].with_evidence({0: 0})
+    for seed, (one, graph) in enumerate(zip(infer_batch(graphs, "lbp_jax"), graphs, strict=True)):
+        other = infer(graph, "lbp_jax")
+        assert_same(one, other, f"seed {seed}")
+        assert one.stats["iterations"] == other.stats["iterations"]
+        assert one.backend == other.backend == "lbp_jax"
+
+
+def test_settings_with_zeros_in_different_places_and_evidence() -> None:
+    graph = fr2(4, 2, density=0.3, seed=1)
+    rng = np.random.default_rng(0)
+    rows = graph.log_values + rng.normal(size=(6, len(graph.log_values)))
+    rows[1, 0] = rows[2, 3] = rows[4, 3] = -np.inf
+    rows[5, -1] = -np.inf
+    for observed in (graph, graph.with_evidence({2: 1, 5: 0})):
+        ours = infer_settings(observed, rows, "lbp", schedule="flooding")
+        theirs = infer_settings(observed, rows, "lbp_jax")
+        for number, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+            assert_same(one, other, f"setting {number}")
+
+
+def test_graphs_without_an_answer_are_named_by_number() -> None:
+    contradiction = FactorGraph.from_factors([2], [([0], [1.0, 0.0]), ([0], [0.0, 1.0])])
+    with pytest.raises(ZeroPartitionError, match=r"^graph 2: the partition function is zero"):
+        infer_batch([forest(0), forest(1), contradiction], "lbp_jax")
+    with pytest.raises(ZeroPartitionError, match=r"^setting 1: "):
+        infer_settings(contradiction, [np.zeros(4), contradiction.log_values], "lbp_jax")
+
+
+def test_a_run_that_is_cut_short_says_so() -> None:
+    posterior = infer(forest(5), "lbp_jax", max_iterations=1)
+    assert posterior.status is Status.NOT_CONVERGED
+    assert posterior.stats["iterations"] == 1
+    with pytest.raises(InputError, match=r"the damping 1\.0 of 'lbp_jax' is not in \[0, 1\)"):
+        infer(forest(5), "lbp_jax", damping=1.0)
+
+
+def test_doubles_are_used_without_a_global_switch() -> None:
+    infer(forest(2), "lbp_jax")
+    assert jnp.ones(1).dtype == jnp.float32
+
+
+def test_on_a_forest_the_gradient_of_log_z_is_the_factors_beliefs() -> None:
+    graph = forest(4)
+    assert (graph.log_values == -np.inf).any()
+    function = bethe(graph)
+    with jax.enable_x64(True):
+        row = jnp.asarray(np.where(graph.log_values == -np.inf, 0.0, graph.log_values))
+        gradient = np.asarray(jax.jit(jax.grad(lambda values: function(values)[1]))(row))
+    beliefs = Exact().calibrate(graph).factor_beliefs()
+    # Messages on a forest are final to rounding.
+    np.testing.assert_allclose(gradient, beliefs, atol=1e-9)
+
+
+def loopy() -> FactorGraph:
+    """Return a graph with cycles, a zero, a factor of three variables and evidence."""
+    rng = np.random.default_rng(8)
+    scopes = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4, 1), (4,), (0,)]
+    cardinalities = [2, 3, 2, 2, 2]
+    tables = [np.exp(0.5 * rng.normal(size=[cardinalities[v] for v in s])) for s in scopes]
+    tables[1][1, 1] = 0.0
+    graph = FactorGraph.from_factors(cardinalities, list(zip(scopes, tables, strict=True)))
+    return graph.with_evidence({3: 1})
+
+
+def test_on_cycles_values_are_those_of_lbp_and_derivatives_are_differences() -> None:
+    graph = loopy()
+    possible = np.flatnonzero(graph.log_values > -np.inf)
+    row = np.where(graph.log_values == -np.inf, 0.0, graph.log_values)
+    settings: dict[str, Any] = {"schedule": "flooding", "tolerance": 1e-13}
+    expected = infer(graph, "lbp", **settings)
+    marginals, log_z = bethe_of(graph, row, tolerance=1e-13)
+    np.testing.assert_allclose(marginals, expected.marginals.flat, atol=SAME_STEPS)
+    assert log_z == pytest.approx(expected.log_z, abs=SAME_STEPS)
+
+    function = bethe(graph, tolerance=1e-13)
+    with jax.enable_x64(True):
+        jacobian = np.asarray(jax.jit(jax.jacrev(lambda v: function(v)[0]))(jnp.asarray(row)))
+        gradient = np.asarray(jax.jit(jax.grad(lambda v: function(v)[1]))(jnp.asarray(row)))
+    step = 1e-5
+    moved = np.tile(graph.log_values, (2, len(possible), 1))
+    moved[0, np.arange(len(possible)), possible] += step
+    moved[1, np.arange(len(possible)), possible] -= step
+    found = [infer_settings(graph, part, "lbp", **settings) for part in moved]
+    for number, (above, below) in enumerate(zip(*found, strict=True)):
+        entry = int(possible[number])
+        difference = (above.marginals.flat - below.marginals.flat) / (2.0 * step)
+        # Central differences: step**2 of truncation, 1e-13 / step of what messages leave.
+        np.testing.assert_allclose(jacobian[:, entry], difference, atol=1e-7)
+        assert above.log_z is not None
+        assert below.log_z is not None
+        slope = (above.log_z - below.log_z) / (2.0 * step)
+        assert gradient[entry] == pytest.approx(slope, abs=1e-7)
+    excluded = graph.log_values == -np.inf
+    assert not gradient[excluded].any()
+    assert not jacobian[:, excluded].any()
+
+
+def test_derivatives_by_vmap_and_in_single_precision() -> None:
+    graph = loopy()
+    row = np.where(graph.log_values == -np.inf, 0.0, graph.log_values)
+    with jax.enable_x64(True):
+        slope = jax.grad(lambda values: bethe(graph)(values)[1])
+        rows = jnp.stack([jnp.asarray(row), jnp.asarray(row) * 0.5])
+        both = np.asarray(jax.jit(jax.vmap(slope))(rows))
+        one = np.asarray(jax.jit(slope)(rows[1]))
+    np.testing.assert_allclose(both[1], one, atol=1e-8)
+    coarse = bethe(graph, tolerance=1e-4)
+    rough = jax.jit(jax.grad(lambda values: coarse(values)[1]))(jnp.asarray(row, jnp.float32))
+    assert rough.dtype == jnp.float32
+    # The tolerance asked for.
+    np.testing.assert_allclose(np.asarray(rough), both[0], atol=1e-3)
+
+
+def test_graphs_of_about_one_size_share_compiled_code() -> None:
+    sizes = {Model.of(fr2(31, 3, density=0.05, own=False, seed=seed)).sizes for seed in range(40)}
+    assert len(sizes) <= 4
+
+
+def test_the_constant_of_each_setting_is_its_own() -> None:
+    # Every variable is fixed in one part of the graph, and constants stand in an empty scope.
+    graph = FactorGraph.from_factors(
+        [2, 2, 2], [([], 3.0), ([0], [0.0, 2.0]), ([0, 1], np.ones((2, 2))), ([1, 2], np.eye(2))]
+    )
+    rng = np.random.default_rng(0)
+    rows = graph.log_values + rng.normal(size=(3, len(graph.log_values)))
+    for row, one in zip(rows, infer_settings(graph, rows, "lbp_jax"), strict=True):
+        assert_same(one, infer(replace(graph, log_values=row), "lbp", schedule="flooding"), "")

@@ -1,0 +1,152 @@
+"""What `trw` promises: an upper bound on log Z wherever it stops, as good as its forests allow."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from factormodels import FactorGraph, InputError
+from factormodels.synthetic import fr2, grid
+from inference import LogZKind, Posterior, Status, get_backend, infer
+from inference.kernels.messages.trees import spanning_forests
+from inference.lbp import Schedule
+from inference.reduction import reduced
+from tests.inference.graphs import frustrated, odd_graph, signed_pairs, tangled_graph
+
+
+def check_bound(graph: FactorGraph, posterior: Posterior, where: str) -> None:
+    exact = infer(graph, "exact").log_z
+    assert exact is not None
+    assert posterior.log_z is not None
+    assert posterior.log_z_kind is LogZKind.UPPER
+    # Where bound and truth coincide, both are rounded: some thousand roundings of 1e-16.
+    assert posterior.log_z >= exact - 1e-11 * max(1.0, abs(exact)), where
+    assert np.isfinite(posterior.marginals.flat).all()
+
+
+def test_the_bound_holds_on_tangled_graphs() -> None:
+    for seed in range(400):
+        graph = tangled_graph(seed)
+        check_bound(graph, infer(graph, "trw", max_iterations=50), f"seed {seed}")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_iterations": 1},
+        {"max_iterations": 1, "forests": 1},
+        *({"schedule": name, "max_iterations": 3} for name in get_args(Schedule)),
+        {"damping": 0.9, "max_iterations": 2},
+    ],
+    ids=str,
+)
+def test_the_bound_holds_wherever_a_run_stops(settings: dict[str, Any]) -> None:
+    for seed in range(60):
+        for graphs in (odd_graph, frustrated):
+            graph = graphs(seed)
+            posterior = infer(graph, "trw", seed=seed, **settings)
+            check_bound(graph, posterior, f"{graphs.__name__} {seed}")
+
+
+def test_a_run_stopped_early_says_so_and_bounds_less_tightly() -> None:
+    for seed in range(10):
+        graph = grid(4, 4, coupling=2.0, field=1.0, seed=seed)
+        early, late = infer(graph, "trw", max_iterations=1), infer(graph, "trw")
+        assert early.status is Status.NOT_CONVERGED
+        assert late.status is Status.CONVERGED
+        assert early.log_z is not None
+        assert late.log_z is not None
+        # The fixed point is the least bound of all splits into the same forests.
+        assert late.log_z <= early.log_z + 1e-6
+
+
+def test_the_bound_is_the_least_over_all_splits() -> None:
+    # Minimised directly: every forest has fields of its own, whose mean is given.
+    graph = signed_pairs(1, n=4, m=5)
+    model = reduced(graph)
+    starts, members = spanning_forests(model, 16, 0)
+    forests = [tuple(members[starts[k] : starts[k + 1]].tolist()) for k in range(len(starts) - 1)]
+    kinds = sorted(set(forests))
+    shares = np.array([forests.count(kind) for kind in kinds]) / len(forests)
+    holds = np.array([[float(f in kind) for f in range(5)] for kind in kinds])
+    # One row per assignment, so that log Z of a forest is a sum over sixteen.
+    states = np.array(list(np.ndindex(2, 2, 2, 2)))
+    ends = states[:, model.scope_variables.reshape(-1, 2)]
+    entries = 4 * np.arange(5) + 2 * ends[:, :, 0] + ends[:, :, 1]
+    tables = (model.log_values[entries] / (shares @ holds)) @ holds.T
+    fields = model.unary.reshape(-1, 2)[np.arange(4), states].sum(axis=1)
+
+    def bound(free: NDArray[np.float64]) -> float:
+        parts = free.reshape(len(kinds), 4)
+        # What a forest adds to its fields must cancel in the mean of all forests.
+        parts = parts - shares @ parts
+        scores = fields[:, None] + tables + states @ parts.T
+        return float(shares @ np.logaddexp.reduce(scores, axis=0))
+
+    found = minimize(bound, np.zeros(4 * len(kinds)), tol=1e-9)
+    posterior = infer(graph, "trw", tolerance=1e-10)
+    assert posterior.status is Status.CONVERGED
+    # The minimiser's numerical gradient stops it about 1e-8 above the minimum.
+    assert posterior.log_z == pytest.approx(found.fun, abs=1e-6)
+    assert bound(np.zeros(4 * len(kinds))) > found.fun + 1e-3
+
+
+def test_forests_hold_every_factor_and_no_cycle() -> None:
+    for seed in range(60):
+        model = reduced(odd_graph(seed).absorb_evidence())
+        n_factors = len(model.scope_starts) - 1
+        starts, members = spanning_forests(model, 4, seed)
+        assert set(members.tolist()) == set(range(n_factors))
+        for k in range(len(starts) - 1):
+            component = np.arange(len(model.fixed))
+            for factor in members[starts[k] : starts[k + 1]]:
+                start, stop = model.scope_starts[factor : factor + 2]
+                joined = component[model.scope_variables[start:stop]]
+                assert len(set(joined.tolist())) == stop - start
+                component[np.isin(component, joined)] = joined[0]
+
+
+def test_a_triangle_by_hand() -> None:
+    # By symmetry every split is even: each tree of two of the three pairs has couplings 3/2 J, and
+    # log Z = log(8 cosh(3/2 J)^2); the forests of the backend take turns to leave one pair out.
+    coupling = 0.7
+    table = np.exp(coupling * np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    graph = FactorGraph.from_factors([2] * 3, [((i, (i + 1) % 3), table) for i in range(3)])
+    posterior = infer(graph, "trw", forests=15, tolerance=1e-12)
+    assert posterior.stats["least_probability"] == pytest.approx(2 / 3, abs=1e-12)
+    assert posterior.log_z == pytest.approx(np.log(8 * np.cosh(1.5 * coupling) ** 2), abs=1e-10)
+    np.testing.assert_allclose(posterior.marginals.flat, 0.5, atol=1e-12)
+
+
+def test_more_evidence_graphs_are_bounded_and_settle() -> None:
+    for seed in range(5):
+        graph = fr2(12, 3, density=0.1, seed=seed)
+        posterior = infer(graph, "trw")
+        assert posterior.status is Status.CONVERGED
+        check_bound(graph, posterior, f"seed {seed}")
+        assert posterior.stats["forests"] >= 16
+
+
+def test_the_same_seed_draws_the_same_forests() -> None:
+    graph = grid(4, 4, coupling=1.0, field=1.0, seed=0)
+    bounds = [infer(graph, "trw", seed=seed).log_z for seed in (1, 1, 2)]
+    assert bounds[0] == bounds[1]
+    assert bounds[0] != bounds[2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"forests": 0}, "forests"),
+        ({"schedule": "forward"}, "schedule"),
+        ({"damping": -0.1}, "damping"),
+        ({"max_iterations": 0}, "max_iterations"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, object], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        get_backend("trw", **settings)
