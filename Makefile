@@ -40,7 +40,7 @@ lint: install ## Check style, format and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-bench: install ## Measure speed against other libraries: ratios within one run
+bench: install ## Measure accuracy against time beside other libraries: ratios within one run
 	$(VENV)/bin/factormodels bench
 
 notebooks: install ## Execute every notebook into results/notebooks

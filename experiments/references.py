@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.console import duration, heading, plain_table, small
+from experiments.bench.families import set_name
+from experiments.child import REFUSED, Child, ChildError
+from experiments.console import ABSENT, duration, heading, plain_table, small
 from experiments.manifest import environment
 from experiments.text_input import jsonable
 from factormodels.errors import InputError
@@ -20,11 +23,13 @@ from factormodels.io.files import write_text
 from factormodels.io.uai import read_evidence, read_uai
 from factormodels.io.uai_results import read_log10_partition, read_marginals
 from inference import Backend, InferenceError, Posterior
+from inference.posterior import LogZKind, Status
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-REFUSED = "refused"
+Infer = Callable[[Backend, FactorGraph], Posterior]
+"""Runs a backend on a graph."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,10 @@ class Comparison:
         seconds: duration of the run; NaN if refused.
         induced_width: of the order found, where the backend reports it.
         error: largest absolute error of a marginal (MAR), relative error of log10 Z (PR).
+        mean_error: mean absolute error of the marginals' probabilities (MAR).
+        log_z_error: log Z, or its bound, minus that of the reference, in nats (PR).
+        log_z_kind: what log Z is.
+        gap: upper minus lower bound on log Z in nats, where the backend gives both.
         remark: why it was refused.
     """
 
@@ -51,7 +60,16 @@ class Comparison:
     seconds: float
     induced_width: int | None
     error: float
+    mean_error: float = math.nan
+    log_z_error: float = math.nan
+    log_z_kind: str = LogZKind.NONE
+    gap: float = math.nan
     remark: str = ""
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer."""
+        return math.isfinite(self.seconds)
 
 
 def find_networks(folder: Path) -> list[Path]:
@@ -73,8 +91,13 @@ def find_networks(folder: Path) -> list[Path]:
     return networks
 
 
-def compare(path: Path, backend: Backend) -> list[Comparison]:
+def compare(path: Path, backend: Backend, infer: Infer | None = None) -> list[Comparison]:
     """Return how a backend's answer to one network differs from the reference answers.
+
+    Args:
+        path: the network.
+        backend: the backend.
+        infer: what runs it; its own method if None.
 
     Raises:
         InputError: if a file is damaged.
@@ -83,28 +106,86 @@ def compare(path: Path, backend: Backend) -> list[Comparison]:
     evidence = Path(f"{path}.evid")
     if evidence.exists():
         graph = graph.with_evidence(read_evidence(evidence))
-    measures: dict[str, Callable[[Posterior, Path], float]] = {
-        "MAR": _marginal_error,
-        "PR": _partition_error,
+    measures: dict[str, Callable[[Posterior, Path], dict[str, float]]] = {
+        "MAR": _marginal_errors,
+        "PR": _partition_errors,
     }
     tasks = [task for task in measures if Path(f"{path}.{task}").exists()]
     try:
-        posterior = backend.infer(graph)
+        posterior = backend.infer(graph) if infer is None else infer(backend, graph)
     except InferenceError as error:
-        return [_refused(path, task, backend, graph, str(error)) for task in tasks]
-    return [
-        Comparison(
-            network=path.name,
-            task=task,
-            backend=backend.name,
-            variables=graph.n_variables,
-            status=posterior.status,
-            seconds=posterior.stats["seconds"],
-            induced_width=posterior.stats.get("induced_width"),
-            error=measures[task](posterior, Path(f"{path}.{task}")),
+        return [_unanswered(path, task, backend, graph, REFUSED, str(error)) for task in tasks]
+    except ChildError as error:
+        return [_unanswered(path, task, backend, graph, error.kind, error.reason) for task in tasks]
+    stats = posterior.stats
+    comparisons = []
+    for task in tasks:
+        found = measures[task](posterior, Path(f"{path}.{task}"))
+        comparisons.append(
+            Comparison(
+                network=path.name,
+                task=task,
+                backend=backend.name,
+                variables=graph.n_variables,
+                status=posterior.status,
+                seconds=stats["seconds"],
+                induced_width=stats.get("induced_width"),
+                error=found["error"],
+                mean_error=found.get("mean_error", math.nan),
+                log_z_error=found.get("log_z_error", math.nan),
+                log_z_kind=posterior.log_z_kind,
+                gap=stats.get("gap", math.nan),
+            )
         )
-        for task in tasks
-    ]
+    return comparisons
+
+
+@contextmanager
+def within(
+    limit: float | None, backends: Sequence[Backend], prepare: Callable[[Backend], None]
+) -> Iterator[Infer]:
+    """Yield what runs backends, each in a process of its own if there is a limit.
+
+    Args:
+        limit: seconds for one network, after which the process is ended; None: no limit.
+        backends: the backends.
+        prepare: called with each before the block, in its process.
+
+    Raises:
+        ChildError: if a backend cannot be prepared.
+    """
+    if limit is None:
+        for backend in backends:
+            prepare(backend)
+        yield lambda backend, graph: backend.infer(graph)
+        return
+    children: dict[Backend, Child] = {}
+
+    def start(backend: Backend) -> None:
+        children[backend] = Child()
+        children[backend].call(_prepare, prepare, backend)
+
+    def run(backend: Backend, graph: FactorGraph) -> Posterior:
+        if not children[backend].alive:
+            start(backend)
+        posterior: Posterior = children[backend].call(_infer, backend, graph, limit=limit)
+        return posterior
+
+    try:
+        for backend in backends:
+            start(backend)
+        yield run
+    finally:
+        for child in children.values():
+            child.close()
+
+
+def _prepare(kept: dict[str, Any], prepare: Callable[[Backend], None], backend: Backend) -> None:  # noqa: ARG001
+    prepare(backend)
+
+
+def _infer(kept: dict[str, Any], backend: Backend, graph: FactorGraph) -> Posterior:  # noqa: ARG001
+    return backend.infer(graph)
 
 
 def show(console: Console, comparisons: Sequence[Comparison]) -> None:
@@ -128,15 +209,54 @@ def show(console: Console, comparisons: Sequence[Comparison]) -> None:
         )
     heading(console, "reference answers")
     console.print(table)
-    for task, backend in dict.fromkeys((one.task, one.backend) for one in comparisons):
-        group = [one for one in comparisons if (one.task, one.backend) == (task, backend)]
-        errors = [one.error for one in group if one.status != REFUSED and math.isfinite(one.error)]
-        answered = sum(one.status != REFUSED for one in group)
-        console.print(
-            f"{task}: {backend} answered {answered} of {len(group)}"
-            + (f"; largest error {small(max(errors))}" if errors else ""),
-            soft_wrap=True,
+    for remark in dict.fromkeys(one.remark for one in comparisons if one.remark):
+        console.print(remark, soft_wrap=True)
+    console.print()
+    show_sets(console, comparisons)
+
+
+def show_sets(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Print the errors by set of networks, task and backend: those of the names without numbers."""
+    table = plain_table()
+    for title in ("set", "task", "backend"):
+        table.add_column(title, no_wrap=True)
+    for title in ("answered", "settled", "median time", "median error", "largest", "mean |Δp|"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("log Z", no_wrap=True)
+    for title in ("median log Z − reference", "furthest", "median gap"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for (name, task, backend), group in groups(comparisons).items():
+        answered = [one for one in group if one.answered]
+        settled = sum(one.status in (Status.EXACT, Status.CONVERGED) for one in answered)
+        log_z_errors = _finite(one.log_z_error for one in answered)
+        table.add_row(
+            name,
+            task,
+            backend,
+            f"{len(answered)} of {len(group)}",
+            str(settled),
+            duration(_median(one.seconds for one in answered)),
+            small(_median(one.error for one in answered)),
+            small(max(_finite(one.error for one in answered), default=None)),
+            small(_mean(one.mean_error for one in answered)),
+            ", ".join(dict.fromkeys(one.log_z_kind for one in answered)),
+            _signed(_median(log_z_errors)),
+            _signed(max(log_z_errors, key=abs, default=None)),
+            small(_median((one.gap for one in answered), infinite=True)),
         )
+    heading(console, "by set: error of a marginal (MAR), relative error of log10 Z (PR)")
+    console.print(table)
+
+
+def groups(
+    comparisons: Iterable[Comparison],
+) -> dict[tuple[str, str, str], list[Comparison]]:
+    """Return comparisons by (set, task, backend), in order."""
+    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    for one in comparisons:
+        key = (set_name(Path(one.network)), one.task, one.backend)
+        found.setdefault(key, []).append(one)
+    return dict(sorted(found.items(), key=lambda item: (item[0][1], item[0][0])))
 
 
 def write(comparisons: Sequence[Comparison], path: Path) -> None:
@@ -147,36 +267,60 @@ def write(comparisons: Sequence[Comparison], path: Path) -> None:
     """
     document = {
         "format": "factormodels/references",
-        "version": 1,
+        "version": 2,
         **environment(),
         "comparisons": [asdict(one) for one in comparisons],
     }
     write_text(path, json.dumps(jsonable(document), indent=2) + "\n")
 
 
-def _marginal_error(posterior: Posterior, path: Path) -> float:
+def _marginal_errors(posterior: Posterior, path: Path) -> dict[str, float]:
     reference = np.concatenate(read_marginals(path))
-    return float(np.abs(posterior.marginals.flat - reference).max())
+    difference = np.abs(posterior.marginals.flat - reference)
+    return {"error": float(difference.max()), "mean_error": float(difference.mean())}
 
 
-def _partition_error(posterior: Posterior, path: Path) -> float:
+def _partition_errors(posterior: Posterior, path: Path) -> dict[str, float]:
     reference = read_log10_partition(path)
     if posterior.log_z is None:
-        return math.nan
-    return abs(posterior.log_z / math.log(10.0) - reference) / max(abs(reference), 1e-300)
+        return {"error": math.nan}
+    difference = posterior.log_z / math.log(10.0) - reference
+    return {
+        "error": abs(difference) / max(abs(reference), 1e-300),
+        "log_z_error": difference * math.log(10.0),
+    }
 
 
-def _refused(
-    path: Path, task: str, backend: Backend, graph: FactorGraph, remark: str
+def _unanswered(
+    path: Path, task: str, backend: Backend, graph: FactorGraph, status: str, remark: str
 ) -> Comparison:
     return Comparison(
         network=path.name,
         task=task,
         backend=backend.name,
         variables=graph.n_variables,
-        status=REFUSED,
+        status=status,
         seconds=math.nan,
         induced_width=None,
         error=math.nan,
         remark=remark,
     )
+
+
+def _finite(values: Iterable[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
+
+
+def _median(values: Iterable[float], *, infinite: bool = False) -> float | None:
+    # A lower bound of zero leaves an infinite gap, which a median must not pass over.
+    kept = [v for v in values if not math.isnan(v) and (infinite or math.isfinite(v))]
+    return float(np.median(kept)) if kept else None
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    finite = _finite(values)
+    return float(np.mean(finite)) if finite else None
+
+
+def _signed(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:+.2g}"

@@ -1,41 +1,48 @@
-"""What is timed: the project's backends and peers by other hands, behind one call.
+"""What is measured: the project's backends and peers by other hands, as a table.
 
-A backend is timed from factor graph to marginals. A peer is given its own model, built outside
-the timing, so that no ratio counts the translation against it.
+A backend is timed from factor graph to posterior. A peer is given its own model, built outside
+the timing (`experiments.bench.peers`). A further algorithm is a further entry of `ALGORITHMS`; any
+registered backend can be asked for by its name without one.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from functools import partial
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from experiments.bench import batches, peers
+from experiments.bench.answers import Prepared, answer_of
+from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-
-Run = Callable[[], NDArray[np.float64]]
-"""Computes all marginals: the probability vectors one after another, in order of the variables."""
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm that can be timed.
+    """An algorithm that can be measured; its functions can be pickled.
 
     Attributes:
-        prepare: takes a graph and returns the run that is timed.
+        name: what it is asked for by, and what tables call it.
         summary: one line: what it is and what its time holds.
+        prepare: takes a graph and returns what is timed.
+        load: loads the libraries and compiles what is compiled once for all graphs.
         requires: libraries that it needs beside the core.
+        against: the algorithm of ours that its time is divided by; "" for none.
+        batch: whether `prepare` takes a sequence of graphs, all answered by one call.
+        grace: seconds that it gets beyond a limit of time, which it keeps by itself.
     """
 
-    prepare: Callable[[FactorGraph], Run]
+    name: str
     summary: str
+    prepare: Callable[[Any], Prepared]
+    load: Callable[[], Any]
     requires: tuple[str, ...] = ()
+    against: str = ""
+    batch: bool = False
+    grace: float = 0.0
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -43,68 +50,175 @@ class Algorithm:
         return tuple(library for library in self.requires if find_spec(library) is None)
 
 
-def backend(name: str, **settings: Any) -> Callable[[FactorGraph], Run]:
-    """Return the preparation of a registered backend with settings."""
+def prepare_backend(name: str, settings: Mapping[str, Any], graph: FactorGraph) -> Prepared:
+    """Return a registered backend with settings, ready for a graph."""
+    from experiments.settings import build_backend
 
-    def prepare(graph: FactorGraph) -> Run:
-        from inference import get_backend
-
-        built = get_backend(name, **settings)
-        return lambda: built.infer(graph).marginals.flat
-
-    return prepare
+    built = build_backend(name, settings)
+    return Prepared(partial(built.infer, graph), answer_of)
 
 
-def pyagrum_junction_tree(graph: FactorGraph) -> Run:
-    """Return pyAgrum's Shafer-Shenoy junction tree on a Markov random field built before."""
-    names = [f"x{v}" for v in range(graph.n_variables)]
-    with warnings.catch_warnings():
-        # Its extension modules warn while they are made, and crash where warnings are errors;
-        # the first inference makes the last of them.
-        warnings.simplefilter("ignore")
-        pyagrum: Any = import_module("pyagrum")
-        model = pyagrum.MarkovRandomField()
-        for name, states in zip(names, graph.cardinalities.tolist(), strict=True):
-            model.add(pyagrum.RangeVariable(name, name, 0, states - 1))
-        for scope, table in _merged(graph).items():
-            factor = model.addFactor([names[v] for v in scope])
-            for states in np.ndindex(*table.shape):
-                factor[{names[v]: s for v, s in zip(scope, states, strict=True)}] = table[states]
-        pyagrum.ShaferShenoyMRFInference(model)
+def load_backend(name: str, settings: Mapping[str, Any]) -> None:
+    """Load a backend and compile its kernels."""
+    from experiments.settings import build_backend
+    from experiments.warm_up import warm_up
 
-    def run() -> NDArray[np.float64]:
-        inference = pyagrum.ShaferShenoyMRFInference(model)
-        inference.makeInference()
-        return np.concatenate([inference.posterior(name).toarray() for name in names])
-
-    return run
+    warm_up(build_backend(name, settings))
 
 
-def _merged(graph: FactorGraph) -> Mapping[tuple[int, ...], NDArray[np.float64]]:
-    """Return potentials by scope, those over the same variables multiplied; constants left out."""
-    logs: dict[tuple[int, ...], NDArray[np.float64]] = {}
-    for scope, table in graph.factors():
-        if scope:
-            order = np.argsort(scope)
-            key = tuple(scope[axis] for axis in order)
-            logs[key] = logs.get(key, 0.0) + np.transpose(table, order)
-    return {scope: np.exp(table) for scope, table in logs.items()}
+def backend(
+    backend_name: str, summary: str = "", name: str = "", against: str = "", **settings: Any
+) -> Algorithm:
+    """Return a registered backend with settings as an algorithm.
+
+    Args:
+        backend_name: its name in the registry.
+        summary: one line; that of the registry if it is empty.
+        name: what tables call it; the name of the backend if it is empty.
+        against: the algorithm that its time is divided by.
+        settings: settings of the backend.
+    """
+    from inference import entries
+
+    entry = entries().get(backend_name)
+    return Algorithm(
+        name=name or backend_name,
+        summary=summary or (entry.summary if entry else ""),
+        prepare=partial(prepare_backend, backend_name, settings),
+        load=partial(load_backend, backend_name, settings),
+        requires=entry.requires if entry else (),
+        against=against,
+    )
 
 
-ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(
-    {
-        "exact": Algorithm(backend("exact"), "our variable elimination, from graph to marginals"),
-        "lbp": Algorithm(backend("lbp"), "our loopy belief propagation, from graph to marginals"),
-        "pgmpy": Algorithm(
-            backend("pgmpy"),
-            "pgmpy's variable elimination with our orders, from graph to marginals",
-            requires=("pgmpy",),
+def _batch(name: str) -> Algorithm:
+    from inference import entries
+
+    return Algorithm(
+        f"{name}-batch",
+        f"infer_batch with {name}: all graphs in one call",
+        partial(batches.prepare_batch, name, {}),
+        partial(batches.load_batch, name, {}),
+        requires=entries()[name].requires,
+        batch=True,
+    )
+
+
+def _table() -> dict[str, Algorithm]:
+    ours = (
+        backend("exact"),
+        backend("auto"),
+        backend("lbp"),
+        backend("lbp", "our belief propagation, stopped as pgmax is", "lbp-1e-5", tolerance=1e-5),
+        backend("lbp_jax"),
+        backend("trw"),
+        backend("wmb", "mini-buckets, i-bound 2: bounds from both sides", "wmb-2", i_bound=2),
+        backend("wmb", "mini-buckets, i-bound 6: bounds from both sides", "wmb-6", i_bound=6),
+        backend("wmb", "mini-buckets, i-bound 10: bounds from both sides", "wmb-10", i_bound=10),
+        backend("wmb", "mini-buckets, i-bound 14: bounds from both sides", "wmb-14", i_bound=14),
+        backend("cavi"),
+        backend("gibbs"),
+    )
+    batched = (
+        _batch("exact"),
+        _batch("lbp"),
+        _batch("lbp_jax"),
+        Algorithm(
+            "exact-each",
+            "exact, one graph after another",
+            partial(batches.prepare_each, partial(prepare_backend, "exact", {})),
+            partial(load_backend, "exact", {}),
+            against="exact-batch",
+            batch=True,
         ),
-        "pyagrum": Algorithm(
-            pyagrum_junction_tree,
-            "pyAgrum's Shafer-Shenoy junction tree, model built before",
+        Algorithm(
+            "pyagrum-each",
+            "pyagrum, one graph after another",
+            partial(batches.prepare_each, peers.pyagrum_junction_tree),
+            peers.load_pyagrum,
             requires=("pyagrum",),
+            against="exact-batch",
+            batch=True,
         ),
-    }
-)
-"""Every algorithm that a family can name."""
+        Algorithm(
+            "pgmax-union",
+            "pgmax on all graphs side by side as one",
+            partial(batches.prepare_union, peers.pgmax_belief_propagation),
+            peers.load_pgmax,
+            requires=("pgmax", "jax"),
+            against="lbp-batch",
+            batch=True,
+        ),
+    )
+    others = (
+        Algorithm(
+            "pyagrum",
+            "pyAgrum's Shafer-Shenoy junction tree, model built before",
+            peers.pyagrum_junction_tree,
+            peers.load_pyagrum,
+            requires=("pyagrum",),
+            against="exact",
+        ),
+        Algorithm(
+            "pgmpy",
+            "pgmpy's junction tree, model built and triangulated before",
+            peers.pgmpy_junction_tree,
+            peers.load_pgmpy,
+            requires=("pgmpy", "networkx"),
+            against="exact",
+        ),
+        Algorithm(
+            "pgmax",
+            "PGMax's belief propagation, jitted, iterations chosen before; float32",
+            peers.pgmax_belief_propagation,
+            peers.load_pgmax,
+            requires=("pgmax", "jax"),
+            against="lbp-1e-5",
+        ),
+    )
+    return {algorithm.name: algorithm for algorithm in (*ours, *others, *batched)}
+
+
+ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_table())
+"""The algorithms that families name."""
+
+
+def parse_algorithm(text: str, extra: Mapping[str, Algorithm] = MappingProxyType({})) -> Algorithm:
+    """Return the algorithm that a text names.
+
+    It is a name of the table (or of `extra`), a registered backend, or a registered backend with
+    settings, as in "wmb:i_bound=8,gap=false"; "pgmpy:" is the backend and not the bare library.
+
+    Raises:
+        InputError: for an unknown name or setting.
+    """
+    from experiments.settings import build_backend
+    from experiments.text_input import parse_assignment
+    from inference import entries
+
+    known = {**ALGORITHMS, **extra}
+    if text in known:
+        return known[text]
+    name, colon, rest = text.partition(":")
+    if name not in entries():
+        names = ", ".join(dict.fromkeys([*known, *entries()]))
+        raise InputError(f"the algorithm {name!r} is unknown; use one of {names}")
+    pairs = [parse_assignment(part, f"algorithm {text!r}") for part in rest.split(",") if part]
+    settings = dict(pairs)
+    if colon:
+        build_backend(name, settings, f"algorithm {name!r}: ")
+    return backend(name, name=text, **settings)
+
+
+def parse_algorithms(
+    texts: Iterable[str], extra: Mapping[str, Algorithm] = MappingProxyType({})
+) -> tuple[Algorithm, ...]:
+    """Return the algorithms that texts name; a text without settings may hold several names.
+
+    Raises:
+        InputError: for an unknown name or setting.
+    """
+    names = [
+        name for text in texts for name in ([text] if ":" in text else text.split(",")) if name
+    ]
+    return tuple(parse_algorithm(name, extra) for name in dict.fromkeys(names))

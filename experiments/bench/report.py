@@ -1,109 +1,213 @@
-"""What a benchmark shows and writes: a table per family, and one JSON file."""
+"""What a benchmark shows on the terminal: one table per family."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from experiments.bench import families
 from experiments.bench.algorithms import ALGORITHMS
-from experiments.bench.families import select
-from experiments.bench.timing import FamilyResult
+from experiments.bench.ratios import Ratio, paired_ratio
+from experiments.bench.results import BOUNDS, FamilyResult, Measurement
 from experiments.console import ABSENT, duration, heading, plain_table, small
-from experiments.manifest import environment
-from experiments.outputs import prepare_folder
-from experiments.text_input import jsonable
-from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-FILE = "bench.json"
+
+def ratio(result: FamilyResult, algorithm: str) -> tuple[str, Ratio] | None:
+    """Return what an algorithm is compared with and the ratio of its time to that one's.
+
+    Only rounds in which both were timed count; None where there is none.
+    """
+    other = result.against.get(algorithm)
+    if other is None:
+        return None
+    pairs = []
+    for graph, mine in result.of(algorithm):
+        theirs = graph.of(other)
+        if theirs is not None:
+            first = dict(zip(mine.rounds, mine.seconds, strict=True))
+            second = dict(zip(theirs.rounds, theirs.seconds, strict=True))
+            common = sorted(first.keys() & second.keys())
+            if common:
+                pairs.append(([first[r] for r in common], [second[r] for r in common]))
+    return (other, paired_ratio(pairs)) if pairs else None
 
 
 def show(console: Console, result: FamilyResult) -> None:
-    """Print the measurements of one family."""
-    family = result.family
+    """Print the table of a family."""
     table = plain_table()
     table.add_column("algorithm", no_wrap=True)
-    for title in ("median", "min", "max", f"x {family.subject}", "interval", "max |Δp|"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for name, seconds in result.seconds.items():
-        ratio = result.ratios.get(name)
-        table.add_row(
-            name,
-            *(duration(float(value)) for value in _spread(seconds)),
-            ABSENT if ratio is None else f"{ratio.median:.1f}",
-            ABSENT if ratio is None else f"{ratio.lower:.1f} to {ratio.upper:.1f}",
-            small(result.differences.get(name)),
-        )
-    heading(console, f"{family.name}: {family.summary}")
+    memory = any(m.peak_bytes is not None for g in result.graphs for m in g.measurements)
+    titles = ["answer", "build", "first call", "warm call", "slower than", "interval"]
+    titles += ["max |Δp|", "mean |Δp|", "log Z − true", "bounds − true", "gap"]
+    for title in [*titles, *(["memory"] if memory else [])]:
+        table.add_column(title, justify="left" if title == "answer" else "right", no_wrap=True)
+    for name in result.algorithms:
+        table.add_row(*_row(result, name, memory))
+    sizes = _range([graph.variables for graph in result.graphs])
+    heading(console, f"{result.name}: {result.summary}; {sizes} variables")
     console.print(table)
-    for ratio in list(result.ratios.values())[:1]:
-        console.print(
-            f"{ratio.n_pairs} paired timings, graphs: {family.n_graphs}; interval of the median "
-            f"ratio at {100 * ratio.level:.0f}%."
-        )
-    for name, reason in result.absent.items():
-        console.print(f"{name} was not timed: {reason}.")
+    for line in _remarks(result):
+        console.print(line, soft_wrap=True)
     console.print()
 
 
-def show_families(console: Console) -> None:
-    """Print the families and algorithms that there are."""
-    heading(console, "families")
-    table = plain_table()
-    for title in ("family", "what it is", "compares"):
-        table.add_column(title)
-    for family in select(()):
-        table.add_row(family.name, family.summary, ", ".join((family.subject, *family.peers)))
-    console.print(table)
-    console.print()
-    heading(console, "algorithms")
-    table = plain_table()
-    for title in ("algorithm", "what its time holds"):
-        table.add_column(title)
-    for name, algorithm in ALGORITHMS.items():
-        table.add_row(name, algorithm.summary)
-    console.print(table)
+def show_explanation(console: Console) -> None:
+    """Print what the columns are."""
+    console.print(
+        "Times are medians over rounds, per call; those of several graphs are averaged "
+        "geometrically, errors are the largest of any graph (max) and their mean (mean). Δp is "
+        "against the exact answer, or the reference beside a file. Bounds on log Z and estimates "
+        "of it stand in columns of their own; the gap is upper minus lower bound, in nats. "
+        "'slower than' is the ratio of warm calls within the same rounds, with its interval at "
+        "95% (bootstrap over rounds)."
+    )
 
 
-def write(results: Sequence[FamilyResult], folder: Path) -> Path:
-    """Write measurements and what they depend on as JSON and return the path.
+def show_choices(console: Console) -> None:
+    """Print the presets, families and algorithms that there are."""
+    for title, columns, rows in (
+        (
+            "presets",
+            ("preset", "what it is for"),
+            [(name, preset.summary) for name, preset in families.PRESETS.items()],
+        ),
+        (
+            "families",
+            ("family", "what its graphs are", "algorithms (in brackets: only in preset full)"),
+            [
+                (
+                    family.name,
+                    family.summary,
+                    ", ".join([*family.algorithms, *(f"({name})" for name in family.slow)]),
+                )
+                for family in families.FAMILIES
+            ],
+        ),
+        (
+            "algorithms",
+            ("algorithm", "what it is", "compared with"),
+            [(one.name, one.summary, one.against or ABSENT) for one in ALGORITHMS.values()],
+        ),
+    ):
+        heading(console, title)
+        table = plain_table()
+        for column in columns:
+            table.add_column(column, no_wrap=column == columns[0])
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        console.print()
 
-    Raises:
-        InputError: if the folder cannot be made or written.
-    """
-    prepare_folder(folder)
-    document = {
-        "format": "factormodels/bench",
-        "version": 1,
-        **environment(),
-        "families": [_as_plain(result) for result in results],
+
+def geometric(values: Sequence[float]) -> float | None:
+    """Return the geometric mean; None if there is none."""
+    return float(np.exp(np.mean(np.log(values)))) if len(values) else None
+
+
+def gather(
+    result: FamilyResult, algorithm: str, read: Callable[[Measurement], float | None]
+) -> list[float]:
+    """Return a number of every graph on which an algorithm has it."""
+    found = [read(one) for _, one in result.of(algorithm)]
+    return [value for value in found if value is not None]
+
+
+def _row(result: FamilyResult, name: str, memory: bool) -> list[str]:
+    def times(read: Callable[[Measurement], float | None]) -> str:
+        return duration(geometric(gather(result, name, read)))
+
+    def largest(read: Callable[[Measurement], float | None]) -> str:
+        return small(max(gather(result, name, read), key=abs, default=None))
+
+    compared = ratio(result, name)
+    means = gather(result, name, lambda m: m.mean_error)
+    own = [graph.reference == name for graph, _ in result.of(name)]
+    cells = [
+        name,
+        _answer(result, name),
+        times(lambda m: m.build_seconds),
+        times(lambda m: m.first_seconds),
+        times(lambda m: m.warm),
+        ABSENT if compared is None else f"{compared[0]} x {compared[1].value:.3g}",
+        ABSENT if compared is None else interval(compared[1]),
+        "reference" if all(own) else largest(lambda m: m.max_error),
+        "" if all(own) else small(float(np.mean(means)) if means else None),
+        "" if all(own) else largest(lambda m: None if _is_bound(m) else m.log_z_error),
+        _bounds(result, name),
+        largest(lambda m: m.gap),
+    ]
+    if memory:
+        peaks = gather(result, name, lambda m: m.peak_bytes)
+        cells.append(ABSENT if not peaks else f"{max(peaks) / 2**20:,.0f} MiB")
+    return cells
+
+
+def interval(of: Ratio) -> str:
+    """Return the interval of a ratio as a table shows it."""
+    return ABSENT if math.isnan(of.lower) else f"{of.lower:.3g} to {of.upper:.3g}"
+
+
+def _answer(result: FamilyResult, name: str) -> str:
+    statuses = [one.status for _, one in result.of(name)]
+    if len(set(statuses)) == 1:
+        return statuses[0].replace("_", " ")
+    counts = {status: statuses.count(status) for status in dict.fromkeys(statuses)}
+    return ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
+
+
+def _bounds(result: FamilyResult, name: str) -> str:
+    """Return the bound of each side that is furthest from the truth, or nothing."""
+    sides: dict[str, list[float]] = {}
+    for _, one in result.of(name):
+        if one.log_z_error is not None and one.log_z is not None and _is_bound(one):
+            truth = one.log_z - one.log_z_error
+            if one.lower is not None and one.upper is not None:
+                sides.setdefault("", []).append(one.upper - truth)
+                sides.setdefault("-", []).append(truth - one.lower)
+            else:
+                sides.setdefault("" if one.log_z_kind == "upper" else "-", []).append(
+                    abs(one.log_z_error)
+                )
+    words = [f"{sign or '+'}{max(values):.1e}" for sign, values in sides.items()]
+    return " ".join(words) or ABSENT
+
+
+def _is_bound(one: Measurement) -> bool:
+    return one.log_z_kind in BOUNDS
+
+
+def _remarks(result: FamilyResult) -> list[str]:
+    lines: dict[str, list[str]] = {}
+    for graph in result.graphs:
+        for one in graph.measurements:
+            if one.remark:
+                what = one.remark if one.answered else f"{one.status}: {one.remark}"
+                lines.setdefault(f"{one.algorithm}: {what}", []).append(graph.label)
+    many = len(result.graphs) > 1
+    shown = [f"{text}" + (f" ({', '.join(at)})" if many else "") for text, at in lines.items()]
+    loads = {
+        one.algorithm: one.load_seconds
+        for graph in result.graphs
+        for one in graph.measurements
+        if one.load_seconds is not None
     }
-    path = folder / FILE
-    write_text(path, json.dumps(jsonable(document), indent=2) + "\n")
-    return path
+    if loads:
+        words = ", ".join(f"{name} {duration(seconds)}" for name, seconds in loads.items())
+        shown.append(f"Loading, once per process: {words}.")
+    if not any(graph.reference for graph in result.graphs):
+        shown.append("Nothing is exact here: errors are unknown, and the gap of bounds is shown.")
+    rounds = [len(one.seconds) for g in result.graphs for one in g.measurements if one.seconds]
+    if rounds:
+        shown.append(f"Rounds: {_range(rounds)}; graphs: {len(result.graphs)}.")
+    return shown
 
 
-def _as_plain(result: FamilyResult) -> dict[str, Any]:
-    family = result.family
-    return {
-        "name": family.name,
-        "summary": family.summary,
-        "subject": family.subject,
-        "variables": result.variables,
-        "factors": result.factors,
-        "seconds": result.seconds,
-        "max_difference": result.differences,
-        "ratios": {name: asdict(ratio) for name, ratio in result.ratios.items()},
-        "absent": result.absent,
-    }
-
-
-def _spread(seconds: Any) -> tuple[float, float, float]:
-    import numpy as np
-
-    return float(np.median(seconds)), float(seconds.min()), float(seconds.max())
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +19,22 @@ def command(
     ],
     backend: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Backend to hold against them; repeatable. [exact]"),
+        typer.Option(
+            metavar="NAMES",
+            help="Backends to hold against them, with commas between; repeatable. [exact]",
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of every backend; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of every backend, or of one: BACKEND.KEY=VALUE; repeatable.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=0.0, metavar="SECONDS", help="Limit for one backend on one network."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparisons as JSON.")
@@ -32,34 +44,40 @@ def command(
 
     For every network below the folder: whether the backend answers, the induced
     width, the time, and the error: the largest of a marginal (MAR), or that of
-    log10 Z relative to its size (PR).
+    log10 Z relative to its size (PR). Then the same by set of networks (those whose
+    names differ in a number alone), with log Z, or its bound, against the
+    reference in nats, and the gap between bounds.
 
     [b]Examples[/b]
 
       factormodels references uai2014
       factormodels references uai2014 --set memory_limit=4000000000
-      factormodels references uai2014/MAR --backend lbp --backend wmb --out errors.json
+      factormodels references uai2014 --backend wmb,lbp --set wmb.i_bound=10
+        --time-limit 60 --out errors.json
     """
     from rich.progress import track
 
     from experiments import references
     from experiments.console import messages, output
-    from experiments.settings import build_backend, parse_settings
+    from experiments.settings import build_backend, settings_by_backend
     from experiments.warm_up import announced, warm_up
 
-    settings = parse_settings(set_ or ())
-    algorithms = [build_backend(name, settings) for name in backend or ["exact"]]
+    names = [name for text in backend or ["exact"] for name in text.split(",")]
+    algorithms = [
+        build_backend(name, settings)
+        for name, settings in settings_by_backend(set_ or (), names).items()
+    ]
     networks = references.find_networks(folder)
     remarks = messages()
-    with announced(remarks):
-        for algorithm in algorithms:
-            warm_up(algorithm)
     comparisons = []
-    for path in track(
-        networks, "networks", console=remarks, transient=True, disable=not remarks.is_terminal
-    ):
-        for algorithm in algorithms:
-            comparisons += references.compare(path, algorithm)
+    with ExitStack() as stack:
+        with announced(remarks):
+            infer = stack.enter_context(references.within(time_limit, algorithms, warm_up))
+        for path in track(
+            networks, "networks", console=remarks, transient=True, disable=not remarks.is_terminal
+        ):
+            for algorithm in algorithms:
+                comparisons += references.compare(path, algorithm, infer)
     references.show(output(), comparisons)
     if out is not None:
         references.write(comparisons, out)

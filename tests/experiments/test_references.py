@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from experiments.child import REFUSED, TIMED_OUT
 from experiments.cli import app
-from experiments.references import REFUSED, compare, find_networks
+from experiments.references import compare, find_networks, groups, within
 from factormodels import InputError
-from inference import get_backend
+from inference import Backend, get_backend
 
 NETWORK = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.25 0.75\n4\n0.9 0.1 0.2 0.8\n"
 # By hand: Z = 1, P(second = 0) = 0.25 * 0.9 + 0.75 * 0.2 = 0.375.
@@ -60,6 +62,47 @@ def test_a_refusal_is_a_row(folder: Path) -> None:
     assert "memory_limit" in rows[0].remark
 
 
+def test_bounds_keep_their_kind_and_sign(folder: Path) -> None:
+    (folder / "small.uai.PR").write_text("PR\n-1.0\n")
+    marginal, partition = compare(folder / "small.uai", get_backend("cavi"))
+    assert (marginal.log_z_kind, partition.log_z_kind) == ("elbo", "elbo")
+    # The reference is 1 in log10; the true value is 0, and the bound lies below it.
+    assert partition.log_z_error < math.log(10.0)
+    assert partition.log_z_error > 0.9 * math.log(10.0)
+    assert 0.0 < marginal.mean_error < marginal.error
+
+
+def nothing(_backend: Backend) -> None:
+    """Prepare nothing."""
+
+
+def test_a_backend_that_takes_too_long_is_a_row_and_the_rest_goes_on(folder: Path) -> None:
+    slow = get_backend("gibbs", draws=10**8)
+    quick = get_backend("exact")
+    with within(1.0, [slow, quick], nothing) as infer:
+        late = compare(folder / "small.uai", slow, infer)
+        answered = compare(folder / "small.uai", quick, infer)
+    assert [row.status for row in late] == [TIMED_OUT, TIMED_OUT]
+    assert late[0].remark == "no answer within 1 s"
+    assert [row.status for row in answered] == ["exact", "exact"]
+    assert list(groups([*late, *answered])) == [
+        ("small", "MAR", "gibbs"),
+        ("small", "MAR", "exact"),
+        ("small", "PR", "gibbs"),
+        ("small", "PR", "exact"),
+    ]
+
+
+def test_settings_reach_one_backend_or_all(folder: Path) -> None:
+    words = ["references", str(folder), "--backend", "exact,wmb", "--set", "seed=1"]
+    settings = ["--set", "wmb.i_bound=1"]
+    result = CliRunner().invoke(app, [*words, *settings])
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(app, [*words, "--set", "lbp.damping=0.5"])
+    assert result.exit_code == 2
+    assert "the backend 'lbp' takes no part; it is one of exact, wmb" in result.output
+
+
 def test_the_command_shows_and_writes(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "errors.json"
     result = CliRunner().invoke(
@@ -67,7 +110,9 @@ def test_the_command_shows_and_writes(folder: Path, tmp_path: Path) -> None:
         ["references", str(folder), "--backend", "exact", "--backend", "lbp", "--out", str(out)],
     )
     assert result.exit_code == 0, result.output
-    assert "MAR: exact answered 1 of 1" in result.output
+    assert "by set" in result.output
+    (line,) = [line for line in result.output.splitlines() if line.startswith("small  MAR   exact")]
+    assert "1 of 1" in line
     rows = json.loads(out.read_text())["comparisons"]
     assert [(row["task"], row["backend"]) for row in rows] == [
         ("MAR", "exact"),

@@ -1,0 +1,267 @@
+"""Two stored runs against each other: what became faster or slower beyond noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.bench.ratios import Ratio, unpaired_ratio
+from experiments.bench.report import interval
+from experiments.bench.results import BOUNDS, FamilyResult, GraphResult, Measurement
+from experiments.bench.store import StoredRun
+from experiments.console import duration, heading, plain_table, small
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LEVEL = 0.95
+"""Coverage of all intervals of a comparison together."""
+
+LEAST_CHANGE = 1.1
+"""A ratio nearer to 1 is no change: two runs of the same code differ by as much, because the
+layout of memory and the temperature of a processor are drawn anew for each."""
+
+ACCURACY_FACTOR = 10.0
+ACCURACY_FLOOR = 1e-9
+"""An error has changed if it is ten times another and no rounding error."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One algorithm on one family in two runs.
+
+    Attributes:
+        family: name of the family.
+        algorithm: name of the algorithm.
+        old_seconds, new_seconds: median seconds of a warm call, a geometric mean over graphs.
+        ratio: of old to new time, each relative to the yardstick of its run: above 1 is faster.
+        verdict: "faster", "slower", "same" or "unknown" (one round alone).
+    """
+
+    family: str
+    algorithm: str
+    old_seconds: float
+    new_seconds: float
+    ratio: Ratio
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs.
+
+    Attributes:
+        changes: what was timed in both.
+        answers: lines on answers that changed: status and accuracy.
+        left_out: lines on what could not be compared.
+        speed: time of the yardstick in the old run divided by that in the new one.
+        packages: packages whose versions differ, with both.
+    """
+
+    changes: tuple[Change, ...]
+    answers: tuple[str, ...]
+    left_out: tuple[str, ...]
+    speed: float
+    packages: dict[str, tuple[str, str]]
+
+
+def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> Comparison:
+    """Return how two runs differ on the graphs and algorithms that they share.
+
+    Times are taken relative to the yardstick, a fixed piece of work that was timed in every
+    round, so that a machine that was slower throughout shows no change. Intervals hold together,
+    not each alone (Bonferroni), so that of many comparisons none is called a change by chance.
+
+    Args:
+        old: the run before.
+        new: the run after.
+        seed: seed of the bootstrap over rounds.
+    """
+    left_out: list[str] = []
+    answers: list[str] = []
+    timed: list[tuple[FamilyResult, str, list[tuple[GraphResult, GraphResult]]]] = []
+    for before in old.families:
+        after = next((family for family in new.families if family.name == before.name), None)
+        if after is None:
+            left_out.append(f"{before.name}: not in the new run")
+            continue
+        shared = _same_graphs(before, after, left_out)
+        for name in before.algorithms:
+            answers += _answer_changes(before.name, name, shared)
+            both = [
+                (first, second)
+                for first, second in shared
+                if _timed(first, name) and _timed(second, name)
+            ]
+            if both:
+                timed.append((before, name, both))
+    level = 1.0 - (1.0 - LEVEL) / max(len(timed), 1)
+    changes = tuple(_change(family, name, both, level, seed) for family, name, both in timed)
+    return Comparison(
+        changes=changes,
+        answers=tuple(answers),
+        left_out=tuple(left_out),
+        speed=_speed(old) / _speed(new),
+        packages=_package_changes(old, new),
+    )
+
+
+def show(console: Console, comparison: Comparison, old: StoredRun, new: StoredRun) -> None:
+    """Print a comparison."""
+    table = plain_table()
+    for title in ("family", "algorithm"):
+        table.add_column(title, no_wrap=True)
+    for title in ("old", "new", "times faster", "interval"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for change in comparison.changes:
+        table.add_row(
+            change.family,
+            change.algorithm,
+            duration(change.old_seconds),
+            duration(change.new_seconds),
+            f"{change.ratio.value:.3g}",
+            interval(change.ratio),
+            change.verdict,
+        )
+    heading(console, f"{old.name} against {new.name}")
+    console.print(table)
+    for line in [*comparison.answers, *comparison.left_out]:
+        console.print(line, soft_wrap=True)
+    for name, (before, after) in comparison.packages.items():
+        console.print(f"{name} was {before} and is {after}")
+    beyond = [change for change in comparison.changes if change.verdict in ("faster", "slower")]
+    console.print(
+        f"{len(beyond)} of {len(comparison.changes)} times changed beyond noise: the intervals, "
+        f"which hold together at {100 * LEVEL:.0f}%, exclude 1, and the ratio is beyond "
+        f"{LEAST_CHANGE:g}. Times are relative to the yardstick of each run, which was "
+        f"{comparison.speed:.3g} times faster in the new one.",
+        soft_wrap=True,
+    )
+
+
+def _same_graphs(
+    before: FamilyResult, after: FamilyResult, left_out: list[str]
+) -> list[tuple[GraphResult, GraphResult]]:
+    by_label = {graph.label: graph for graph in after.graphs}
+    shared = []
+    for graph in before.graphs:
+        other = by_label.get(graph.label)
+        if other is None:
+            left_out.append(f"{before.name}, {graph.label}: not in the new run")
+        elif other.digest != graph.digest:
+            left_out.append(f"{before.name}, {graph.label}: another graph in the new run")
+        else:
+            shared.append((graph, other))
+    return shared
+
+
+def _timed(graph: GraphResult, name: str) -> bool:
+    one = graph.of(name)
+    return one is not None and len(one.seconds) > 0
+
+
+def _relative(graph: GraphResult, name: str) -> list[float]:
+    one = graph.of(name)
+    if one is None:
+        return []
+    return [seconds / float(np.median(graph.yardstick)) for seconds in one.seconds]
+
+
+def _change(
+    family: FamilyResult,
+    name: str,
+    both: Sequence[tuple[GraphResult, GraphResult]],
+    level: float,
+    seed: int,
+) -> Change:
+    ratio = unpaired_ratio(
+        [_relative(first, name) for first, _ in both],
+        [_relative(second, name) for _, second in both],
+        level=level,
+        seed=seed,
+    )
+    if math.isnan(ratio.lower):
+        verdict = "unknown"
+    elif ratio.lower > 1.0 and ratio.value > LEAST_CHANGE:
+        verdict = "faster"
+    elif ratio.upper < 1.0 and ratio.value < 1.0 / LEAST_CHANGE:
+        verdict = "slower"
+    else:
+        verdict = "same"
+    old, new = (
+        float(np.exp(np.mean([np.log(_warm(pair[side], name)) for pair in both])))
+        for side in (0, 1)
+    )
+    return Change(family.name, name, old, new, ratio, verdict)
+
+
+def _warm(graph: GraphResult, name: str) -> float:
+    one = graph.of(name)
+    return math.nan if one is None or one.warm is None else one.warm
+
+
+def _answer_changes(
+    family: str, name: str, shared: Sequence[tuple[GraphResult, GraphResult]]
+) -> list[str]:
+    lines = []
+    for graph, other in shared:
+        first, second = graph.of(name), other.of(name)
+        if first is None or second is None:
+            if second is None:
+                lines.append(f"{family}, {graph.label}: {name} is not in the new run")
+            continue
+        where = f"{family}, {graph.label}: {name}"
+        if first.status != second.status:
+            lines.append(f"{where} was {first.status} and is {second.status}")
+        lines += [
+            f"{where}: {what} was {small(before)} and is {small(after)}"
+            for what, before, after in _accuracies(first, second)
+            if _differ(before, after)
+        ]
+    return lines
+
+
+def _accuracies(
+    first: Measurement, second: Measurement
+) -> list[tuple[str, float | None, float | None]]:
+    rows = [
+        ("max |Δp|", first.max_error, second.max_error),
+        ("the gap of its bounds", first.gap, second.gap),
+    ]
+    if first.log_z_kind == second.log_z_kind:
+        kind = "bound" if first.log_z_kind in BOUNDS else "estimate"
+        rows.append((f"the error of its {kind} of log Z", first.log_z_error, second.log_z_error))
+    return rows
+
+
+def _differ(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return False
+    sizes = sorted((abs(before), abs(after)))
+    return sizes[1] > ACCURACY_FLOOR and sizes[1] > ACCURACY_FACTOR * sizes[0]
+
+
+def _speed(run: StoredRun) -> float:
+    times = [
+        value for family in run.families for graph in family.graphs for value in graph.yardstick
+    ]
+    return float(np.median(times)) if times else math.nan
+
+
+def _package_changes(old: StoredRun, new: StoredRun) -> dict[str, tuple[str, str]]:
+    def versions(run: StoredRun) -> dict[str, Any]:
+        keys = ("python", "platform", "cpu_count", "processor")
+        own = {key: run.environment.get(key) for key in keys}
+        return {**own, **(run.environment.get("packages") or {})}
+
+    before, after = versions(old), versions(new)
+    return {
+        name: (str(before.get(name, "absent")), str(after.get(name, "absent")))
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name)
+    }

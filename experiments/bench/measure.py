@@ -1,0 +1,273 @@
+"""Measuring: every algorithm in a process of its own, all in turn on the same graphs."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from experiments.bench import worker
+from experiments.bench.algorithms import Algorithm
+from experiments.bench.answers import Answer
+from experiments.bench.families import Family
+from experiments.bench.results import (
+    ABSENT,
+    FamilyResult,
+    GraphResult,
+    Measurement,
+    digest,
+    errors,
+    find_reference,
+)
+from experiments.child import Child, ChildError, limit_memory
+from factormodels.factor_graph import FactorGraph
+
+Report = Callable[[str], None]
+
+LOAD_SECONDS = 300.0
+"""Limit on loading a library and compiling what is compiled once."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        rounds: most warm turns of every algorithm on a graph.
+        budget: seconds of warm calls of an algorithm on a graph, beyond which it sits out.
+        time_limit: seconds that building a model, and a first call, may take.
+        memory_limit: bytes that an algorithm may take beyond its libraries; None: no limit.
+        memory: whether memory is measured: every algorithm then gets a fresh process per graph.
+        seed: seed of the order of turns.
+    """
+
+    rounds: int = 10
+    budget: float = 10.0
+    time_limit: float = 90.0
+    memory_limit: int | None = None
+    memory: bool = False
+    seed: int = 0
+
+
+class Processes:
+    """The processes of algorithms, by name: started when asked for, ended with the block."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._children: dict[str, Child] = {}
+
+    def get(self, algorithm: Algorithm) -> tuple[Child, float | None]:
+        """Return the process of an algorithm and, if it was started just now, seconds of loading.
+
+        Raises:
+            ChildError: if it cannot be loaded.
+        """
+        child = self._children.get(algorithm.name)
+        if child is not None and child.alive:
+            return child, None
+        child = self._children[algorithm.name] = Child()
+        seconds: float = child.call(worker.load, algorithm, limit=LOAD_SECONDS)
+        if self._plan.memory_limit is not None:
+            child.call(limit_memory, self._plan.memory_limit)
+        return child, seconds
+
+    def end(self) -> None:
+        """End all processes."""
+        for child in self._children.values():
+            child.close()
+        self._children.clear()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def measure(
+    family: Family,
+    algorithms: Sequence[Algorithm],
+    plan: Plan,
+    processes: Processes,
+    *,
+    n_instances: int | None = None,
+    report: Report | None = None,
+) -> FamilyResult:
+    """Measure algorithms on the graphs of a family.
+
+    On every graph each algorithm loads (once), builds its model, makes a first call, and then
+    takes warm turns, in an order that is drawn anew for every round. An algorithm that is not
+    installed, refuses, fails, takes too long or too much memory is recorded as such.
+
+    Args:
+        family: the graphs.
+        algorithms: what is measured on them.
+        plan: how much is measured.
+        processes: the processes of algorithms, which serve one family after another.
+        n_instances: most graphs; all if None.
+        report: called with a line of progress before each step.
+    """
+    count = family.n_instances if n_instances is None else min(n_instances, family.n_instances)
+    say = report or (lambda _: None)
+    graphs = []
+    for number in range(count):
+        if plan.memory:
+            processes.end()
+        label = f"{family.name}, {family.label(number)}"
+        instance = _Instance(tuple(family.graphs(number)), label)
+        firsts = {a.name: _first(instance, a, plan, processes, say) for a in algorithms}
+        order = np.random.default_rng([plan.seed, zlib.crc32(label.encode())])
+        say(f"{label}: warm turns")
+        yardsticks = _turns(firsts, plan, order)
+        answers = {name: one.answer for name, one in firsts.items() if one.answer is not None}
+        reference = find_reference(answers, family.reference(number))
+        graphs.append(
+            GraphResult(
+                label=family.label(number),
+                digest=digest(instance.graphs),
+                graphs=len(instance.graphs),
+                variables=sum(graph.n_variables for graph in instance.graphs),
+                factors=sum(graph.n_factors for graph in instance.graphs),
+                reference="" if reference is None else reference.source,
+                yardstick=tuple(yardsticks),
+                measurements=tuple(
+                    one.measurement(None if one.answer is None else errors(one.answer, reference))
+                    for one in firsts.values()
+                ),
+            )
+        )
+    against = {a.name: a.against for a in algorithms if a.against}
+    return FamilyResult(family.name, family.summary, against, tuple(graphs))
+
+
+@dataclass(frozen=True)
+class _Instance:
+    graphs: tuple[FactorGraph, ...]
+    label: str
+
+
+@dataclass
+class _Running:
+    """An algorithm on a graph while it is being measured."""
+
+    result: Measurement
+    answer: Answer | None = None
+    child: Child | None = None
+    rounds: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+
+    def measurement(self, found: Mapping[str, float | None] | None) -> Measurement:
+        changes: dict[str, Any] = dict(found or {})
+        return replace(
+            self.result,
+            rounds=tuple(self.rounds),
+            seconds=tuple(self.seconds),
+            calls=tuple(self.calls),
+            **changes,
+        )
+
+
+def _first(
+    instance: _Instance, algorithm: Algorithm, plan: Plan, processes: Processes, say: Report
+) -> _Running:
+    if algorithm.missing:
+        remark = f"{', '.join(algorithm.missing)} is not installed"
+        return _Running(Measurement(algorithm.name, ABSENT, remark))
+    loaded = built = None
+    try:
+        say(f"{instance.label}: {algorithm.name}")
+        child, loaded = processes.get(algorithm)
+        built = child.call(worker.build, algorithm.batch, instance.graphs, limit=plan.time_limit)
+        first: worker.FirstCall = child.call(
+            worker.first_call, limit=plan.time_limit + algorithm.grace
+        )
+    except ChildError as error:
+        failed = Measurement(
+            algorithm.name,
+            error.kind,
+            error.reason,
+            load_seconds=loaded,
+            build_seconds=built,
+        )
+        return _Running(failed)
+    answer = first.answer
+    result = Measurement(
+        algorithm=algorithm.name,
+        status=answer.status,
+        load_seconds=loaded,
+        build_seconds=built,
+        first_seconds=first.seconds,
+        peak_bytes=first.peak_bytes if plan.memory else None,
+        log_z=answer.log_z,
+        log_z_kind=answer.log_z_kind,
+        lower=answer.lower,
+        upper=answer.upper,
+        facts=dict(answer.facts),
+    )
+    return _Running(result, answer, child)
+
+
+def _turns(running: Mapping[str, _Running], plan: Plan, order: np.random.Generator) -> list[float]:
+    """Give every algorithm its turns and return the times of the yardstick."""
+    expected = {
+        name: one.result.first_seconds
+        for name, one in running.items()
+        if one.child is not None and one.result.first_seconds is not None
+    }
+    spent = dict.fromkeys(expected, 0.0)
+    yardsticks = []
+    for number in range(plan.rounds):
+        # A first round for all: one warm call at least; then those that have time for one more.
+        active = [
+            name for name in expected if number == 0 or spent[name] + expected[name] <= plan.budget
+        ]
+        if not active:
+            break
+        yardsticks.append(yardstick())
+        for at in order.permutation(len(active)):
+            name = active[at]
+            one = running[name]
+            if one.child is None or expected[name] > plan.time_limit:
+                continue
+            start = time.perf_counter()
+            try:
+                seconds, calls = one.child.call(
+                    worker.turn, expected[name], limit=2 * plan.time_limit
+                )
+            except ChildError as error:
+                one.result = replace(one.result, remark=f"warm: {error}")
+                del expected[name]
+                continue
+            spent[name] += time.perf_counter() - start
+            expected[name] = seconds
+            one.rounds.append(number)
+            one.seconds.append(seconds)
+            one.calls.append(calls)
+    return yardsticks
+
+
+def yardstick() -> float:
+    """Return the seconds of a fixed piece of work: array arithmetic and interpreted steps.
+
+    No commit changes it, so that two runs know how fast the machine was in each.
+    """
+    values = _yardstick_values()
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        total = 0.0
+        for row in values:
+            total += float(np.log(np.exp(row).sum()))
+        best = min(best, time.perf_counter() - start)
+    return float(best)
+
+
+@cache
+def _yardstick_values() -> Any:
+    return np.random.default_rng(0).normal(size=(200, 500))

@@ -1,0 +1,116 @@
+"""One run of the benchmark: from what was asked for to tables, plot and file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.bench import report
+from experiments.bench.algorithms import ALGORITHMS, Algorithm, parse_algorithms
+from experiments.bench.families import PRESETS, Family, Preset, select
+from experiments.bench.frontier import write_frontier
+from experiments.bench.measure import Plan, Processes, measure
+from experiments.bench.results import FamilyResult
+from experiments.bench.solver import parse_solver
+from experiments.bench.store import write_run
+from experiments.manifest import code_version
+from experiments.outputs import results_folder
+from factormodels.errors import InputError
+from inference.exact import Exact
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for.
+
+    Attributes:
+        what: names of families, UAI files and folders; those of the preset if empty.
+        preset: name of the preset.
+        algorithms: texts that name algorithms; those of each family if empty.
+        solvers: descriptions of external solvers.
+        rounds, n_instances, time_limit: instead of the preset's.
+        memory_limit: bytes that an algorithm may take; None: three quarters of the free memory.
+        memory: whether memory is measured.
+        seed: seed of the order of turns.
+    """
+
+    what: tuple[str, ...] = ()
+    preset: str = "standard"
+    algorithms: tuple[str, ...] = ()
+    solvers: tuple[str, ...] = ()
+    rounds: int | None = None
+    n_instances: int | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    memory: bool = False
+    seed: int = 0
+
+
+def run_session(request: Request, folder: Path, console: Console, remarks: Console) -> list[Path]:
+    """Measure, show each family as it is done, write results and return their paths.
+
+    Raises:
+        InputError: for an unknown name, a file that cannot be read, or a folder that cannot be
+            written.
+    """
+    preset = _preset(request)
+    families = select(request.what or preset.families)
+    plan = Plan(
+        rounds=preset.rounds,
+        budget=preset.budget,
+        time_limit=preset.time_limit,
+        memory_limit=request.memory_limit or Exact().allowed_bytes(),
+        memory=request.memory,
+        seed=request.seed,
+    )
+    solvers = [parse_solver(text, plan.time_limit) for text in request.solvers]
+    chosen = parse_algorithms(request.algorithms)
+    lists = [_algorithms(family, chosen, solvers, preset.slow) for family in families]
+    results: list[FamilyResult] = []
+    with results_folder(folder), Processes(plan) as processes:
+        for family, algorithms in zip(families, lists, strict=True):
+            # Files were named one by one: a preset does not leave some of them out.
+            most = family.n_instances if family.labels else preset.n_instances
+            most = most if request.n_instances is None else request.n_instances
+            results.append(
+                measure(
+                    family,
+                    algorithms,
+                    plan,
+                    processes,
+                    n_instances=most,
+                    report=lambda line: remarks.print(line, soft_wrap=True),
+                )
+            )
+            report.show(console, results[-1])
+        report.show_explanation(console)
+        settings = {"request": asdict(request), "preset": asdict(preset), "plan": asdict(plan)}
+        path = write_run(results, settings, folder)
+        return [path, *write_frontier(results, folder, {"version": code_version()})]
+
+
+def _preset(request: Request) -> Preset:
+    if request.preset not in PRESETS:
+        raise InputError(
+            f"the preset {request.preset!r} is unknown; use one of {', '.join(PRESETS)}"
+        )
+    preset = PRESETS[request.preset]
+    return replace(
+        preset,
+        rounds=preset.rounds if request.rounds is None else request.rounds,
+        time_limit=preset.time_limit if request.time_limit is None else request.time_limit,
+    )
+
+
+def _algorithms(
+    family: Family,
+    chosen: tuple[Algorithm, ...],
+    solvers: list[Algorithm],
+    slow: bool,
+) -> tuple[Algorithm, ...]:
+    own = (*family.algorithms, *(family.slow if slow else ()))
+    return (*(chosen or tuple(ALGORITHMS[name] for name in own)), *solvers)

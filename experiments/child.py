@@ -1,0 +1,173 @@
+"""Work in a process of its own: its time is limited, its memory is its own, and it may fail.
+
+Compiled code cannot be interrupted and a library may take all the memory there is; a process can
+be ended.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Self
+
+from factormodels.errors import FactormodelsError
+
+REFUSED, FAILED, TIMED_OUT, OUT_OF_MEMORY = "refused", "failed", "time-out", "out of memory"
+
+_PATIENCE = 5.0
+"""Seconds that a process gets to end by itself."""
+
+
+class ChildError(Exception):
+    """A call in a child has no result.
+
+    Attributes:
+        kind: "refused" (an error written for the user), "failed" (any other), "time-out" or
+            "out of memory".
+        reason: one line: what happened.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(f"{kind}: {reason}")
+        self.kind = kind
+        self.reason = reason
+
+
+class Child:
+    """A process that computes what it is told, one call after another.
+
+    Functions and arguments are pickled; the first argument of a function is a dictionary that the
+    process keeps from call to call. A child that was ended answers no further calls.
+    """
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._busy = False
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be called."""
+        return self._process.is_alive()
+
+    def call(
+        self, function: Callable[..., Any], *arguments: Any, limit: float | None = None
+    ) -> Any:
+        """Return ``function(kept, *arguments)``, computed in the child.
+
+        Args:
+            function: a function that can be pickled.
+            arguments: what it is given after the dictionary that is kept.
+            limit: seconds after which the child is ended.
+
+        Raises:
+            ChildError: if the function raises, or the child ends, or is ended, before it returns.
+        """
+        try:
+            self._busy = True
+            self._connection.send((function, arguments))
+            if not self._connection.poll(limit):
+                self.close()
+                raise ChildError(TIMED_OUT, f"no answer within {limit:g} s")
+            kind, result = self._connection.recv()
+            self._busy = False
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._process.join(_PATIENCE)
+            code = self._process.exitcode
+            self.close()
+            # The kernel's remedy for a lack of memory, and a library's, are the same signals.
+            killed = code in (-signal.SIGKILL, -signal.SIGABRT)
+            reason = f"its process ended with code {code}"
+            raise ChildError(OUT_OF_MEMORY if killed else FAILED, reason) from None
+        if kind is None:
+            return result
+        raise ChildError(kind, result)
+
+    def close(self) -> None:
+        """End the process: it may tidy up, unless it is busy."""
+        with suppress(OSError):
+            self._connection.send(None)
+        if not self._busy:
+            self._process.join(_PATIENCE)
+        self._process.kill()
+        self._process.join(_PATIENCE)
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def limit_memory(kept: dict[str, Any], allowed: int) -> None:  # noqa: ARG001
+    """Let this process take at most `allowed` bytes more than it has taken, where that can be set.
+
+    An allocation beyond fails, as it does where memory ends, and other processes keep theirs.
+    """
+    taken = status_bytes("VmSize")
+    if taken is not None:
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = taken + allowed
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def status_bytes(field: str) -> int | None:
+    """Return a size from the process's status, such as VmRSS or VmHWM; None where there is none."""
+    with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
+        for line in status:
+            name, _, value = line.partition(":")
+            if name == field:
+                return int(value.split()[0]) * 1024
+    return None
+
+
+def _serve(connection: Connection) -> None:
+    # An interrupt is the parent's to handle, and what a library prints is not its output.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 1)
+    kept: dict[str, Any] = {}
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        if task is None:
+            return
+        function, arguments = task
+        connection.send(_answer(function, kept, arguments))
+
+
+def _answer(
+    function: Callable[..., Any], kept: dict[str, Any], arguments: tuple[Any, ...]
+) -> tuple[str | None, Any]:
+    try:
+        return None, function(kept, *arguments)
+    except ChildError as error:
+        return error.kind, error.reason
+    except FactormodelsError as error:
+        return REFUSED, " ".join(str(error).split())
+    except MemoryError:
+        return OUT_OF_MEMORY, "it needs more memory than it may take"
+    except Exception as error:
+        words = " ".join(str(error).split())
+        return FAILED, f"{type(error).__name__}: {words[:200]}"

@@ -1,0 +1,99 @@
+"""A process of its own: results, errors of every kind, limits of time and memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.child import (
+    FAILED,
+    OUT_OF_MEMORY,
+    REFUSED,
+    TIMED_OUT,
+    Child,
+    ChildError,
+    limit_memory,
+    status_bytes,
+)
+from factormodels.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    with Child() as started:
+        yield started
+
+
+def count(kept: dict[str, Any], by: int) -> tuple[int, int]:
+    kept["count"] = kept.get("count", 0) + by
+    return kept["count"], os.getpid()
+
+
+def refuse(_kept: dict[str, Any]) -> None:
+    raise InputError("the input is wrong; mend it")
+
+
+def fail(_kept: dict[str, Any]) -> None:
+    raise ZeroDivisionError("a division")
+
+
+def sleep(_kept: dict[str, Any], seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def end(_kept: dict[str, Any], code: int) -> None:
+    os._exit(code)
+
+
+def allocate(_kept: dict[str, Any], size: int) -> int:
+    return int(np.ones(size, dtype=np.uint8).sum())
+
+
+def test_it_computes_elsewhere_and_keeps_what_it_is_told_to(child: Child) -> None:
+    first, process = child.call(count, 2)
+    assert child.call(count, 3) == (first + 3, process)
+    assert process != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "reason"),
+    [
+        (refuse, REFUSED, "the input is wrong; mend it"),
+        (fail, FAILED, "ZeroDivisionError: a division"),
+    ],
+)
+def test_errors_come_back_and_leave_it_alive(
+    child: Child, function: Any, kind: str, reason: str
+) -> None:
+    with pytest.raises(ChildError) as caught:
+        child.call(function)
+    assert (caught.value.kind, caught.value.reason) == (kind, reason)
+    assert child.alive
+
+
+def test_time_and_an_end_of_its_own_end_it() -> None:
+    with Child() as child:
+        with pytest.raises(ChildError) as caught:
+            child.call(sleep, 60.0, limit=0.2)
+        assert (caught.value.kind, caught.value.reason) == (TIMED_OUT, "no answer within 0.2 s")
+        assert not child.alive
+    with Child() as child, pytest.raises(ChildError) as caught:
+        child.call(end, 3)
+    assert (caught.value.kind, caught.value.reason) == (FAILED, "its process ended with code 3")
+
+
+def test_memory_beyond_the_limit_is_an_error_and_less_is_not() -> None:
+    if status_bytes("VmSize") is None:
+        pytest.skip("this system does not tell the size of a process")
+    with Child() as child:
+        child.call(limit_memory, 2**28)
+        assert child.call(allocate, 2**20) == 2**20
+        with pytest.raises(ChildError) as caught:
+            child.call(allocate, 2**29)
+        assert caught.value.kind == OUT_OF_MEMORY
+        assert child.alive
