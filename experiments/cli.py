@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from experiments.commands import (
+    assess,
     backends,
     bench,
     convert,
@@ -90,11 +91,12 @@ def _factormodels(
       factormodels run compare                the embedded comparison: tables and a plot
       factormodels infer graph.json           the posterior of one graph
       factormodels infer graph.json --backend lbp --set damping=0.5 --json
+      factormodels assess answer.txt --documents notes       from text to probabilities
       factormodels COMMAND --help             each command, with examples
     """
 
 
-for _command in (infer, run, positions, convert, backends, datasets, bench, references):
+for _command in (infer, assess, run, positions, convert, backends, datasets, bench, references):
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
 
 

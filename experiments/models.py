@@ -44,7 +44,7 @@ def read_graphs(source: Path) -> Sequence[FactGraph]:
     """
     from factormodels.io import read_many
 
-    if _is_dataset(source):
+    if is_dataset(source):
         from factormodels import datasets
 
         return datasets.load(str(source)).graphs
@@ -59,7 +59,7 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
     """
     from factormodels.io import read
 
-    if not _is_dataset(source) and not read_text(source).lstrip().startswith(("{", "[")):
+    if not is_dataset(source) and not read_text(source).lstrip().startswith(("{", "[")):
         if response is not None:
             raise InputError(f"{source}: it holds no responses; leave --response {response} out")
         return read(source)
@@ -77,7 +77,8 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
     raise InputError(f"{source}: there is no response {response!r}; it holds {ids}")
 
 
-def _is_dataset(source: Path) -> bool:
+def is_dataset(source: Path) -> bool:
+    """Whether `source` names an embedded dataset and no file."""
     from factormodels import datasets
 
     return str(source) in datasets.names() and not source.exists()

@@ -121,7 +121,9 @@ def _claims_table(
         row = [
             item.id,
             f"{probability[position]:.4f}",
-            _verdict(float(probability[position]), bool(graph.evidence[position] != UNOBSERVED)),
+            "observed"
+            if graph.evidence[position] != UNOBSERVED
+            else verdict(float(probability[position])),
         ]
         if labelled:
             label = item.label if isinstance(item, Atom) else None
@@ -138,9 +140,8 @@ def _text(item: Atom | Context) -> str:
     return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
 
 
-def _verdict(probability: float, observed: bool) -> str:
-    if observed:
-        return "observed"
+def verdict(probability: float) -> str:
+    """Return what a posterior says of a claim: supported, contradicted or undecided."""
     if abs(probability - 0.5) <= UNDECIDED_TOLERANCE:
         return "undecided"
     return "supported" if probability > 0.5 else "contradicted"

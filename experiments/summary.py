@@ -58,7 +58,7 @@ def summarise_study(rows: pd.DataFrame, *, policy: str, k: int | str) -> StudySu
 
     groups = [(as_texts(key), cell) for key, cell in rows.groupby(CELL, sort=False)]
     summaries = []
-    with _entropy_warnings() as misordered:
+    with entropy_warnings() as misordered:
         for key, cell in groups:
             summaries.append(_summarise_cell(cell, _reference(groups, key), policy, k))
     return StudySummary(pd.DataFrame(summaries), len(misordered))
@@ -121,7 +121,7 @@ def _max_difference(cell: pd.DataFrame, reference: pd.DataFrame | None) -> float
 
 
 @contextmanager
-def _entropy_warnings() -> Iterator[list[str]]:
+def entropy_warnings() -> Iterator[list[str]]:
     """Collect the warnings about E, which every cell would repeat, instead of showing them."""
     collected: list[str] = []
     logger = logging.getLogger("calibration.measures")

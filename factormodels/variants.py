@@ -142,6 +142,14 @@ def normalised_text(text: str) -> str:
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
 
+def united(forward: Relation, backward: Relation) -> Relation:
+    """Return the one relation that both orders of a pair make; see `fr3`."""
+    if forward.kind is backward.kind is RelationKind.ENTAILMENT:
+        probability = min(forward.probability, backward.probability)
+        return replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
+    return max(forward, backward, key=_strength)
+
+
 def _identity(context: Context) -> tuple[str, str] | None:
     if context.key is not None:
         return ("key", context.key)
@@ -179,11 +187,4 @@ def _between_contexts(graph: FactGraph) -> Iterator[Relation]:
             yield relation
         elif pair not in done:
             done.add((relation.target, relation.source))
-            yield _united(relation, back)
-
-
-def _united(forward: Relation, backward: Relation) -> Relation:
-    if forward.kind is backward.kind is RelationKind.ENTAILMENT:
-        probability = min(forward.probability, backward.probability)
-        return replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
-    return max(forward, backward, key=_strength)
+            yield united(relation, back)

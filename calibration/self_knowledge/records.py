@@ -3,17 +3,18 @@
 A file of records is JSON Lines, one claim per line:
 
     {"response": "r1", "sentence": 2, "sentences": 6, "claim": "a4", "label": "NS",
-     "judgements": {"direct_asking": "true", "none_of_the_above": "neither"}}
+     "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
+     "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}}}
 
 A setting that is absent or null was not asked or not answered. Such a claim is missing in that
-setting: it is counted as missing and never as a wrong judgement.
+setting: it is counted as missing and never as a wrong judgement. Log-probabilities may be left out.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -54,7 +55,7 @@ class Judgement(StrEnum):
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
-_KEYS = ("response", "sentence", "sentences", "claim", "label", "judgements")
+_KEYS = ("response", "sentence", "sentences", "claim", "label", "judgements", "log_probabilities")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,12 @@ class ClaimRecord:
         direct_asking: judgement in that setting, None where there is none.
         question_answering: likewise.
         none_of_the_above: likewise.
+        log_probabilities: natural log-probabilities of the judgements, by setting, where the model
+            gives them; those of unlikely judgements may be left out.
 
     Raises:
-        InputError: for an empty id, a sentence outside 1..n, or an unknown label or judgement.
+        InputError: for an empty id, a sentence outside 1..n, an unknown label or judgement, or a
+            log-probability that is no number from -inf to 0.
     """
 
     response: str
@@ -83,6 +87,9 @@ class ClaimRecord:
     direct_asking: Judgement | None = None
     question_answering: Judgement | None = None
     none_of_the_above: Judgement | None = None
+    log_probabilities: Mapping[Setting, Mapping[Judgement, float]] = field(
+        default_factory=dict, hash=False, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         validated_id(self.response, "a response")
@@ -104,6 +111,12 @@ class ClaimRecord:
             if given is not None:
                 judgement = _choice(Judgement, given, f"{where}: judgement by {setting.value}")
                 object.__setattr__(self, setting.value, judgement)
+        where = f"{where}: log-probabilities"
+        given_logs = {
+            _choice(Setting, setting, where): _log_probabilities(logs, f"{where} by {setting}")
+            for setting, logs in self.log_probabilities.items()
+        }
+        object.__setattr__(self, "log_probabilities", given_logs)
 
     @property
     def position(self) -> float:
@@ -202,17 +215,18 @@ def parse_record(value: object, where: str) -> ClaimRecord:
             claim=text_field(obj, "claim", where),
             label=_choice(ClaimLabel, text_field(obj, "label", where), "key 'label'"),
             **_judgements(judgements, where),
+            log_probabilities=_log_probabilities_by_setting(obj, where),
         )
 
 
 def as_json_object(record: ClaimRecord) -> dict[str, Any]:
-    """Return the JSON object of a record; settings without a judgement are left out."""
+    """Return the JSON object of a record; what there is not is left out."""
     judgements = {
         setting.value: str(judgement)
         for setting in Setting
         if (judgement := record.judgement(setting)) is not None
     }
-    return {
+    obj = {
         "response": record.response,
         "sentence": record.sentence,
         "sentences": record.sentences,
@@ -220,6 +234,12 @@ def as_json_object(record: ClaimRecord) -> dict[str, Any]:
         "label": str(record.label),
         "judgements": judgements,
     }
+    if record.log_probabilities:
+        obj["log_probabilities"] = {
+            str(setting): {str(judgement): value for judgement, value in logs.items()}
+            for setting, logs in record.log_probabilities.items()
+        }
+    return obj
 
 
 def _judgements(given: Mapping[str, Any], where: str) -> dict[str, Judgement]:
@@ -228,6 +248,24 @@ def _judgements(given: Mapping[str, Any], where: str) -> dict[str, Judgement]:
         for name, value in given.items()
         if value is not None
     }
+
+
+def _log_probabilities_by_setting(obj: Mapping[str, Any], where: str) -> dict[Setting, Any]:
+    place = f"{where}: key 'log_probabilities'"
+    given = as_object(obj.get("log_probabilities") or {}, place)
+    return {
+        _choice(Setting, name, place): as_object(logs, f"{place}: {name!r}")
+        for name, logs in given.items()
+    }
+
+
+def _log_probabilities(given: Mapping[Any, Any], where: str) -> dict[Judgement, float]:
+    for value in given.values():
+        if isinstance(value, bool) or not isinstance(value, float | int) or not value <= 0.0:
+            raise InputError(
+                f"{where}: {shown(value)} is no logarithm of a probability; give 0 or less"
+            )
+    return {_choice(Judgement, name, where): float(value) for name, value in given.items()}
 
 
 def _choice(kind: type[Choice], value: Any, what: str) -> Choice:

@@ -101,12 +101,15 @@ class Completion:
         tokens: its tokens with log-probabilities; empty where the provider gives none.
         usage: what the call consumed.
         cached: whether the answer came from the cache, at no cost.
+        finish: why the model stopped, in its provider's word: "stop", or "length" where the answer
+            was cut off.
     """
 
     text: str
     tokens: tuple[Token, ...] = ()
     usage: Usage = Usage()
     cached: bool = False
+    finish: str = "stop"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ Form Text Generation", and its data release (MIT).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.claims import Atom
+from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
@@ -25,9 +27,12 @@ from factormodels.io.json_records import (
     texts_field,
 )
 from factormodels.io.json_text import decode_lines
+from factormodels.variants import merge_duplicate_contexts
 
 LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
 """Supported, not supported, irrelevant to the topic: the last is no judgement of truth."""
+
+_SENTENCE_MARK = re.compile(r"</?s>")
 
 
 def read_factscore(path: str | os.PathLike[str]) -> list[FactGraph]:
@@ -42,6 +47,50 @@ def read_factscore(path: str | os.PathLike[str]) -> list[FactGraph]:
     if not graphs:
         raise InputError(f"{path}: the file holds no record; give one JSON object per line")
     return graphs
+
+
+def with_passages(
+    graphs: Iterable[FactGraph], path: str | os.PathLike[str]
+) -> tuple[FactGraph, ...]:
+    """Return biographies with the passages of a file as contexts, those they have replaced.
+
+    Each line has `name` (the topic), `sent` (the text of an atom) and `passages`, a list of objects
+    with `text` and optionally `title`. Equal passages become one context, retrieved for all their
+    atoms; marks of sentences (<s>, </s>) are dropped. An atom without a line gets no context.
+
+    Args:
+        graphs: the biographies.
+        path: JSON Lines file of passages.
+
+    Raises:
+        InputError: if the file cannot be read, a line is malformed, or no line fits an atom.
+    """
+    passages: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for line, obj in decode_lines(read_text(path), path):
+        where = location(path, line)
+        record = as_object(obj, where)
+        key = (text_field(record, "name", where), text_field(record, "sent", where))
+        for value in list_field(record, "passages", where):
+            passage = as_object(value, f"{where}: key 'passages'")
+            text = " ".join(_SENTENCE_MARK.sub(" ", text_field(passage, "text", where)).split())
+            passages.setdefault(key, []).append((text_field(passage, "title", where, ""), text))
+    enriched = tuple(_with_contexts(graph, passages) for graph in graphs)
+    if not any(graph.contexts for graph in enriched):
+        raise InputError(
+            f"{path}: no line names a topic and an atom of these responses; give their passages"
+        )
+    return enriched
+
+
+def _with_contexts(
+    graph: FactGraph, passages: Mapping[tuple[str, str], list[tuple[str, str]]]
+) -> FactGraph:
+    contexts: list[Context] = []
+    for atom in graph.atoms:
+        for title, text in passages.get((graph.topic, atom.text), ()):
+            name = f"c{len(contexts) + 1}"
+            contexts.append(Context(name, text, title=title, retrieved_for=(atom.id,)))
+    return merge_duplicate_contexts(replace(graph, contexts=tuple(contexts), relations=()))
 
 
 def looks_like_factscore(obj: object) -> bool:

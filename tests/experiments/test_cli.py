@@ -12,7 +12,7 @@ import pytest
 
 from tests.experiments.conftest import Invoke, call, environment
 
-COMMANDS = ("infer", "run", "positions", "convert", "backends", "datasets", "bench")
+COMMANDS = ("infer", "assess", "run", "positions", "convert", "backends", "datasets", "bench")
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
 

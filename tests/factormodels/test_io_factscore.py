@@ -15,6 +15,7 @@ from factormodels.io.factscore import (
     looks_like_factscore,
     parse_factscore_record,
     read_factscore,
+    with_passages,
 )
 
 RECORD: dict[str, Any] = {
@@ -148,3 +149,58 @@ def test_the_31_biographies_are_read(shared_data: Path) -> None:
         sentences = [atom.sentence for atom in graph.atoms]
         assert sentences == sorted(s for s in sentences if s is not None)
         assert set(sentences) <= set(range(1, graph.metadata["sentences"] + 1))
+
+
+PASSAGES = [
+    {
+        "name": "Ada Example",
+        "sent": "Ada Example is a painter.",
+        "passages": [
+            {"title": "Ada", "text": "<s>Ada  Example paints.</s><s>She lives.</s>"},
+            {"text": "Ulm is a town."},
+        ],
+    },
+    {"name": "Someone Else", "sent": "Ada Example is a painter.", "passages": [{"text": "No."}]},
+]
+
+
+def passages_file(folder: Path, records: list[Any]) -> Path:
+    path = folder / "passages.jsonl"
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return path
+
+
+def test_passages_become_the_contexts_of_their_atoms(tmp_path: Path) -> None:
+    graph = parse_factscore_record(RECORD, "x.jsonl", 1)
+    second = {**PASSAGES[0], "sent": graph.atoms[1].text}
+    (found,) = with_passages([graph], passages_file(tmp_path, [*PASSAGES, second]))
+    assert [(c.id, c.title, c.text, c.retrieved_for) for c in found.contexts] == [
+        ("c1", "Ada", "Ada Example paints. She lives.", ("a1", "a2")),
+        ("c2", "", "Ulm is a town.", ("a1", "a2")),
+    ]
+    assert found.atoms == graph.atoms
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([PASSAGES[1]], "no line names a topic and an atom"),
+        ([{"name": "Ada Example", "sent": "x"}], "'passages' is missing"),
+        ([{"name": "Ada Example", "sent": "x", "passages": ["text"]}], "not a JSON object"),
+        ([{"sent": "x", "passages": []}], "'name' is missing"),
+    ],
+)
+def test_bad_passages_are_refused(tmp_path: Path, records: list[Any], message: str) -> None:
+    graph = parse_factscore_record(RECORD, "x.jsonl", 1)
+    with pytest.raises(InputError, match=message):
+        with_passages([graph], passages_file(tmp_path, records))
+
+
+def test_the_real_passages_fit_every_atom(shared_data: Path) -> None:
+    folder = shared_data / "factscore_dev"
+    graphs = read_factscore(folder / "ChatGPT.jsonl")
+    found = with_passages(graphs, folder / "passages_bm25.jsonl")
+    assert sum(len(graph.contexts) for graph in found) == 97
+    for graph in found:
+        served = {atom for context in graph.contexts for atom in context.retrieved_for}
+        assert served == set(graph.atom_ids)

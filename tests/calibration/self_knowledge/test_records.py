@@ -63,6 +63,11 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
         ({"judgements": {"direct_asking": "maybe"}}, r"'direct_asking' is 'maybe'; use one of"),
         ({"judgements": {"direct_asking": True}}, r"True is not a text"),
         ({"judgements": ["true"]}, r"is not a JSON object"),
+        ({"log_probabilities": {"asking": {}}}, r"key 'log_probabilities' is 'asking'; use one of"),
+        ({"log_probabilities": {"direct_asking": 1}}, r"'direct_asking'.* is not a JSON object"),
+        ({"log_probabilities": {"direct_asking": {"maybe": -1.0}}}, r"'maybe'; use one of true"),
+        ({"log_probabilities": {"direct_asking": {"true": 0.1}}}, r"0.1 is no logarithm of a"),
+        ({"log_probabilities": {"direct_asking": {"true": "-1"}}}, r"'-1' is no logarithm of a"),
         ({"labels": "S"}, r"the key 'labels' is unknown; did you mean 'label'"),
     ],
 )
@@ -76,6 +81,21 @@ def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     line = {name: value for name, value in LINE.items() if name != key}
     with pytest.raises(InputError, match=f"the key '{key}' is missing"):
         read_records(write_lines(tmp_path / "records.jsonl", line))
+
+
+def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
+    logs = {"direct_asking": {"true": -0.25, "false": -3}}
+    path = write_lines(
+        tmp_path / "records.jsonl",
+        {**LINE, "log_probabilities": logs},
+    )
+    records = read_records(path)
+    assert records[0].log_probabilities == {
+        Setting.DIRECT_ASKING: {Judgement.TRUE: -0.25, Judgement.FALSE: -3.0}
+    }
+    write_records(records, path)
+    assert read_records(path) == records
+    assert json.loads(path.read_text())["log_probabilities"] == logs
 
 
 def test_a_claim_given_twice_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,180 @@
+"""The assessment of one response: posteriors of its atoms, what each context does, measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.summary import Summary, measure_responses, summarise
+from experiments.summary import entropy_warnings
+from factormodels.claims import RelationKind
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction.pipeline import STAGE_KEYS
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import COPY_SEPARATOR
+from factormodels.variants import variant as variant_of
+from inference import Backend
+
+METADATA_KEY = "assessment"
+
+MEASURES = (
+    *("n_atoms", "supported", "contradicted", "undecided"),
+    *("precision", "entropy", "mean_surprisal", "expected_precision"),
+)
+"""The measures of a single response that need no labels and no other response."""
+
+
+@dataclass(frozen=True)
+class View:
+    """How relations become a posterior.
+
+    Attributes:
+        variant: FR1, FR2 or FR3.
+        encoding: encoding of relations.
+        backend: the algorithm.
+    """
+
+    variant: str
+    encoding: str
+    backend: Backend
+
+
+def assess_graph(graph: FactGraph, views: Sequence[View]) -> dict[str, Any]:
+    """Return the assessment of a response under each view, as JSON values by name of the variant.
+
+    Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`) and
+    `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
+    joins to it, each with `relation`, `probability` and `change`, what p loses when the context is
+    taken away (computed exactly; None where that does not fit the memory). A view that has no
+    answer holds its `error` alone.
+    """
+    return {view.variant: _assessed(graph, view) for view in views}
+
+
+def _assessed(graph: FactGraph, view: View) -> dict[str, Any]:
+    seen = variant_of(graph, view.variant)
+    factor_graph = seen.to_factor_graph(view.encoding)
+    try:
+        posterior = view.backend.infer(factor_graph)
+    except InputError:
+        raise
+    except FactormodelsError as error:
+        return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
+    p = posterior.marginals.of_state(1, seen.atom_ids)
+    changes = _changes(seen, view.encoding)
+    evidence: dict[str, list[dict[str, Any]]] = {atom: [] for atom in seen.atom_ids}
+    contexts = set(seen.context_ids)
+    for relation in seen.relations:
+        ends = (relation.source, relation.target)
+        if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
+            continue
+        context, atom = ends if ends[0] in contexts else ends[::-1]
+        evidence[atom].append(
+            {
+                "context": _original(context, atom, graph),
+                "relation": str(relation.kind),
+                "probability": relation.probability,
+                "change": None if changes is None else changes[context, atom],
+            }
+        )
+    return {
+        "encoding": view.encoding,
+        "backend": view.backend.name,
+        "status": str(posterior.status),
+        "log_z": posterior.log_z,
+        "log_z_kind": str(posterior.log_z_kind),
+        "measures": _measures(p),
+        "atoms": {
+            atom: {"p": float(value), "evidence": evidence[atom]}
+            for atom, value in zip(seen.atom_ids, p, strict=True)
+        },
+    }
+
+
+def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
+    if not p.size:
+        return {"n_atoms": 0}
+    # A batch would repeat the warning about E for every response; the summary gives it once.
+    with entropy_warnings():
+        measured = measure_responses(p, np.zeros(p.size, dtype=int))
+    return {name: getattr(measured, name)[0].item() for name in MEASURES}
+
+
+def _changes(seen: FactGraph, encoding: str) -> dict[tuple[str, str], float] | None:
+    from inference import TooLargeError
+    from inference.tasks import without_variables
+
+    if not seen.contexts or not seen.atoms:
+        return {}
+    try:
+        effects = without_variables(seen.to_factor_graph(encoding), seen.context_ids)
+    except TooLargeError:
+        return None
+    names = seen.atom_ids + seen.context_ids
+    return {
+        (names[removed], names[target]): float(change)
+        for removed, target, change in zip(
+            effects.removed, effects.targets, effects.contribution, strict=True
+        )
+        if target < len(seen.atoms)
+    }
+
+
+def _original(context: str, atom: str, graph: FactGraph) -> str:
+    """Return the context that FR1's copy for an atom was made from."""
+    if context in graph.context_ids:
+        return context
+    return context.removesuffix(f"{COPY_SEPARATOR}{atom}")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a table needs of one assessed response: little, however long its passages are.
+
+    Attributes:
+        response: its id.
+        labels: label of each atom, None where there is none.
+        p: posteriors of the atoms by variant; absent where a view had no answer.
+        missing: relations without an answer.
+        failures: failures of the other stages.
+    """
+
+    response: str
+    labels: tuple[bool | None, ...]
+    p: Mapping[str, tuple[float, ...]]
+    missing: int
+    failures: int
+
+
+def judged(graph: FactGraph) -> Judged:
+    """Return what tables need of an assessed response."""
+    assessment = graph.metadata[METADATA_KEY]
+    stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
+    return Judged(
+        graph.id,
+        tuple(atom.label for atom in graph.atoms),
+        {
+            name: tuple(atom["p"] for atom in view["atoms"].values())
+            for name, view in assessment.items()
+            if "atoms" in view
+        },
+        len(graph.metadata.get("relations", {}).get("missing", ())),
+        sum(len(stage.get("failures", ())) for stage in stages),
+    )
+
+
+def summarise_judged(responses: Sequence[Judged], variant: str) -> Summary | None:
+    """Return the summary of a variant over responses; None if no atom was judged.
+
+    Unlabelled atoms are left out of scores.
+    """
+    answered = [response for response in responses if response.p.get(variant)]
+    if not answered:
+        return None
+    p = [value for response in answered for value in response.p[variant]]
+    labels = [label for response in answered for label in response.labels]
+    ids = [response.response for response in answered for _ in response.labels]
+    return summarise(p, labels, ids)

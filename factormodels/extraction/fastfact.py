@@ -1,0 +1,219 @@
+"""FaStfact from a response to verdicts: extract and pre-verify, search the rest, verify, audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from factormodels.claims import Atom
+from factormodels.errors import InputError
+from factormodels.extraction.assessors import Verdict, assess
+from factormodels.extraction.evidence import with_contexts
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.preverification import Extraction, PreLabel, PreVerified, extract
+from factormodels.extraction.queries import build_query
+from factormodels.extraction.retrieval.base import Retriever
+from factormodels.fact_graph import FactGraph
+
+_ASSESSOR = "fastfact"
+
+_P_TRUE: Mapping[PreLabel, float | None] = {
+    PreLabel.SUPPORTED: 1.0,
+    PreLabel.NON_SUPPORTED: 0.0,
+    PreLabel.IRRELEVANT: None,
+}
+_SAME: Mapping[PreLabel, frozenset[str]] = {
+    PreLabel.SUPPORTED: frozenset({"supported"}),
+    PreLabel.NON_SUPPORTED: frozenset({"refuted", "conflicting", "insufficient"}),
+    PreLabel.IRRELEVANT: frozenset({"unverifiable"}),
+}
+"""Verdicts of the same type as a definite label: what the score counts alike (table 2)."""
+
+
+@dataclass(frozen=True)
+class FastFactSettings:
+    """How the pipeline runs.
+
+    Attributes:
+        stride: sentences w per extracting call; None takes the whole response at once.
+        threshold: confidence theta above which a definite label spares the search; 1 spares none.
+        audit_rate: share of the skipped claims that are verified anyway, drawn by the seed.
+        seed: seed of the audit's draw, a whole number.
+        language: two letters, as pysbd names languages.
+    """
+
+    stride: int | None = 10
+    threshold: float = 0.95
+    audit_rate: float = 0.0
+    seed: int = 0
+    language: str = "en"
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "audit_rate"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise InputError(f"{name} is {value}; give a number from 0 to 1")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """How often skipping was wrong, from the skipped claims that were verified anyway.
+
+    Attributes:
+        claims: how many were verified, with a verdict.
+        wrong: how many got a verdict of another type.
+        lower, upper: 95 % interval of the share that is wrong (Clopper and Pearson); 0 and 1
+            without claims.
+    """
+
+    claims: int
+    wrong: int
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Calls and searches, beside what the formulas say (FaStfact, table 6).
+
+    Attributes:
+        sentences, claims: N and M.
+        verified_share: p, the share of claims that were not skipped; NaN without claims.
+        extracting_calls: calls that extract, N/w rounded up.
+        verifying_calls: calls that verify claims that were not skipped, pM.
+        audit_calls: calls that verify skipped claims, which the formulas leave out.
+        searches: searches for claims that were not skipped, pqM with one query each (q = 1).
+        audit_searches: searches for skipped claims.
+    """
+
+    sentences: int
+    claims: int
+    verified_share: float
+    extracting_calls: int
+    verifying_calls: int
+    audit_calls: int
+    searches: int
+    audit_searches: int
+
+    def formula_calls(self, stride: int | None) -> float:
+        """Return N/w + pM."""
+        if not self.sentences:
+            return 0.0
+        width = self.sentences if stride is None else stride
+        pruned = self.verified_share * self.claims if self.claims else 0.0
+        return self.sentences / width + pruned
+
+    def formula_searches(self) -> float:
+        """Return pqM for q = 1."""
+        return self.verified_share * self.claims if self.claims else 0.0
+
+
+@dataclass(frozen=True)
+class FastFact:
+    """What the pipeline says of a response.
+
+    Attributes:
+        graph: the claims as atoms, with the contexts of those that were searched.
+        extraction: claims with the extracting model's labels, in the order of the atoms.
+        verdicts: by atom id, of the claims that were verified, audited ones among them.
+        p_true: P(true) by atom id, None where a claim is dropped or has no verdict.
+        audit: how often skipping was wrong.
+        effort: calls and searches.
+    """
+
+    graph: FactGraph
+    extraction: Extraction
+    verdicts: Mapping[str, Verdict]
+    p_true: Mapping[str, float | None]
+    audit: Audit
+    effort: Effort
+
+
+def fastfact(
+    graph: FactGraph,
+    model: LanguageModel,
+    retriever: Retriever,
+    settings: FastFactSettings | None = None,
+) -> FastFact:
+    """Return FaStfact's verdicts on the claims of a response.
+
+    Args:
+        graph: the response with its query and topic; atoms and contexts that it has are replaced.
+        model: the language model that extracts and verifies.
+        retriever: what is searched for the claims that are not skipped.
+        settings: how the pipeline runs; None for the defaults.
+
+    Raises:
+        InputError: if a setting is out of range.
+        MissingDependencyError: if pysbd is not installed.
+
+    Source: FaStfact, section 4. An audited claim counts by its verdict, which is the better one.
+    """
+    chosen = settings or FastFactSettings()
+    found = extract(
+        graph.response, model, query=graph.query, stride=chosen.stride, language=chosen.language
+    )
+    atoms = tuple(
+        Atom(f"a{number}", claim.claim, sentence=claim.sentence)
+        for number, claim in enumerate(found.claims, start=1)
+    )
+    labels = {atom.id: claim for atom, claim in zip(atoms, found.claims, strict=True)}
+    skipped = [atom.id for atom in atoms if labels[atom.id].skips(chosen.threshold)]
+    audited = _drawn(skipped, chosen)
+    spared = set(skipped) - audited
+    searched = replace(
+        graph,
+        atoms=tuple(atom for atom in atoms if atom.id not in spared),
+        contexts=(),
+        relations=(),
+    )
+    queries = [build_query(atom, graph.topic) for atom in searched.atoms]
+    if queries:
+        searched = with_contexts(searched, retriever, queries)
+    verdicts = {one.atom: one for one in assess(searched, _ASSESSOR, model)}
+    p_true = {
+        atom.id: verdicts[atom.id].p_true if atom.id in verdicts else _P_TRUE[labels[atom.id].label]
+        for atom in atoms
+    }
+    verified = len(atoms) - len(skipped)
+    return FastFact(
+        graph=replace(searched, atoms=atoms),
+        extraction=found,
+        verdicts=verdicts,
+        p_true=p_true,
+        audit=_audit(audited, labels, verdicts),
+        effort=Effort(
+            sentences=found.sentences,
+            claims=len(atoms),
+            verified_share=verified / len(atoms) if atoms else math.nan,
+            extracting_calls=found.chunks,
+            verifying_calls=verified,
+            audit_calls=len(audited),
+            searches=verified,
+            audit_searches=len(audited),
+        ),
+    )
+
+
+def _drawn(skipped: list[str], settings: FastFactSettings) -> set[str]:
+    """Return the skipped claims that are verified anyway."""
+    count = round(settings.audit_rate * len(skipped))
+    return set(Random(settings.seed).sample(skipped, count))
+
+
+def _audit(
+    audited: set[str], labels: Mapping[str, PreVerified], verdicts: Mapping[str, Verdict]
+) -> Audit:
+    from scipy.stats import beta
+
+    judged = [name for name in audited if verdicts[name].label]
+    wrong = sum(verdicts[name].label not in _SAME[labels[name].label] for name in judged)
+    right = len(judged) - wrong
+    return Audit(
+        claims=len(judged),
+        wrong=wrong,
+        lower=float(beta.ppf(0.025, wrong, right + 1)) if wrong else 0.0,
+        upper=float(beta.ppf(0.975, wrong + 1, right)) if right else 1.0,
+    )

@@ -1,0 +1,138 @@
+"""Stages in a row: from a response to its atoms, contexts and relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from factormodels.claims import Atom
+from factormodels.errors import FactormodelsError
+from factormodels.extraction import atomizer, queries, reviser
+from factormodels.extraction.asking import identity_of
+from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
+from factormodels.extraction.evidence import with_contexts
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relations import LEAST_PROBABILITY, with_relations
+from factormodels.extraction.retrieval.base import Retriever
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import merge_duplicate_contexts
+
+Stage = Callable[[FactGraph], FactGraph]
+"""A step of the pipeline: takes what there is of a response, returns it with more."""
+
+ATOMS_KEY = "atoms"
+REVISION_KEY = "revision"
+QUERIES_KEY = "queries"
+STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY)
+"""Where in a graph's metadata a stage says what it did; each has a list `failures`."""
+
+
+class StageError(FactormodelsError):
+    """A stage that cannot go on with a response: the message says which and why."""
+
+
+def run_stages(graph: FactGraph, stages: Sequence[Stage]) -> FactGraph:
+    """Return what the stages make of a response, one after another.
+
+    Raises:
+        StageError: if one of them cannot go on.
+    """
+    for stage in stages:
+        graph = stage(graph)
+    return graph
+
+
+def sentences_stage(language: str = "en") -> Stage:
+    """Return the stage that takes every sentence of the response for an atom."""
+
+    def stage(graph: FactGraph) -> FactGraph:
+        atoms = atomizer.sentence_atoms(graph.response, language)
+        if not atoms:
+            raise StageError("there is no sentence in the response")
+        return _with_atoms(graph, atoms, {"method": "sentences", "failures": []})
+
+    return stage
+
+
+def atomizer_stage(model: LanguageModel, stride: int | None = 1, language: str = "en") -> Stage:
+    """Return the stage in which a language model lists the claims of a response.
+
+    A response of which no chunk was answered cannot go on; one without claims can.
+    """
+
+    def stage(graph: FactGraph) -> FactGraph:
+        found = atomizer.atomize(
+            graph.response, model, query=graph.query, stride=stride, language=language
+        )
+        if len(found.failures) == found.chunks:
+            reason = found.failures[0][1] if found.failures else "there is no sentence in it"
+            raise StageError(f"the response was not taken apart: {reason}")
+        facts = {
+            **_asked(model, atomizer.PROMPT, found.chunks, found.failures),
+            "method": "model",
+            "stride": "all" if stride is None else stride,
+        }
+        return _with_atoms(graph, found.atoms, facts)
+
+    return stage
+
+
+def reviser_stage(model: LanguageModel) -> Stage:
+    """Return the stage in which a language model makes every atom understandable alone."""
+
+    def stage(graph: FactGraph) -> FactGraph:
+        found = reviser.revise(graph.atoms, graph.response, model, query=graph.query)
+        facts = {
+            **_asked(model, reviser.PROMPT, len(graph.atoms), found.failures),
+            "changed": found.changed,
+        }
+        return replace(graph, atoms=found.atoms, metadata={**graph.metadata, REVISION_KEY: facts})
+
+    return stage
+
+
+def retrieval_stage(retriever: Retriever, model: LanguageModel | None = None) -> Stage:
+    """Return the stage that searches for every atom.
+
+    Args:
+        retriever: what is asked.
+        model: the language model that writes the queries; None takes the atom and its topic.
+    """
+
+    def stage(graph: FactGraph) -> FactGraph:
+        if model is None:
+            texts = tuple(queries.build_query(atom, graph.topic) for atom in graph.atoms)
+            return with_contexts(graph, retriever, texts)
+        found = queries.ask_queries(graph.atoms, model, topic=graph.topic)
+        facts = _asked(model, queries.PROMPT, len(graph.atoms), found.failures)
+        searched = with_contexts(graph, retriever, found.texts)
+        return replace(searched, metadata={**searched.metadata, QUERIES_KEY: facts})
+
+    return stage
+
+
+def relation_stage(model: RelationModel, variant: str, least: float = LEAST_PROBABILITY) -> Stage:
+    """Return the stage that merges equal contexts and asks for the relations of a variant."""
+
+    def stage(graph: FactGraph) -> FactGraph:
+        return with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+
+    return stage
+
+
+def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]) -> FactGraph:
+    metadata = {**graph.metadata, ATOMS_KEY: facts}
+    return replace(graph, atoms=atoms, contexts=(), relations=(), metadata=metadata)
+
+
+def _asked(
+    model: LanguageModel, prompt: str, calls: int, failures: Iterable[tuple[Any, str]]
+) -> dict[str, Any]:
+    return {
+        "model": model.name,
+        "prompt": identity_of(prompt),
+        "calls": calls,
+        "failures": [list(failure) for failure in failures],
+    }

@@ -1,0 +1,95 @@
+"""A small transparent baseline: shared words, names, numbers and negation, with fixed coefficients.
+
+It reads no meaning: a passage that shares the words of a claim and says something else entails it
+here. It is there so that everything runs without a language model, and as the floor that a real
+relation model has to clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import RelationKind
+from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
+
+INTERCEPTS: Mapping[RelationKind, float] = MappingProxyType(
+    {RelationKind.ENTAILMENT: -3.13, RelationKind.CONTRADICTION: -5.12}
+)
+"""Log odds of each relation against neutral for a pair without any overlap."""
+
+COEFFICIENTS: Mapping[RelationKind, Mapping[str, float]] = MappingProxyType(
+    {
+        RelationKind.ENTAILMENT: MappingProxyType(
+            {
+                "sentence": 1.00,
+                "passage": 2.57,
+                "names": 0.56,
+                "numbers": 0.47,
+                "number_conflict": -0.75,
+                "negation": -0.16,
+            }
+        ),
+        RelationKind.CONTRADICTION: MappingProxyType(
+            {
+                "sentence": -0.05,
+                "passage": 3.56,
+                "names": 1.16,
+                "numbers": -0.22,
+                "number_conflict": 1.72,
+                "negation": 0.28,
+            }
+        ),
+    }
+)
+"""What each feature adds to these log odds.
+
+Fitted once by multinomial logistic regression (ridge penalty 1) to the 3,098 judged pairs of a
+claim and a passage of Factcheck-Bench (both supporting stances as entailment, refute as
+contradiction, irrelevant as neutral), then rounded and fixed. Cross-validated over responses, the
+area under the ROC curve is 0.70 for entailment and 0.71 for contradiction.
+"""
+
+KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
+"""The relations in the order of a judgement's distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalRelations:
+    """The lexical relation model: a multinomial logit of six features, the same for every pair.
+
+    log P(k)/P(neutral) = INTERCEPTS[k] + sum over f of COEFFICIENTS[k][f] * feature f, where the
+    features are those of `factormodels.extraction.relation_models.lexical_features.pair_features`.
+    Deterministic, offline; a pair's judgement does not depend on the others.
+    """
+
+    name: str = "lexical"
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """Return the likeliest relation of each pair, with the distribution; none is missing."""
+        distributions = relation_distributions(pair_features(pairs))
+        best = distributions.argmax(axis=1)
+        return [
+            Judgement(KINDS[place], row[place], "lexical", (row[0], row[1], row[2]))
+            for place, row in zip(best.tolist(), distributions.tolist(), strict=True)
+        ]
+
+
+def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (n, 3) probabilities of entailment, contradiction and neutral.
+
+    Args:
+        features: (n, 6) as `pair_features` returns them.
+    """
+    logits = np.zeros((len(features), len(KINDS)))
+    for column, kind in enumerate(KINDS[:2]):
+        weights = np.array([COEFFICIENTS[kind][name] for name in FEATURES])
+        logits[:, column] = INTERCEPTS[kind] + features @ weights
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    distributions: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return distributions

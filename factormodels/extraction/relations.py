@@ -1,0 +1,165 @@
+"""The relation stage: which pairs a variant needs, each asked once, and what was answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from factormodels.claims import Relation, RelationKind, validated_probability
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+)
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import united
+
+EXTRACTED_VARIANTS = ("FR1", "FR2", "FR3")
+
+LEAST_PROBABILITY = 0.5
+"""A relation held less probable than this is recorded as neutral. Of three relations the likeliest
+may have 0.4, and an encoded entailment with 0.4 would be evidence against its target."""
+
+METADATA_KEY = "relations"
+
+_NO_TEXT = Missing("one of the two texts is empty")
+
+
+def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
+    """Return the ordered pairs that a variant asks a relation model about.
+
+    FR1: every atom with the contexts retrieved for it, at most kn pairs. FR2: every atom with
+    every context, nm. FR3: also every two contexts in both orders, m(m - 1) more. A premise is
+    always a context.
+
+    Args:
+        graph: atoms and contexts, equal contexts merged.
+        variant: "FR1", "FR2" or "FR3".
+
+    Raises:
+        InputError: for another variant.
+
+    Source: FactReasoner, section 3.3.
+    """
+    if variant not in EXTRACTED_VARIANTS:
+        raise InputError(
+            f"the variant {variant!r} is unknown; use one of {', '.join(EXTRACTED_VARIANTS)}"
+        )
+    pairs = [
+        TextPair(context.text, atom.text, context.id, atom.id)
+        for context in graph.contexts
+        for atom in graph.atoms
+        if variant != "FR1" or atom.id in context.retrieved_for
+    ]
+    if variant == "FR3":
+        for one, other in combinations(graph.contexts, 2):
+            pairs.append(TextPair(one.text, other.text, one.id, other.id))
+            pairs.append(TextPair(other.text, one.text, other.id, one.id))
+    return pairs
+
+
+def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+    """Return the answer to each pair; pairs of the same texts and ids are asked once.
+
+    A pair with an empty text is missing and not asked.
+    """
+    distinct = list(dict.fromkeys(pair for pair in pairs if _has_texts(pair)))
+    answers = dict(zip(distinct, model.judge(distinct) if distinct else [], strict=True))
+    return [answers.get(pair, _NO_TEXT) for pair in pairs]
+
+
+def with_relations(
+    graph: FactGraph,
+    model: RelationModel,
+    variant: str,
+    *,
+    least: float = LEAST_PROBABILITY,
+) -> FactGraph:
+    """Return the graph with the relations that a variant needs, in place of those it has.
+
+    Neutral relations are recorded; missing ones are not, and are counted. Two contexts have one
+    relation: an equivalence where both orders entail, otherwise the more probable of the two.
+    `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
+    relations of each kind (before those of two contexts are united), of answers of each origin, of
+    those made neutral for being less probable than `least`, and the pairs that are missing, as
+    [source, target, reason].
+
+    Args:
+        graph: atoms and contexts, equal contexts merged.
+        model: what judges the pairs.
+        variant: "FR1", "FR2" or "FR3".
+        least: the least probability of an entailment or contradiction that is kept.
+
+    Raises:
+        InputError: for another variant, or `least` outside [0, 1].
+    """
+    least = validated_probability(least, "the least probability of a relation")
+    pairs = relation_pairs(graph, variant)
+    answers = ask(model, pairs)
+    judged = [
+        (pair, answer)
+        for pair, answer in zip(pairs, answers, strict=True)
+        if isinstance(answer, Judgement)
+    ]
+    weak = sum(_is_weak(answer, least) for _, answer in judged)
+    relations = [_relation(pair, answer, least) for pair, answer in judged]
+    kinds = Counter(str(relation.kind) for relation in relations)
+    origins = Counter(str(answer.origin) for _, answer in judged)
+    counts = {
+        "model": model.name,
+        "variant": variant,
+        "asked": len(pairs),
+        **{str(kind): kinds[kind] for kind in (*_KINDS, RelationKind.NEUTRAL)},
+        "origins": dict(sorted(origins.items())),
+        "least": least,
+        "made_neutral": weak,
+        "missing": [
+            [pair.source, pair.target, answer.reason]
+            for pair, answer in zip(pairs, answers, strict=True)
+            if isinstance(answer, Missing)
+        ],
+    }
+    contexts = set(graph.context_ids)
+    return replace(
+        graph,
+        relations=tuple(_one_per_pair(relations, contexts)),
+        metadata={**graph.metadata, METADATA_KEY: counts},
+    )
+
+
+_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
+
+
+def _relation(pair: TextPair, answer: Judgement, least: float) -> Relation:
+    if not _is_weak(answer, least):
+        return Relation(pair.source, pair.target, answer.kind, answer.probability)
+    given = answer.distribution
+    probability = given[2] if given is not None else 1.0 - answer.probability
+    return Relation(pair.source, pair.target, RelationKind.NEUTRAL, probability)
+
+
+def _is_weak(answer: Judgement, least: float) -> bool:
+    return answer.kind is not RelationKind.NEUTRAL and answer.probability < least
+
+
+def _one_per_pair(relations: Iterable[Relation], contexts: set[str]) -> Iterator[Relation]:
+    waiting: dict[tuple[str, str], Relation] = {}
+    for relation in relations:
+        if relation.target not in contexts:
+            yield relation
+            continue
+        forward = waiting.pop((relation.target, relation.source), None)
+        if forward is None:
+            waiting[relation.source, relation.target] = relation
+        else:
+            yield united(forward, relation)
+    # Where one order is missing, the other stands for the pair.
+    yield from waiting.values()
+
+
+def _has_texts(pair: TextPair) -> bool:
+    return bool(pair.premise.strip()) and bool(pair.hypothesis.strip())

@@ -1,0 +1,144 @@
+"""Documents on this disk: a folder of text, Markdown, HTML and JSON Lines files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from factormodels.errors import InputError
+from factormodels.extraction.optional import optional_module
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text
+from factormodels.io.json_records import as_object, location, text_field
+from factormodels.io.json_text import decode_lines
+
+_RECORD_KEYS = "text, and optionally title and link"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that passages are taken from.
+
+    Attributes:
+        title: its title.
+        link: its address, or its path in the folder.
+        text: its whole text.
+    """
+
+    title: str
+    link: str
+    text: str
+
+
+def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
+    """Return the documents of a folder (with the folders in it) or of one file, by path.
+
+    .txt and .md: one document per file, named after it, or after a first heading of Markdown.
+    .html and .htm: the text of the page, taken out by trafilatura. .jsonl: one document per line,
+    an object with `text` and optionally `title` and `link`. Other files are left aside.
+
+    Raises:
+        InputError: if there is no such folder or file, a file cannot be read, or nothing is found.
+        MissingDependencyError: for HTML, if trafilatura is not installed.
+    """
+    root = Path(path)
+    if not root.exists():
+        raise InputError(f"{root}: there is no such folder or file; name one with documents")
+    if root.is_dir():
+        files = sorted(
+            file
+            for file in root.rglob("*")
+            if file.suffix.lower() in _READERS and file.is_file() and not _hidden(file, root)
+        )
+        base = root
+    elif root.suffix.lower() in _READERS:
+        files, base = [root], root.parent
+    else:
+        raise InputError(f"{root}: documents are {', '.join(_READERS)}; name a folder of these")
+    documents = tuple(
+        document
+        for file in files
+        for document in _READERS[file.suffix.lower()](file, file.relative_to(base).as_posix())
+        if document.text.strip()
+    )
+    if not documents:
+        raise InputError(f"{root}: no text is in it; put {', '.join(_READERS)} files there")
+    return documents
+
+
+def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
+    """Return the passages of fact graphs as documents, equal ones once."""
+    return tuple(
+        dict.fromkeys(
+            Document(context.title, context.link, context.text)
+            for graph in graphs
+            for context in graph.contexts
+            if context.text.strip()
+        )
+    )
+
+
+def page_text(html: str) -> tuple[str, str]:
+    """Return (title, text) of a web page without menus and the like; empty where there is none.
+
+    Raises:
+        MissingDependencyError: if trafilatura is not installed.
+    """
+    if not html.strip():
+        return "", ""
+    trafilatura = optional_module("trafilatura", "llm")
+    page = trafilatura.bare_extraction(
+        html, with_metadata=True, favor_recall=True, include_comments=False
+    )
+    return ("", "") if page is None else (page.title or "", page.text or "")
+
+
+def _text_file(path: Path, link: str) -> list[Document]:
+    return [Document(path.stem, link, read_text(path))]
+
+
+def _markdown_file(path: Path, link: str) -> list[Document]:
+    text = read_text(path)
+    first = text.lstrip().partition("\n")[0]
+    title = first.lstrip("#").strip() if first.startswith("# ") else path.stem
+    return [Document(title, link, text)]
+
+
+def _html_file(path: Path, link: str) -> list[Document]:
+    title, text = page_text(read_text(path))
+    return [Document(title or path.stem, link, text)]
+
+
+def _records_file(path: Path, link: str) -> list[Document]:
+    documents = []
+    for line, value in decode_lines(read_text(path), path):
+        where = location(path, line)
+        record = as_object(value, where)
+        if "text" not in record:
+            raise InputError(f"{where}: the key 'text' is missing; a document has {_RECORD_KEYS}")
+        documents.append(
+            Document(
+                text_field(record, "title", where, "") or f"{path.stem} {line}",
+                text_field(record, "link", where, "") or f"{link}#{line}",
+                text_field(record, "text", where),
+            )
+        )
+    return documents
+
+
+def _hidden(file: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(root).parts)
+
+
+_READERS: Mapping[str, Callable[[Path, str], list[Document]]] = MappingProxyType(
+    {
+        ".txt": _text_file,
+        ".md": _markdown_file,
+        ".html": _html_file,
+        ".htm": _html_file,
+        ".jsonl": _records_file,
+    }
+)

@@ -1,0 +1,130 @@
+"""From found pages to passages: their beginnings, as FactReasoner does, or their best chunks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from factormodels.errors import InputError
+from factormodels.extraction.retrieval.base import CONTEXT_CHARACTERS, Passage, Retrieved
+from factormodels.extraction.retrieval.chunks import ChunkSettings, build_index
+from factormodels.extraction.retrieval.collection import document_passages
+from factormodels.extraction.retrieval.documents import Document, page_text
+from factormodels.extraction.retrieval.http import HttpSettings, RequestFailed, request
+
+if TYPE_CHECKING:
+    import httpx
+
+Reading = Literal["snippet", "head", "chunks"]
+"""What of a page becomes a context: the search engine's snippet; its first 4,000 characters
+(FactReasoner, section 4); or, of all pages of a query, the chunks that fit it best by BM25
+(FaStfact, section 4.3)."""
+
+_TAG = re.compile(r"<[^>]*>")
+_META_CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result of a search.
+
+    Attributes:
+        title: title of the page.
+        link: its address.
+        snippet: the search engine's extract, plain text.
+    """
+
+    title: str
+    link: str
+    snippet: str
+
+
+def checked_reading(reading: str) -> Reading:
+    """Return the name of a way to read pages.
+
+    Raises:
+        InputError: if it is unknown.
+    """
+    for known in get_args(Reading):
+        if reading == known:
+            return known  # type: ignore[no-any-return]
+    raise InputError(
+        f"the reading {reading!r} of pages is unknown; use one of {', '.join(get_args(Reading))}"
+    )
+
+
+def passages_of(
+    query: str,
+    pages: Sequence[tuple[Hit, str]],
+    failures: Sequence[str],
+    reading: Reading,
+    top_k: int,
+    chunks: ChunkSettings,
+) -> Retrieved:
+    """Return what the pages of a query give.
+
+    Args:
+        query: the query.
+        pages: (hit, text of its page), best first; a page without text is read by its snippet.
+        failures: what failed on the way.
+        reading: what of a page becomes a passage.
+        top_k: passages at most.
+        chunks: how pages are cut for the reading "chunks".
+    """
+    texts = [(hit, text.strip() or hit.snippet) for hit, text in pages]
+    if reading == "chunks":
+        cut = [
+            Passage(hit.title, hit.link, hit.snippet, passage.text)
+            for hit, text in texts
+            for passage in document_passages(Document(hit.title, hit.link, text), chunks)
+        ]
+        best = build_index([passage.text for passage in cut]).best(query, top_k)
+        return Retrieved(tuple(cut[place] for place in best), tuple(failures))
+    whole = [
+        Passage(
+            hit.title,
+            hit.link,
+            hit.snippet,
+            hit.snippet if reading == "snippet" else capped(text),
+        )
+        for hit, text in texts
+    ]
+    return Retrieved(tuple(passage for passage in whole if passage.text)[:top_k], tuple(failures))
+
+
+def capped(text: str, characters: int = CONTEXT_CHARACTERS) -> str:
+    """Return the beginning of a text, cut between words."""
+    if len(text) <= characters:
+        return text
+    cut = text.rfind(" ", 0, characters + 1)
+    return text[: cut if cut > 0 else characters].rstrip()
+
+
+def fetch_page(client: httpx.Client, link: str, settings: HttpSettings) -> tuple[str, str | None]:
+    """Return (text of a web page, None), or ("", why there is none)."""
+    try:
+        body, charset = request(client, "GET", link, settings)
+    except RequestFailed as error:
+        return "", str(error)
+    if b"\0" in body[:1024]:
+        return "", f"{link.partition('?')[0]}: this is no page of text"
+    return page_text(_decoded(body, charset))[1], None
+
+
+def plain_snippet(html: str) -> str:
+    """Return a search engine's extract without its markup."""
+    from html import unescape
+
+    return " ".join(unescape(_TAG.sub("", html)).split())
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    declared = _META_CHARSET.search(body[:4096])
+    for name in (charset, declared[1].decode("ascii") if declared else "", "utf-8"):
+        try:
+            return body.decode(name)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return body.decode("utf-8", "replace")

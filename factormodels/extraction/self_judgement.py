@@ -1,0 +1,290 @@
+"""What a model says of its own claims: directly, by question and answer, with none of the above."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.claims import Atom
+from factormodels.errors import InputError
+from factormodels.extraction.answers import read_label
+from factormodels.extraction.asking import Question, ask_all
+from factormodels.extraction.concurrency import each, run_until_done
+from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
+from factormodels.extraction.prompts import load_prompt
+from factormodels.fact_graph import FactGraph
+
+STAGE = "self-judgement"
+PAIR_STAGE = "question-answer pairs"
+PAIR_PROMPT = "question_answer_pair"
+
+TRUE, FALSE, NEITHER = "true", "false", "neither"
+
+_CONCURRENCY = 64
+_WORD_TOKENS = 16
+_PAIR_TOKENS = 256
+_TOP_LOGPROBS = 5
+_NO_CHOICE = re.compile(r"\b(?:neither|none)\b", re.I)
+
+
+@dataclass(frozen=True)
+class SelfSetting:
+    """A way to ask a model about its own claim.
+
+    Attributes:
+        name: the name that records have.
+        prompt: name of its template.
+        choices: judgements by the word that the model is asked for.
+        needs_pair: whether a question and an answer made from the claim are judged, in place of
+            the claim itself.
+    """
+
+    name: str
+    prompt: str
+    choices: Mapping[str, str]
+    needs_pair: bool
+
+
+_TWO = MappingProxyType({"true": TRUE, "false": FALSE})
+
+SETTINGS: Mapping[str, SelfSetting] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            SelfSetting("direct_asking", "self_direct", _TWO, needs_pair=False),
+            SelfSetting("question_answering", "self_question", _TWO, needs_pair=True),
+            SelfSetting(
+                "none_of_the_above",
+                "self_question_none",
+                MappingProxyType({**_TWO, "none": NEITHER}),
+                needs_pair=True,
+            ),
+        )
+    }
+)
+"""The settings of the Self-Known paper, section 3, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfJudgement:
+    """What a model says of a claim in one setting.
+
+    Attributes:
+        judgement: "true", "false" or "neither".
+        log_probabilities: natural logarithms of the choices' probabilities, by judgement,
+            normalised over the choices; those that are not among the likeliest tokens are left
+            out. Empty where the answer has no log-probabilities, or makes no choice.
+    """
+
+    judgement: str
+    log_probabilities: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class SelfJudgedClaim:
+    """What a model says of a claim.
+
+    Attributes:
+        claim: id of the atom.
+        judgements: by name of setting; a setting that is missing has none.
+        missing: why a setting has no judgement, by its name.
+        pair: the question and the answer made from the claim; None where none were needed or made.
+    """
+
+    claim: str
+    judgements: Mapping[str, SelfJudgement]
+    missing: Mapping[str, str]
+    pair: tuple[str, str] | None = None
+
+
+def judge_own_claims(
+    graph: FactGraph,
+    model: LanguageModel,
+    *,
+    questioner: LanguageModel | None = None,
+    settings: Sequence[str] = tuple(SETTINGS),
+    top_logprobs: int = _TOP_LOGPROBS,
+    concurrency: int = _CONCURRENCY,
+) -> tuple[SelfJudgedClaim, ...]:
+    """Return what the model that wrote a response says of its claims, in order.
+
+    A complete answer that makes no choice is "neither", as in the paper; one that is cut off, or
+    from which no single choice can be read, is missing.
+
+    Args:
+        graph: the claims; its topic, or else its query, tells what they are about.
+        model: the model that wrote the response.
+        questioner: the model that makes questions and answers from claims; None: the same model.
+        settings: names of `SETTINGS`.
+        top_logprobs: alternatives per token that are asked for; 0 asks for no log-probabilities.
+        concurrency: most calls under way at a time.
+
+    Raises:
+        InputError: if there is no such setting.
+
+    Source: Self-Known paper, section 3 and appendix B.
+    """
+    wanted = [_named(name) for name in settings]
+    topic = graph.topic or graph.query
+    pairs: list[tuple[str, str] | Failure | None] = [None] * len(graph.atoms)
+    if any(setting.needs_pair for setting in wanted):
+        pairs = [*_pairs(graph.atoms, topic, questioner or model)]
+    questions = [
+        (setting, atom, pair)
+        for atom, pair in zip(graph.atoms, pairs, strict=True)
+        for setting in wanted
+    ]
+
+    async def ask(
+        question: tuple[SelfSetting, Atom, tuple[str, str] | Failure | None],
+    ) -> SelfJudgement | Failure:
+        setting, atom, pair = question
+        if not setting.needs_pair:
+            fields = {"topic": topic, "claim": atom.text}
+        elif isinstance(pair, tuple):
+            fields = {"question": pair[0], "answer": pair[1]}
+        else:
+            return pair or Failure("no question was made from the claim")
+        prompt = load_prompt(setting.prompt)
+        request = Request(
+            messages=prompt.render(**fields),
+            prompt=prompt.identity,
+            stage=STAGE,
+            max_tokens=_WORD_TOKENS,
+            top_logprobs=top_logprobs,
+            seed=0,
+        )
+        answer = await model.complete(request)
+        return answer if isinstance(answer, Failure) else read_judgement(answer, setting)
+
+    answers = run_until_done(each(ask, questions, concurrency))
+    found = zip(questions, answers, strict=True)
+    by_claim: list[list[tuple[str, SelfJudgement | Failure]]] = [[] for _ in graph.atoms]
+    for place, ((setting, _, _), answer) in enumerate(found):
+        by_claim[place // len(wanted)].append((setting.name, answer))
+    return tuple(
+        SelfJudgedClaim(
+            atom.id,
+            {name: answer for name, answer in given if isinstance(answer, SelfJudgement)},
+            {name: answer.reason for name, answer in given if isinstance(answer, Failure)},
+            pair if isinstance(pair, tuple) else None,
+        )
+        for atom, pair, given in zip(graph.atoms, pairs, by_claim, strict=True)
+    )
+
+
+def read_judgement(answer: Completion, setting: SelfSetting) -> SelfJudgement | Failure:
+    """Return the judgement that an answer gives in a setting, or why none can be read."""
+    found = read_label(answer, tuple(setting.choices))
+    if found is not None:
+        shares = found.distribution or ()
+        judgements = setting.choices.values()
+        return SelfJudgement(
+            setting.choices[found.name],
+            {
+                judgement: math.log(share)
+                for judgement, share in zip(judgements, shares, strict=bool(shares))
+                if share > 0.0
+            },
+        )
+    words = " ".join(answer.text.split())[:60]
+    if answer.finish == "length":
+        return Failure(f"the answer was cut off before a choice: {words!r}")
+    chosen = re.search(rf"\b(?:{'|'.join(setting.choices)})\b", answer.text, re.I)
+    if _NO_CHOICE.search(answer.text) or (chosen is None and re.search(r"\w", answer.text)):
+        return SelfJudgement(NEITHER, {})
+    return Failure(f"the answer makes no single choice: {words!r}")
+
+
+def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[dict[str, Any]]:
+    """Return the records of claims that `calibration.self_knowledge` reads, as JSON objects.
+
+    A claim without a human label has no record; a setting that is missing is left out of one.
+
+    Args:
+        graph: the claims with their labels; metadata `sentences`: number of the response's
+            sentences.
+        judged: what the model says of them.
+
+    Raises:
+        InputError: if a labelled claim does not say its sentence, the response does not say how
+            many it has, or a judged claim is not in the graph.
+    """
+    atoms = {atom.id: atom for atom in graph.atoms}
+    records = []
+    for one in judged:
+        if one.claim not in atoms:
+            raise InputError(f"response {graph.id!r} has no claim {one.claim!r}; give its graph")
+        atom = atoms[one.claim]
+        label = _human_label(atom)
+        if label is None:
+            continue
+        records.append(
+            {
+                "response": graph.id,
+                "sentence": _sentence(graph, atom),
+                "sentences": _sentences(graph),
+                "claim": atom.id,
+                "label": label,
+                "judgements": {name: said.judgement for name, said in one.judgements.items()},
+                "log_probabilities": {
+                    name: dict(said.log_probabilities)
+                    for name, said in one.judgements.items()
+                    if said.log_probabilities
+                },
+            }
+        )
+    return records
+
+
+def _pairs(
+    atoms: Sequence[Atom], topic: str, model: LanguageModel
+) -> list[tuple[str, str] | Failure]:
+    questions = [
+        Question({"topic": topic, "claim": atom.text}, _read_pair, _PAIR_TOKENS) for atom in atoms
+    ]
+    return ask_all(model, PAIR_PROMPT, PAIR_STAGE, questions)
+
+
+def _read_pair(value: Any) -> tuple[str, str] | None:
+    if not isinstance(value, dict) or value.keys() != {"question", "answer"}:
+        return None
+    texts = [" ".join(text.split()) for text in value.values() if isinstance(text, str)]
+    if len(texts) != len(value) or not all(texts):
+        return None
+    return " ".join(value["question"].split()), " ".join(value["answer"].split())
+
+
+def _human_label(atom: Atom) -> str | None:
+    if atom.annotation in {"S", "NS", "IR"}:
+        return atom.annotation
+    return None if atom.label is None else "S" if atom.label else "NS"
+
+
+def _sentence(graph: FactGraph, atom: Atom) -> int:
+    if atom.sentence is None:
+        raise InputError(
+            f"claim {atom.id!r} of response {graph.id!r} does not say its sentence; give "
+            "'sentence', counted from 1"
+        )
+    return atom.sentence
+
+
+def _sentences(graph: FactGraph) -> int:
+    count = graph.metadata.get("sentences")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InputError(
+            f"response {graph.id!r} does not say how many sentences it has; give 'sentences' in "
+            "its metadata"
+        )
+    return count
+
+
+def _named(name: str) -> SelfSetting:
+    if name not in SETTINGS:
+        raise InputError(f"the setting {name!r} is unknown; use one of {', '.join(SETTINGS)}")
+    return SETTINGS[name]

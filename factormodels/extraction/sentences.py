@@ -1,0 +1,94 @@
+"""Sentences of a response, and the chunks of consecutive sentences that a stage reads at once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from factormodels.errors import InputError
+from factormodels.extraction.optional import optional_module
+
+_LINE = re.compile(r"\n+")
+_LIST_MARK = re.compile(r"^\s*(?:[-*•–]|#{1,6}|\(?\d{1,2}[.)])\s+")
+_PIECE = 4000
+"""Characters that pysbd is given at once: its time grows with the square of the length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive sentences of a response.
+
+    Attributes:
+        first: index of its first sentence in the response, from 1.
+        sentences: the sentences, in order.
+    """
+
+    first: int
+    sentences: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The sentences, one space between them."""
+        return " ".join(self.sentences)
+
+
+def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
+    """Return the sentences of `text`, stripped, without the marks of lists and headings.
+
+    A line end ends a sentence, since responses hold lists and headings.
+
+    Args:
+        text: the text.
+        language: two letters, as pysbd names languages.
+
+    Raises:
+        InputError: if pysbd does not know the language.
+        MissingDependencyError: if pysbd is not installed.
+    """
+    pysbd = optional_module("pysbd", "llm")
+    try:
+        segmenter = pysbd.Segmenter(language=language, clean=False)
+    except ValueError:
+        raise InputError(
+            f"the language {language!r} is none whose sentences pysbd can tell apart; use en"
+        ) from None
+    sentences = []
+    for line in _LINE.split(text):
+        plain = _LIST_MARK.sub("", line).strip().strip("*").strip()
+        for piece in _pieces(plain):
+            sentences += [sentence.strip() for sentence in segmenter.segment(piece)]
+    return tuple(sentence for sentence in sentences if any(map(str.isalnum, sentence)))
+
+
+def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk, ...]:
+    """Return the chunks of `stride` sentences that a response falls into, without overlap.
+
+    Args:
+        sentences: the sentences of the response.
+        stride: sentences per chunk, from 1; None takes the whole response as one chunk.
+
+    Raises:
+        InputError: if the stride is no whole number from 1.
+
+    Source: FaStfact, section 4.1: 1 is sentence by sentence, N (all) the fewest calls.
+    """
+    if stride is None:
+        stride = max(1, len(sentences))
+    if isinstance(stride, bool) or not isinstance(stride, int) or stride < 1:
+        raise InputError(f"the stride is {stride!r}; give a whole number of sentences from 1")
+    return tuple(
+        Chunk(start + 1, sentences[start : start + stride])
+        for start in range(0, len(sentences), stride)
+    )
+
+
+def _pieces(text: str) -> list[str]:
+    pieces = []
+    while len(text) > _PIECE:
+        cut = text.rfind(" ", 0, _PIECE)
+        # After a full stop where there is one, so that no sentence is cut in two.
+        stop = max(text.rfind(mark, 0, _PIECE) for mark in (". ", "! ", "? "))
+        cut = stop + 1 if stop > 0 else cut if cut > 0 else _PIECE
+        pieces.append(text[:cut])
+        text = text[cut:].lstrip()
+    return [*pieces, text]

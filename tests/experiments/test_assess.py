@@ -1,0 +1,380 @@
+"""`factormodels assess` without a language model: inputs, outputs, refusals, resumption."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from experiments.assessment import View, assess_graph
+from experiments.cli import app
+from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
+from factormodels.extraction.pipeline import run_stages
+from inference import get_backend
+from tests.experiments.conftest import EXAMPLE, Invoke
+
+RESPONSE = "The bridge opened in 1890. Bananas ripen in the sun."
+NOTE = "The red bridge opened in 1890 for trains."
+
+
+@pytest.fixture
+def notes(folder: Path) -> Path:
+    """A folder of one document, and a response beside it."""
+    (folder / "notes").mkdir()
+    (folder / "notes" / "bridge.txt").write_text(NOTE)
+    (folder / "answer.txt").write_text(f"{RESPONSE}\n")
+    return folder
+
+
+def metadata(path: Path) -> dict[str, Any]:
+    (graph,) = read_many(path)
+    return dict(graph.metadata)
+
+
+def test_a_response_of_the_corpus_offline(folder: Path, invoke: Invoke) -> None:
+    arguments = ["demonstration", "--response", "demo-01-marie-curie", "--retriever", "local"]
+    result = invoke("assess", *arguments, "--out", "out.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "entailment" in result.stdout
+    assert "Biographical dictionary" in result.stdout
+    assert "9 labelled" in result.stdout
+    (graph,) = read_many(folder / "out.jsonl")
+    assert graph.metadata["retrieval"]["queries"] == 9
+    assert graph.metadata["relations"]["missing"] == []
+    view = graph.metadata["assessment"]["FR2"]
+    # What is written is what the graph gives when it is read again.
+    again = get_backend("exact").infer(variant(graph, "FR2").to_factor_graph())
+    p = again.marginals.of_state(1, graph.atom_ids)
+    assert [atom["p"] for atom in view["atoms"].values()] == pytest.approx(p.tolist(), abs=1e-12)
+
+
+def test_plain_text_is_taken_apart_and_searched(notes: Path, invoke: Invoke) -> None:
+    result = invoke(
+        "assess", "answer.txt", "--query", "The bridge?", "--documents", "notes", "--out", "o.jsonl"
+    )
+    assert result.exit_code == 0, result.output
+    (graph,) = read_many(notes / "o.jsonl")
+    assert (graph.id, graph.query, graph.response) == ("answer", "The bridge?", RESPONSE)
+    assert [atom.text for atom in graph.atoms] == RESPONSE.replace(". ", ".\n").splitlines()
+    assert [(c.text, c.title, c.retrieved_for) for c in graph.contexts] == [
+        (NOTE, "bridge", ("a1",))
+    ]
+    assert [r.kind for r in graph.relations] == [RelationKind.ENTAILMENT, RelationKind.NEUTRAL]
+    atoms = graph.metadata["assessment"]["FR2"]["atoms"]
+    assert atoms["a1"]["p"] > 0.5
+    assert atoms["a2"] == {"p": 0.5, "evidence": []}
+
+
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        (RESPONSE, 1),
+        (json.dumps({"response": RESPONSE, "id": "x"}), 1),
+        (f"{json.dumps({'response': RESPONSE})}\n{json.dumps({'response': RESPONSE})}\n", 2),
+        (f"[1] {RESPONSE}", 1),
+        (json.dumps({**EXAMPLE, "response": RESPONSE}), 1),
+    ],
+)
+def test_standard_input(text: str, n: int) -> None:
+    arguments = ["assess", "-", "--documents", "notes", "--atoms", "sentences", "--out", "o.jsonl"]
+    result = CliRunner().invoke(app, arguments, input=text)
+    assert result.exit_code == 0, result.output
+    assert len(read_many("o.jsonl")) == n
+
+
+def test_what_a_context_changes_is_the_posterior_without_it() -> None:
+    graph = datasets.load("demonstration").graphs[0]
+    views = [View(name, "conditional", get_backend("exact")) for name in ("FR1", "FR2", "FR3")]
+    for name, view in assess_graph(graph, views).items():
+        seen = variant(graph, name)
+        for atom, found in view["atoms"].items():
+            for item in found["evidence"]:
+                copies = {item["context"], f"{item['context']}@{atom}"}
+                left = FactGraph(
+                    "left",
+                    seen.atoms,
+                    tuple(c for c in seen.contexts if c.id not in copies),
+                    tuple(r for r in seen.relations if not copies & {r.source, r.target}),
+                )
+                posterior = get_backend("exact").infer(left.to_factor_graph("conditional"))
+                without = posterior.marginals[atom][1]
+                # Two exact computations in another order of sums.
+                assert item["change"] == pytest.approx(found["p"] - without, abs=1e-9)
+
+
+def test_one_run_compares_variants_and_asks_each_pair_once(notes: Path, invoke: Invoke) -> None:
+    names = [part for name in ("FR1", "FR2", "FR3") for part in ("--variant", name)]
+    result = invoke("assess", "demonstration", *names, "--out", "o.jsonl")
+    assert result.exit_code == 0, result.output
+    assert re.findall(r"^(FR\d) ", result.stdout, re.M) == ["FR1", "FR2", "FR3"]
+    for graph in read_many(notes / "o.jsonl"):
+        n, m = len(graph.atoms), len(graph.contexts)
+        assert graph.metadata["relations"]["asked"] == n * m + m * (m - 1)
+        assert list(graph.metadata["assessment"]) == ["FR1", "FR2", "FR3"]
+
+
+def test_recorded_relations_give_the_recorded_graph_back(notes: Path, invoke: Invoke) -> None:
+    graph = datasets.load("demonstration").graphs[0]
+    texts = {atom.id: atom.text for atom in graph.atoms}
+    texts |= {context.id: context.text for context in graph.contexts}
+    lines = {
+        (texts[r.source], texts[r.target]): json.dumps(
+            {
+                "premise": texts[r.source],
+                "hypothesis": texts[r.target],
+                "relation": r.kind,
+                "probability": r.probability,
+            }
+        )
+        for r in graph.relations
+    }
+    (notes / "relations.jsonl").write_text("\n".join(lines.values()))
+    arguments = ["--response", graph.id, "--relations", "recorded:relations.jsonl"]
+    result = invoke("assess", "demonstration", *arguments, "--out", "o.jsonl")
+    assert result.exit_code == 0, result.output
+    assert "relations missing" in result.stderr
+    (found,) = read_many(notes / "o.jsonl")
+    backend = get_backend("exact")
+    expected = backend.infer(variant(graph, "FR2").to_factor_graph())
+    atoms = found.metadata["assessment"]["FR2"]["atoms"]
+    assert [atoms[name]["p"] for name in graph.atom_ids] == pytest.approx(
+        expected.marginals.of_state(1, graph.atom_ids).tolist(), abs=1e-12
+    )
+
+
+def test_a_backend_and_its_settings(notes: Path, invoke: Invoke) -> None:
+    options = ["--backend", "lbp", "--set", "damping=0.5", "--encoding", "conditional"]
+    result = invoke("assess", "demonstration", *options, "--out", "o.jsonl")
+    assert result.exit_code == 0, result.output
+    view = read_many(notes / "o.jsonl")[0].metadata["assessment"]["FR2"]
+    assert (view["backend"], view["encoding"]) == ("lbp", "conditional")
+
+
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.txt", "--documents", "notes"], "absent.txt: there is no such file"),
+        (["answer.txt"], "there is no evidence"),
+        (["answer.txt", "--documents", "absent"], "absent: there is no such folder"),
+        (["answer.txt", "--documents", "notes", "--variant", "FR4"], "'FR4' is unknown"),
+        (["answer.txt", "--documents", "notes", "--variant", "given"], "'given' is unknown"),
+        (["demonstration", "--variant", "FR1", "--variant", "FR1"], "given twice"),
+        (["answer.txt", "--documents", "notes", "--encoding", "x"], "'x' is unknown"),
+        (["answer.txt", "--documents", "notes", "--backend", "x"], "'x' is unknown"),
+        (["answer.txt", "--documents", "notes", "--relations", "x"], "--relations 'x'"),
+        (["answer.txt", "--documents", "notes", "--relations", "recorded:no"], "no such file"),
+        (["answer.txt", "--documents", "notes", "--relations", "model"], "--model"),
+        (["answer.txt", "--documents", "notes", "--atoms", "given"], "holds no atoms"),
+        (["answer.txt", "--documents", "notes", "--atoms", "model"], "--model"),
+        (["answer.txt", "--documents", "notes", "--revise"], "--model"),
+        (["answer.txt", "--documents", "notes", "--stride", "0"], "--stride '0'"),
+        (["answer.txt", "--retriever", "google", "--replay"], "no such cache"),
+        (["answer.txt", "--documents", "notes", "--replay", "--model", "x/y"], "no such cache"),
+        (["answer.txt", "--retriever", "x"], "--retriever 'x'"),
+        (["answer.txt", "--retriever", "local"], "--documents"),
+        (["answer.txt", "--retriever", "given"], "holds no passages"),
+        (["answer.txt", "--retriever", "google"], "SERPER_API_KEY is not set"),
+        (["answer.txt", "--retriever", "wikipedia", "--documents", "notes"], "leave one out"),
+        (["answer.txt", "--retriever", "wikipedia", "--reading", "all"], "'all' of pages"),
+        (["demonstration", "--response", "x"], "no response 'x'"),
+        (["demonstration", "--atoms", "sentences", "--retriever", "given"], "--retriever local"),
+        (["demonstration", "--out", "absent/o.jsonl"], "existing folder"),
+        (["demonstration", "--passages", "answer.txt"], "answer.txt, line 1"),
+        (["empty.txt", "--documents", "notes"], "it is empty"),
+        (["bad.jsonl", "--documents", "notes"], "line 2: the key 'respons' is unknown"),
+        (["list.json", "--documents", "notes"], "it is a JSON list"),
+        (["twice.jsonl", "--documents", "notes"], "two responses have the id 'x'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(
+    invoke: Invoke, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SERPER_API_KEY", raising=False)
+    Path("empty.txt").write_text(" \n")
+    good = json.dumps({"id": "x", "response": "It is red."})
+    Path("bad.jsonl").write_text(f'{good}\n{{"response": "x", "respons": "x"}}\n')
+    Path("list.json").write_text(f"[{good}]")
+    Path("twice.jsonl").write_text(f"{good}\n{good}\n")
+    before = sorted(Path().iterdir())
+    result = invoke("assess", *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    assert sorted(Path().iterdir()) == before
+
+
+def batch_of(folder: Path, n: int) -> None:
+    lines = [json.dumps({"id": f"r{i}", "response": f"Bridge {i} is red."}) for i in range(n)]
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+
+
+BATCH = ("assess", "batch.jsonl", "--documents", "notes", "--out", "o.jsonl")
+
+
+def test_a_response_that_fails_is_told_and_tried_again(notes: Path, invoke: Invoke) -> None:
+    batch_of(notes, 2)
+    with (notes / "batch.jsonl").open("a") as file:
+        file.write('\n{"id": "r2", "response": "..."}')
+    result = invoke(*BATCH)
+    assert result.exit_code == 1
+    assert "r2 failed: there is no sentence in the response" in result.stderr
+    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0", "r1"]
+    assert (notes / "o.jsonl.partial").exists()
+    batch_of(notes, 3)
+    result = invoke(*BATCH)
+    assert result.exit_code == 0, result.output
+    assert "2 responses were finished by an earlier run" in result.stderr
+    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0", "r1", "r2"]
+    assert not (notes / "o.jsonl.partial").exists()
+
+
+def test_a_journal_is_continued_with_its_own_settings_only(notes: Path, invoke: Invoke) -> None:
+    batch_of(notes, 1)
+    with (notes / "batch.jsonl").open("a") as file:
+        file.write('\n{"id": "r2", "response": "..."}')
+    assert invoke(*BATCH).exit_code == 1
+    for other in (["--variant", "FR1"], ["--top-k", "5"], ["--encoding", "conditional"]):
+        result = invoke(*BATCH, *other)
+        assert result.exit_code == 2
+        assert "begun with other settings" in result.stderr
+    (notes / "notes" / "more.txt").write_text("More.")
+    assert "begun with other settings" in invoke(*BATCH).stderr
+
+
+def test_a_file_that_is_no_journal_is_kept(notes: Path, invoke: Invoke) -> None:
+    batch_of(notes, 1)
+    (notes / "o.jsonl.partial").write_text("mine\n")
+    result = invoke(*BATCH)
+    assert result.exit_code == 2
+    assert "is no journal" in result.stderr
+    assert (notes / "o.jsonl.partial").read_text() == "mine\n"
+
+
+def test_an_interrupted_batch_keeps_what_is_finished(
+    notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import experiments.assessment_batch as module
+
+    batch_of(notes, 4)
+    whole = invoke(*BATCH)
+    assert whole.exit_code == 0
+    expected = (notes / "o.jsonl").read_bytes()
+    (notes / "o.jsonl").unlink()
+    run = run_stages
+    calls: list[str] = []
+
+    def interrupted(graph: FactGraph, stages: Any) -> FactGraph:
+        calls.append(graph.id)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return run(graph, stages)
+
+    monkeypatch.setattr(module, "run_stages", interrupted)
+    assert invoke(*BATCH).exit_code == 130
+    assert not (notes / "o.jsonl").exists()
+    result = invoke(*BATCH)
+    assert result.exit_code == 0, result.output
+    assert calls == ["r0", "r1", "r2", "r2", "r3"]
+    assert (notes / "o.jsonl").read_bytes() == expected
+
+
+def test_two_processes_do_not_share_a_journal(notes: Path, invoke: Invoke) -> None:
+    import fcntl
+
+    batch_of(notes, 1)
+    with (notes / "o.jsonl.partial").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        result = invoke(*BATCH)
+    assert result.exit_code == 2
+    assert "another process is at work" in result.stderr
+
+
+def test_a_dry_run_counts_what_a_run_asks(notes: Path, invoke: Invoke) -> None:
+    names = [part for name in ("FR1", "FR2", "FR3") for part in ("--variant", name)]
+    options = ["demonstration", "--retriever", "local", "--top-k", "2", *names]
+    dry = invoke("assess", *options, "--dry-run", "--out", "o.jsonl")
+    assert dry.exit_code == 0, dry.output
+    assert not (notes / "o.jsonl").exists()
+    invoke("assess", *options, "--out", "o.jsonl")
+    graphs = read_many(notes / "o.jsonl")
+    asked = sum(graph.metadata["relations"]["asked"] for graph in graphs)
+    searches = sum(graph.metadata["retrieval"]["queries"] for graph in graphs)
+    shown = dict(re.findall(r"^(\S.+?)  +([\d,]+) ", dry.stdout, re.M))
+    assert int(shown["relations FR3"].replace(",", "")) == asked
+    assert int(shown["searches (local)"]) == searches == 134
+    served = sum(len(c.retrieved_for) for graph in graphs for c in graph.contexts)
+    assert int(shown["(relations FR1)"]) == served
+
+
+def test_a_dry_run_with_a_model_sends_and_writes_nothing(notes: Path, invoke: Invoke) -> None:
+    batch_of(notes, 7)
+    before = sorted(notes.rglob("*"))
+    options = ["--model", "openai/gpt-4o-mini", "--api-base", "http://127.0.0.1:9/v1"]
+    result = invoke(*BATCH, *options, "--revise", "--queries", "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert sorted(notes.rglob("*")) == before
+    rows = {line.split("  ")[0]: line for line in result.stdout.splitlines()}
+    assert re.search(r"^atomizer +7 ", rows["atomizer"])
+    # 4.2 claims are assumed of a sentence: 4 of each response; 3 passages of each claim.
+    assert "about 28 " in rows["reviser"]
+    assert f"about {28 * 12} " in rows["relations FR2"]
+    assert "about 84 " in rows["(relations FR1)"]
+    assert f"about {28 * 12 + 7 * 12 * 11:,} " in rows["(relations FR3)"]
+
+
+def test_the_output_is_read_by_other_commands(notes: Path, invoke: Invoke) -> None:
+    invoke("assess", "answer.txt", "--documents", "notes", "--out", "o.jsonl")
+    assert invoke("infer", "o.jsonl", "--variant", "FR1").exit_code == 0
+    graph = read(notes / "o.jsonl")
+    assert isinstance(graph, FactGraph)
+
+
+def test_the_biographies_with_the_lexical_baseline(
+    folder: Path, invoke: Invoke, shared_data: Path
+) -> None:
+    data = shared_data / "factscore_dev"
+    options = ["--passages", data / "passages_bm25.jsonl", "--variant", "FR1", "--variant", "FR2"]
+    result = invoke("assess", data / "ChatGPT.jsonl", *options)
+    assert result.exit_code == 0, result.output
+    assert list(folder.iterdir()) == []
+    heading, *rows = (
+        re.split(r"  +", line.strip())
+        for line in result.stdout.splitlines()
+        if line.startswith(("variant", "FR"))
+    )
+    table = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
+    # As in experiments/README.md; the features are counts, so that rounding alone may differ.
+    for name, expected in {
+        "FR1": {"Pr": 0.344, "F1": 0.737, "MAE": 0.130, "Brier": 0.211},
+        "FR2": {"Pr": 0.346, "F1": 0.742, "MAE": 0.127, "Brier": 0.215},
+    }.items():
+        found = {column: float(table[name][column]) for column in expected}
+        assert found == pytest.approx(expected, abs=0.0011)
+
+
+def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
+    from rich.console import Console
+
+    from experiments.assessment import Judged
+    from experiments.progress import response_progress
+    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.language_model import Completion
+
+    ledger = Ledger()
+    console = Console(force_terminal=True, width=200, record=True)
+    with response_progress(console, 3, ledger) as report:
+        ledger.add("relations", Completion("neutral"))
+        ledger.add("relations", Completion("neutral", cached=True))
+        report(Judged("r1", (None,), {}, missing=2, failures=1))
+        report(None)
+    shown = console.export_text()
+    assert "2/3" in shown
+    assert "1 calls, 1 from the cache" in shown
+    assert "1 failed, 2 relations missing, 1 failures in stages" in shown

@@ -1,0 +1,147 @@
+"""A batch that is killed in the middle: no finished call is repeated, and nothing is different."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import read_many
+from tests.experiments.conftest import environment
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+
+N_RESPONSES = 200
+FINISHED_AT_THE_KILL = 250
+PATIENCE = 120.0
+
+LABELS = ("entailment", "contradiction", "neutral")
+
+
+class Provider:
+    """A script of a language model that can stop answering, and knows what it answered."""
+
+    def __init__(self) -> None:
+        self.answered: Counter[str] = Counter()
+        self.limit = 10**9
+        self.go_on = threading.Event()
+        self._lock = threading.Lock()
+
+    def __call__(self, request: dict[str, Any], _: int) -> Reply:
+        question = request["messages"][-1]["content"]
+        with self._lock:
+            held = self.answered.total() >= self.limit
+            if not held:
+                self.answered[question] += 1
+        if held:
+            self.go_on.wait(PATIENCE)
+            return Reply(status=500)
+        if "<sentences>" in question:
+            number = question.rpartition("<sentences>")[2].split()[0].rstrip(":")
+            digest = hashlib.sha256(question.encode()).hexdigest()
+            claim = {"sentence": int(number), "claim": f"Trains cross bridge {digest[:6]}."}
+            return Reply(json.dumps([claim]))
+        byte = hashlib.sha256(question.encode()).digest()[0]
+        label = LABELS[byte % 3]
+        share = 0.5 + byte / 600
+        others = {other: (1 - share) / 2 for other in LABELS if other != label}
+        return label_reply(label, share, others)
+
+
+def start(folder: Path, url: str, name: str) -> subprocess.Popen[str]:
+    arguments = ["batch.jsonl", "--documents", "notes", "--top-k", "2", "--stride", "all"]
+    arguments += ["--model", "openai/scripted", "--api-base", url, "--concurrency", "8"]
+    arguments += ["--out", f"{name}.jsonl", "--cache", f"{name}.sqlite"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", "assess", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**environment(), "OPENAI_API_KEY": "sk-scripted-and-secret"},
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return output, errors
+
+
+def stored(path: Path) -> int:
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        count: int = connection.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+    return count
+
+
+def wait_until_all_is_stored(
+    path: Path, provider: Provider, process: subprocess.Popen[str]
+) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(sqlite3.Error):
+            if provider.answered.total() == provider.limit == stored(path):
+                return
+        time.sleep(0.02)
+    process.kill()
+    answered = provider.answered.total()
+    pytest.fail(f"{answered} calls were answered and not stored: {process.communicate()}")
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Path:
+    """A folder with 200 responses and some notes."""
+    lines = [
+        json.dumps({"id": f"r{i}", "query": f"Bridge {i}?", "response": f"Bridge {i} is red."})
+        for i in range(N_RESPONSES)
+    ]
+    (tmp_path / "batch.jsonl").write_text("\n".join(lines))
+    (tmp_path / "notes").mkdir()
+    for name, text in {"a": "A bridge is red.", "b": "Trains cross it.", "c": "Cars do."}.items():
+        (tmp_path / "notes" / f"{name}.txt").write_text(text)
+    return tmp_path
+
+
+def test_a_killed_batch_goes_on_without_repeating_a_finished_call(batch: Path) -> None:
+    undisturbed = Provider()
+    with ScriptedServer(undisturbed) as server:
+        finish(start(batch, server.url, "whole"))
+    assert max(undisturbed.answered.values()) == 1
+
+    provider = Provider()
+    provider.limit = FINISHED_AT_THE_KILL
+    with ScriptedServer(provider) as server:
+        process = start(batch, server.url, "killed")
+        wait_until_all_is_stored(batch / "killed.sqlite", provider, process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        journal = batch / "killed.jsonl.partial"
+        finished = len(journal.read_bytes().splitlines()) - 1
+        assert 0 < finished < N_RESPONSES
+        assert not (batch / "killed.jsonl").exists()
+        # A line that the kill cut off is the worst that may be left.
+        with journal.open("ab") as file:
+            file.write(b'0123 {"id": "cut of')
+        provider.limit = 10**9
+        provider.go_on.set()
+        _, errors = finish(start(batch, server.url, "killed"))
+    assert f"{finished} responses were finished by an earlier run" in errors
+    assert max(provider.answered.values()) == 1
+    assert provider.answered == undisturbed.answered
+    assert (batch / "killed.jsonl").read_bytes() == (batch / "whole.jsonl").read_bytes()
+    assert not journal.exists()
+    graphs = read_many(batch / "killed.jsonl")
+    assert [graph.id for graph in graphs] == [f"r{i}" for i in range(N_RESPONSES)]
+    assert b"secret" not in b"".join(path.read_bytes() for path in batch.glob("*.*"))

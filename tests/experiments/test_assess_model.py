@@ -1,0 +1,130 @@
+"""`factormodels assess` with a language model: the whole pipeline through a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import RelationKind, read_many
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+
+KEY = "sk-scripted-0123456789"
+
+STAGES = {
+    "sentences": "atomizer",
+    "response": "reviser",
+    "topic": "queries",
+    "premise": "relations",
+}
+
+
+def stage_of(request: dict[str, Any]) -> str:
+    question = request["messages"][-1]["content"]
+    return next(stage for tag, stage in STAGES.items() if f"<{tag}>" in question)
+
+
+def provider(request: dict[str, Any], _: int) -> Reply:
+    question = request["messages"][-1]["content"]
+    stage = stage_of(request)
+    if stage == "atomizer":
+        listed = re.findall(r"^\s*(\d+): (.*)$", question.rpartition("<sentences>")[2], re.M)
+        found = [{"sentence": int(n), "claim": f"it: {text}"} for n, text in listed]
+        return Reply(f"```json\n{json.dumps(found)}\n```")
+    if stage == "reviser":
+        claim = question.rpartition("<claim>")[2].partition("</claim>")[0].strip()
+        return Reply(json.dumps({"claim": claim.replace("it: ", "")}))
+    if stage == "queries":
+        return Reply('{"query": "bridge trains"}')
+    if "lost" in question.rpartition("<hypothesis>")[2]:
+        return Reply("I would rather not say.")
+    kind = "contradiction" if "Cars" in question.rpartition("<hypothesis>")[2] else "entailment"
+    other = "entailment" if kind == "contradiction" else "contradiction"
+    return label_reply(kind, 0.9, {other: 0.06, "neutral": 0.04})
+
+
+RESPONSES = ["Trains cross the bridge. Cars cross it.", "The key was lost. Trains cross it."]
+
+
+@pytest.fixture
+def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A batch, one document, and a key in the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("Only trains cross the bridge.")
+    lines = [json.dumps({"id": f"r{i}", "response": text}) for i, text in enumerate(RESPONSES)]
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+def arguments(url: str, out: str, *more: str) -> list[str]:
+    options = ["--documents", "notes", "--revise", "--queries", "--model", "openai/scripted"]
+    return ["assess", "batch.jsonl", *options, "--api-base", url, "--out", out, *more]
+
+
+def test_every_stage_asks_and_says_what_it_did(notes: Path, invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "o.jsonl"))
+    assert result.exit_code == 0, result.output
+    asked = Counter(map(stage_of, server.requests))
+    assert asked == {"atomizer": 4, "reviser": 4, "queries": 4, "relations": 4}
+    assert re.search(r"^relations +4 +0 +0 ", result.stdout, re.M)
+    assert "1 relations missing" in result.stderr
+    first, second = read_many(notes / "o.jsonl")
+    assert [atom.text for atom in first.atoms] == ["Trains cross the bridge.", "Cars cross it."]
+    assert [(r.kind, r.source, r.target) for r in first.relations] == [
+        (RelationKind.ENTAILMENT, "c1", "a1"),
+        (RelationKind.CONTRADICTION, "c1", "a2"),
+    ]
+    # The probability of a label among the labels, from its first token: they sum to one here.
+    assert [r.probability for r in first.relations] == pytest.approx([0.9, 0.9], abs=1e-9)
+    view = first.metadata["assessment"]["FR2"]["atoms"]
+    assert view["a1"]["p"] > 0.5 > view["a2"]["p"]
+    assert first.metadata["consumption"]["relations"]["answers"] == 2
+    ((source, target, reason),) = second.metadata["relations"]["missing"]
+    assert (source, target) == ("c1", "a1")
+    assert "rather not" in reason
+    assert second.metadata["assessment"]["FR2"]["atoms"]["a1"]["p"] == 0.5
+    written = b"".join(path.read_bytes() for path in notes.rglob("*") if path.is_file())
+    assert KEY.encode() not in written
+    assert KEY not in result.output
+
+
+def test_a_run_is_replayed_without_a_server_or_a_key(
+    notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer(provider) as server:
+        assert invoke(*arguments(server.url, "o.jsonl")).exit_code == 0
+    monkeypatch.delenv("OPENAI_API_KEY")
+    again = invoke(*arguments("http://127.0.0.1:9/v1", "again.jsonl", "--replay"))
+    assert again.exit_code == 0, again.output
+    assert re.search(r"^relations +0 +4 +0 ", again.stdout, re.M)
+    assert (notes / "again.jsonl").read_bytes() == (notes / "o.jsonl").read_bytes()
+    with (notes / "batch.jsonl").open("a") as file:
+        file.write('\n{"id": "r2", "response": "Nobody asked this."}')
+    missing = invoke(*arguments("http://127.0.0.1:9/v1", "third.jsonl", "--replay"))
+    assert missing.exit_code == 2
+    assert "'atomizer'" in missing.stderr
+    assert missing.stderr.count("\n") == 1
+
+
+def test_a_response_that_no_model_takes_apart_fails_alone(notes: Path, invoke: Invoke) -> None:
+    def script(request: dict[str, Any], number: int) -> Reply:
+        if "key was lost" in request["messages"][-1]["content"]:
+            return Reply("the server dislikes it", status=400)
+        return provider(request, number)
+
+    with ScriptedServer(script) as server:
+        result = invoke(*arguments(server.url, "o.jsonl", "--stride", "all"))
+    assert result.exit_code == 1
+    assert "r1 failed: the response was not taken apart" in result.stderr
+    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0"]
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "o.jsonl", "--stride", "all"))
+    assert result.exit_code == 0, result.output
+    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0", "r1"]

@@ -1,0 +1,125 @@
+"""A relation model against pairs whose relation is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibration import auroc
+from experiments.relation_quality import (
+    fit_lexical,
+    labelled_pairs,
+    relation_forecasts,
+    relation_scores,
+)
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
+from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.lexical import (
+    COEFFICIENTS,
+    INTERCEPTS,
+    KINDS,
+    LexicalRelations,
+)
+from factormodels.extraction.relation_models.lexical_features import FEATURES
+from factormodels.extraction.relation_models.recorded import recorded_in_graphs
+from factormodels.io.factcheck_bench import read_factcheck_bench
+
+E, C, N = KINDS
+
+
+class Scripted:
+    """Answers by the premise."""
+
+    name = "scripted"
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        answers: dict[str, Judgement | Missing] = {
+            "One.": Judgement(E, 0.8, "verbalised"),
+            "Two.": Judgement(C, 0.6, "nli", (0.1, 0.6, 0.3)),
+            "Three.": Missing("lost"),
+        }
+        return [answers[pair.premise] for pair in pairs]
+
+
+def graph() -> FactGraph:
+    return FactGraph(
+        "g",
+        (Atom("a1", "Claim."), Atom("a2", "")),
+        (Context("c1", "One."), Context("c2", "Two."), Context("c3", "Three.")),
+        (
+            Relation("c1", "a1", RelationKind.EQUIVALENCE, 0.9),
+            Relation("c2", "a1", N, 0.9),
+            Relation("c3", "a1", C, 0.9),
+            Relation("c1", "a2", E, 0.9),
+            Relation("c1", "c2", E, 0.9),
+        ),
+    )
+
+
+def test_forecasts_are_the_shares_of_each_relation() -> None:
+    labelled = labelled_pairs([graph()])
+    assert [item.kind for item in labelled] == [E, N, C]
+    found = relation_forecasts(Scripted(), labelled)
+    assert found[E].p == pytest.approx([0.8, 0.1])
+    assert found[C].p == pytest.approx([0.1, 0.6])
+    assert found[N].p == pytest.approx([0.1, 0.3])
+    assert found[E].y.tolist() == [True, False]
+    assert {found[kind].missing for kind in KINDS} == {1}
+    assert found[E].responses.tolist() == ["g", "g"]
+
+
+def test_graphs_without_texts_are_refused() -> None:
+    with pytest.raises(InputError, match="texts"):
+        labelled_pairs(datasets.load("factcheck-bench").graphs)
+
+
+def test_a_model_that_knows_scores_perfectly() -> None:
+    graphs = datasets.load("demonstration").graphs
+    labelled = labelled_pairs(graphs, complete=True)
+    model = recorded_in_graphs(graphs, unrecorded=0.99)
+    rows = relation_scores(model, labelled, scores=("auroc", "brier"), n_bootstrap=20)
+    for kind in KINDS:
+        scores = {row.score: row.value for row in rows[kind]}
+        assert scores["auroc"] == 1.0
+        # The corpus's probabilities are mostly 0.8 and more.
+        assert scores["brier"] < 0.03
+
+
+def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None:
+    labelled = labelled_pairs(datasets.load("demonstration").graphs, complete=True)
+    forecasts = relation_forecasts(LexicalRelations(), labelled)
+    rows = relation_scores(LexicalRelations(), labelled, scores=("auroc",), n_bootstrap=50)
+    for kind in KINDS:
+        (row,) = rows[kind]
+        assert row.value == auroc(forecasts[kind].p, forecasts[kind].y)
+        assert row.resampled == "responses"
+        assert row.percentile_lower < row.value < row.percentile_upper
+    # It is a baseline: far from chance on entailment, and far from good on contradiction.
+    assert rows[E][0].value > 0.9
+    assert 0.6 < rows[C][0].value < 0.9
+
+
+def test_the_published_coefficients_are_the_fitted_ones(shared_data: Path) -> None:
+    path = shared_data / "factcheck_bench" / "factcheck-GPT-benchmark.jsonl"
+    labelled = labelled_pairs(read_factcheck_bench(path, {"irrelevant": (N, 0.9)}))
+    assert len(labelled) == 3098
+    fit = fit_lexical(labelled)
+    # Printed to two decimals; half a unit of the last and a little for the solver's own end.
+    tolerance = 0.005 + 1e-3
+    for row, kind in enumerate((E, C)):
+        printed = [COEFFICIENTS[kind][name] for name in FEATURES]
+        np.testing.assert_allclose(printed, fit.coefficients[row], atol=tolerance)
+        assert INTERCEPTS[kind] == pytest.approx(fit.intercepts[row], abs=tolerance)
+        area = auroc(fit.cross_validated[:, row], [item.kind is kind for item in labelled])
+        assert area == pytest.approx({E: 0.70, C: 0.71}[kind], abs=tolerance)
+
+
+def test_a_fit_needs_all_relations_and_enough_responses() -> None:
+    labelled = labelled_pairs(datasets.load("demonstration").graphs)
+    with pytest.raises(InputError, match="15 folds"):
+        fit_lexical(labelled, folds=15)
+    with pytest.raises(InputError, match="neutral"):
+        fit_lexical([item for item in labelled if item.kind is not N])

@@ -1,0 +1,237 @@
+"""Pre-verification: what is certain enough skips the search, and how often that is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from factormodels import FactGraph, InputError
+from factormodels.extraction.fastfact import FastFactSettings, fastfact
+from factormodels.extraction.language_model import Completion, Failure, Token
+from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.preverification import (
+    PreLabel,
+    PreVerified,
+    choose_threshold,
+    extract,
+    read_claims,
+)
+from factormodels.extraction.retrieval.base import Passage, Retrieved
+from factormodels.extraction.sentences import Chunk
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+
+RESPONSE = "One is odd. Two is even. Three is prime. Four is even. Five is odd."
+CHUNK = Chunk(1, ("One is odd.", "Two is even."))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+    with ScriptedServer(lambda _request, _number: Reply("none")) as running:
+        yield running
+
+
+def model(server: ScriptedServer) -> LitellmModel:
+    return LitellmModel(LitellmSettings("openai/test", api_base=server.url, attempts=1))
+
+
+def listing(claims: Sequence[tuple[int, str, str, float]]) -> Reply:
+    """Return an answer that lists claims with labels of the given probabilities."""
+    tokens: list[tuple[str, dict[str, float]]] = []
+    for sentence, claim, label, probability in claims:
+        tokens += [(f"{sentence} | {claim} | ", {}), (label, {label: probability}), ("\n", {})]
+    return Reply("".join(token for token, _ in tokens), tokens)
+
+
+def test_labels_keep_the_probability_of_all_their_tokens() -> None:
+    words = [
+        "1 | One is odd.",
+        " | ",
+        "likely",
+        " support",
+        "ed",
+        "\n2 | Two. | ",
+        "Un",
+        "sure",
+        "",
+    ]
+    chances = [1.0, 1.0, 0.8, 0.5, 0.9, 1.0, 0.3, 1.0, 1.0]
+    tokens = tuple(Token(w, math.log(c)) for w, c in zip(words, chances, strict=True))
+    found = read_claims(Completion("".join(words), tokens), CHUNK)
+    assert isinstance(found, list)
+    assert [one.label for one in found] == [PreLabel.LIKELY_SUPPORTED, PreLabel.UNSURE]
+    assert [one.confidence for one in found] == pytest.approx([0.36, 0.3])
+    assert [one.claim for one in found] == ["One is odd.", "Two."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here are the claims:\n1 | One. | supported",
+        "1 | One. | true",
+        "3 | Three. | supported",
+        "1 | One.",
+        "supported",
+        "1 |  | supported",
+        "\n\n",
+        '[{"claim": "One."}]',
+    ],
+)
+def test_another_form_is_a_failure(text: str) -> None:
+    assert isinstance(read_claims(Completion(text), CHUNK), Failure)
+
+
+def test_no_claim_is_an_answer_and_a_cut_one_is_not() -> None:
+    assert read_claims(Completion("None."), CHUNK) == []
+    cut = read_claims(Completion("1 | One. | supported", finish="length"), CHUNK)
+    assert isinstance(cut, Failure)
+    assert "cut off" in cut.reason
+
+
+def test_only_definite_labels_above_the_threshold_skip() -> None:
+    for label in PreLabel:
+        definite = label in ("supported", "non-supported", "irrelevant")
+        assert PreVerified("c", 1, label, 0.96).skips(0.95) == definite
+        assert not PreVerified("c", 1, label, 0.95).skips(0.95)
+        assert not PreVerified("c", 1, label, None).skips(0.0)
+
+
+@pytest.mark.parametrize(("stride", "calls"), [(1, 5), (2, 3), (5, 1), (None, 1)])
+def test_a_call_takes_as_many_sentences_as_the_stride(
+    server: ScriptedServer, stride: int | None, calls: int
+) -> None:
+    found = extract(RESPONSE, model(server), stride=stride)
+    assert (found.sentences, found.chunks, len(server.requests)) == (5, calls, calls)
+    assert found.claims == ()
+
+
+def test_chunks_without_an_answer_are_named(server: ScriptedServer) -> None:
+    server.script = lambda request, _: (
+        Reply("no", status=400) if "3: Three" in str(request["messages"][-1]) else Reply("none")
+    )
+    found = extract(RESPONSE, model(server), stride=2)
+    assert [first for first, _ in found.failures] == [3]
+
+
+class Shelf:
+    """A retriever that finds one passage for everything and counts."""
+
+    name = "shelf"
+
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+
+    def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+        self.queries += queries
+        return [Retrieved((Passage("t", "", "", f"About {query}"),)) for query in queries]
+
+
+CLAIMS = [
+    (1, "One is odd.", "supported", 0.99),
+    (2, "Two is even.", "supported", 0.9),
+    (3, "Three is prime.", "non-supported", 0.99),
+    (4, "Four is even.", "unsure", 0.99),
+    (5, "Five is odd.", "irrelevant", 0.99),
+    (5, "Five is a number.", "likely supported", 0.99),
+]
+
+
+def scripted(request: dict[str, Any], _: int) -> Reply:
+    asked = request["messages"][-1]["content"]
+    if "List and judge" in asked:
+        shown = asked.split("<sentences>")[1]
+        return listing([claim for claim in CLAIMS if f"{claim[0]}: " in shown])
+    return Reply("Verdict: unverifiable" if "Four" in asked else "Verdict: supported")
+
+
+def test_the_pipeline_searches_and_verifies_what_is_not_certain(server: ScriptedServer) -> None:
+    server.script = scripted
+    shelf = Shelf()
+    settings = FastFactSettings(stride=2, threshold=0.95)
+    found = fastfact(FactGraph("r", (), response=RESPONSE), model(server), shelf, settings)
+    assert list(found.p_true.values()) == [1.0, 1.0, 0.0, None, None, 1.0]
+    assert sorted(found.verdicts) == ["a2", "a4", "a6"]
+    effort = found.effort
+    assert (effort.sentences, effort.claims, effort.verified_share) == (5, 6, 0.5)
+    calls = effort.extracting_calls + effort.verifying_calls
+    assert calls == len(server.requests) == 6
+    assert effort.searches == len(shelf.queries) == 3
+    # N/w + pM counts half a chunk where five sentences make three chunks of two.
+    assert effort.formula_calls(2) == 5.5
+    assert effort.formula_searches() == 3.0
+    assert {atom for one in found.graph.contexts for atom in one.retrieved_for} == {
+        "a2",
+        "a4",
+        "a6",
+    }
+
+
+def test_the_audit_verifies_skipped_claims_and_counts_the_wrong_ones(
+    server: ScriptedServer,
+) -> None:
+    server.script = scripted
+    settings = FastFactSettings(stride=None, threshold=0.95, audit_rate=1.0)
+    graph = FactGraph("r", (), response=RESPONSE)
+    found = fastfact(graph, model(server), Shelf(), settings)
+    # Of "supported", "non-supported" and "irrelevant", all verified as supported, two were wrong.
+    assert (found.audit.claims, found.audit.wrong) == (3, 2)
+    interval = binomtest(2, 3).proportion_ci(0.95, "exact")
+    assert (found.audit.lower, found.audit.upper) == pytest.approx((interval.low, interval.high))
+    assert found.effort.audit_calls == found.effort.audit_searches == 3
+    assert found.effort.verifying_calls == 3
+    assert found.p_true["a3"] == 1.0
+
+
+def test_an_empty_response_has_no_claims(server: ScriptedServer) -> None:
+    found = fastfact(FactGraph("r", (), response=""), model(server), Shelf())
+    assert found.p_true == {}
+    assert found.effort.formula_calls(10) == 0.0
+    assert server.requests == []
+
+
+def test_the_threshold_keeps_the_error_below_the_target() -> None:
+    # Confidence is the probability of being right: errors above theta average (1 - theta) / 2.
+    generator = np.random.default_rng(0)
+    kept = 0
+    for _ in range(200):
+        confidence = generator.random(400)
+        correct = generator.random(400) < confidence
+        chosen = choose_threshold(confidence.tolist(), correct.tolist(), 0.1)
+        true_error = (1.0 - chosen.value) / 2.0
+        kept += chosen.skipped == 0 or true_error <= 0.1
+        assert chosen.skipped == 0 or chosen.upper <= 0.1
+    # At least 95 % by the bound, which is conservative; 200 runs tell 90 % from it.
+    assert kept >= 184
+
+
+def test_the_threshold_is_the_lowest_that_will_do() -> None:
+    confidence = [0.5] * 500 + [0.9] * 500
+    correct = [False] * 100 + [True] * 400 + [True] * 500
+    chosen = choose_threshold(confidence, correct, 0.05)
+    assert 0.5 <= chosen.value < 0.9
+    assert (chosen.skipped, chosen.error) == (500, 0.0)
+    assert choose_threshold(confidence, correct, 0.2).skipped == 1000
+    nothing = choose_threshold([0.9] * 10, [True] * 10, 0.01)
+    assert (nothing.value, nothing.skipped) == (1.0, 0)
+    assert math.isnan(nothing.error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.5], [True, False], 0.1), "1 confidences and 2 labels"),
+        (([], [], 0.1), "0 confidences and 0 labels"),
+        (([1.2], [True], 0.1), "the confidence 1.2 is not between 0 and 1"),
+        (([0.5], [True], 0.0), "target_error is 0.0"),
+    ],
+)
+def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        choose_threshold(*arguments)
+    with pytest.raises(InputError, match=r"audit_rate is 1.5"):
+        FastFactSettings(audit_rate=1.5)

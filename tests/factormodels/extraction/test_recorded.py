@@ -1,0 +1,112 @@
+"""Recorded relations: what is found by texts and by ids, and how a bad record is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
+from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.recorded import (
+    RecordedRelations,
+    read_recorded,
+    recorded_in_graphs,
+)
+
+ENTAILED = {"premise": "It is red.", "hypothesis": "It has a colour.", "relation": "entailment"}
+
+
+def model_of(folder: Path, *records: dict[str, Any]) -> RecordedRelations:
+    path = folder / "recorded.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return read_recorded(path)
+
+
+def test_a_pair_is_found_by_its_texts_whatever_its_ids(tmp_path: Path) -> None:
+    model = model_of(tmp_path, {**ENTAILED, "probability": 0.8, "source": "c1", "target": "a1"})
+    expected = Judgement(RelationKind.ENTAILMENT, 0.8, "recorded")
+    assert model.judge([TextPair("IT  is red.", "It has\na colour.", "c9", "a9")]) == [expected]
+
+
+def test_ids_do_not_stand_for_other_texts(tmp_path: Path) -> None:
+    # Ids repeat from response to response; with texts in the record, they are not enough.
+    model = model_of(tmp_path, {**ENTAILED, "probability": 0.8, "source": "c1", "target": "a1"})
+    (answer,) = model.judge([TextPair("Other.", "Text.", "c1", "a1")])
+    assert isinstance(answer, Missing)
+
+
+def test_a_record_without_texts_is_found_by_ids(tmp_path: Path) -> None:
+    record = {"source": "c1", "target": "a1", "relation": "contradiction", "probability": 0.7}
+    distribution = [0.1, 0.7, 0.2]
+    model = model_of(tmp_path, {**record, "distribution": distribution})
+    pairs = [TextPair("A.", "B.", "c1", "a1"), TextPair("B.", "A.", "a1", "c1")]
+    found, other = model.judge(pairs)
+    assert found == Judgement(RelationKind.CONTRADICTION, 0.7, "recorded", (0.1, 0.7, 0.2))
+    assert isinstance(other, Missing)
+
+
+def test_an_equivalence_of_a_graph_entails_both_ways() -> None:
+    graph = FactGraph(
+        "g",
+        (Atom("a1", "One."),),
+        (Context("c1", "Two."),),
+        (Relation("c1", "a1", RelationKind.EQUIVALENCE, 0.9),),
+    )
+    model = recorded_in_graphs([graph])
+    expected = Judgement(RelationKind.ENTAILMENT, 0.9, "recorded")
+    assert model.judge([TextPair("One.", "Two."), TextPair("Two.", "One.")]) == [expected] * 2
+
+
+def test_unrecorded_pairs_are_missing_or_neutral_as_asked() -> None:
+    graphs = datasets.load("demonstration").graphs
+    pair = TextPair("Never written.", "Nor this.")
+    assert isinstance(recorded_in_graphs(graphs).judge([pair])[0], Missing)
+    neutral = recorded_in_graphs(graphs, unrecorded=0.75).judge([pair])
+    assert neutral == [Judgement(RelationKind.NEUTRAL, 0.75, "recorded")]
+    with pytest.raises(InputError, match="unrecorded"):
+        recorded_in_graphs(graphs, unrecorded=1.5)
+
+
+def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
+    graphs = datasets.load("demonstration").graphs
+    model = recorded_in_graphs(graphs)
+    for graph in graphs:
+        texts = {atom.id: atom.text for atom in graph.atoms}
+        texts |= {context.id: context.text for context in graph.contexts}
+        pairs = [TextPair(texts[r.source], texts[r.target]) for r in graph.relations]
+        answers = model.judge(pairs)
+        assert [(a.kind, a.probability) for a in answers if isinstance(a, Judgement)] == [
+            (r.kind, r.probability) for r in graph.relations
+        ]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"relation": "entailment", "probability": 0.5}, "line 1: it names no pair"),
+        ({**ENTAILED, "probability": 1.5}, "1.5 is not between"),
+        ({**ENTAILED}, "'probability' is missing"),
+        ({**ENTAILED, "relation": "equivalence", "probability": 0.5}, "'equivalence' is unknown"),
+        ({**ENTAILED, "probability": 0.5, "distribution": [1, 0]}, "no list of three"),
+        ({**ENTAILED, "probability": 0.5, "distribution": [0.5, 0.5, 0.5]}, "sum to one"),
+        ({**ENTAILED, "probability": 0.5, "premises": "x"}, "did you mean 'premise'"),
+    ],
+)
+def test_a_bad_record_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        model_of(tmp_path, record)
+
+
+def test_two_answers_to_one_pair_are_refused(tmp_path: Path) -> None:
+    first = {**ENTAILED, "probability": 0.5}
+    model_of(tmp_path, first, first)
+    with pytest.raises(InputError, match=r"line 2.*0\.6.*0\.5"):
+        model_of(tmp_path, first, {**ENTAILED, "probability": 0.6})
+
+
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no judgement"):
+        model_of(tmp_path)
