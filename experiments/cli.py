@@ -19,6 +19,7 @@ from experiments.commands import (
     bench,
     convert,
     datasets,
+    fit,
     infer,
     positions,
     references,
@@ -96,7 +97,11 @@ def _factormodels(
     """
 
 
-for _command in (infer, assess, run, positions, convert, backends, datasets, bench, references):
+_COMMANDS = (
+    infer, assess, run, fit, positions, convert, backends, datasets, bench, references
+)  # fmt: skip
+
+for _command in _COMMANDS:
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
 
 

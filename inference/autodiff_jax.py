@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from factormodels.errors import MissingDependencyError
 from factormodels.factor_graph import FactorGraph
@@ -39,6 +40,26 @@ def log_partition(
     Raises:
         MissingDependencyError: if JAX is not installed.
     """
+    from inference.exact import Exact
+    from inference.tasks.gradients import LogPartition
+
+    return differentiable(LogPartition(graph, exact or Exact()))
+
+
+def differentiable(
+    compute: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
+) -> Callable[[jax.Array], jax.Array]:
+    """Return a function that returns a number and its derivatives as a function of JAX.
+
+    Args:
+        compute: from float64 (n,) to a number and its derivatives (n,); it runs on the processor.
+
+    Returns:
+        A function from an array (n,) to the number, as `log_partition` describes it.
+
+    Raises:
+        MissingDependencyError: if JAX is not installed.
+    """
     try:
         import jax
     except ImportError as error:
@@ -46,10 +67,6 @@ def log_partition(
             "gradients for JAX need jax, which is not installed; "
             "run: pip install 'factormodels[jax]'"
         ) from error
-    from inference.exact import Exact
-    from inference.tasks.gradients import LogPartition
-
-    compute = LogPartition(graph, exact or Exact())
 
     def on_processor(log_values: Any) -> tuple[Any, Any]:
         tables = np.asarray(log_values)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from factormodels.errors import MissingDependencyError
 from factormodels.factor_graph import FactorGraph
@@ -44,14 +45,30 @@ def log_partition(
     from inference.exact import Exact
     from inference.tasks.gradients import LogPartition
 
-    function = _function()
-    compute = LogPartition(graph, exact or Exact())
+    return differentiable(LogPartition(graph, exact or Exact()))
 
-    def log_z(log_values: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = function.apply(log_values, compute)
+
+def differentiable(
+    compute: Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]],
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return a function that returns a number and its derivatives as a function of torch.
+
+    Args:
+        compute: from float64 (n,) to a number and its derivatives (n,); it runs on the processor.
+
+    Returns:
+        A function from a tensor (..., n) to a tensor (...), as `log_partition` describes it.
+
+    Raises:
+        MissingDependencyError: if torch is not installed.
+    """
+    function = _function()
+
+    def value(arguments: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = function.apply(arguments, compute)
         return result
 
-    return log_z
+    return value
 
 
 @cache

@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from calibration.grouping import Grouping, group_by_response
+from calibration.folds import folds_of, response_folds
+from calibration.grouping import group_by_response
 from calibration.validation import (
     Floats,
     Integers,
     check_lengths,
     labelled_pairs,
     weight_array,
-    whole_number,
 )
 from factormodels.errors import InputError
+
+__all__ = ["CrossFit", "cross_fit", "response_folds"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,7 @@ def cross_fit(
     probabilities, labels = labelled_pairs(p, y)
     grouping = group_by_response(responses)
     check_lengths(p=probabilities.size, responses=grouping.index.size)
-    fold = _folds(grouping, n_folds, seed)
+    fold = folds_of(grouping, n_folds, seed)
     counts = None if weights is None else weight_array(weights, probabilities.size)
     column = probabilities[:, np.newaxis]
     recalibrated = np.empty_like(probabilities)
@@ -83,33 +85,3 @@ def cross_fit(
         recalibrated[inside] = learned.predict(column[inside])
         estimators.append(learned)
     return CrossFit(recalibrated, fold, tuple(estimators))
-
-
-def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
-    """Return the fold of every atom, int64 (n,): responses at random, as many in each fold.
-
-    Args:
-        responses: response ids (n,).
-        n_folds: number of folds, from 2 to the number of responses.
-        seed: seed of the assignment.
-
-    Raises:
-        InputError: for bad ids, or a number of folds outside its range.
-    """
-    return _folds(group_by_response(responses), n_folds, seed)
-
-
-def _folds(grouping: Grouping, n_folds: int, seed: int) -> Integers:
-    n_folds = whole_number(n_folds, "n_folds", 2)
-    seed = whole_number(seed, "seed", 0)
-    n_responses = len(grouping.responses)
-    if n_folds > n_responses:
-        raise InputError(
-            f"n_folds is {n_folds}, but there are {n_responses} responses, which are never split; "
-            f"give at most {n_responses}"
-        )
-    order = np.random.default_rng(seed).permutation(n_responses)
-    fold = np.empty(n_responses, dtype=np.int64)
-    fold[order] = np.arange(n_responses) % n_folds
-    folds: Integers = fold[grouping.index]
-    return folds

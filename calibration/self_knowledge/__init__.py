@@ -45,6 +45,7 @@ from calibration.self_knowledge.records import (
     write_records,
 )
 from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
+from calibration.self_knowledge.shift_figure import label_shift_figure
 from calibration.self_knowledge.simulation import Coverage, Truth, coverage, rejections
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "label_panels",
     "label_positions",
     "label_shift",
+    "label_shift_figure",
     "out_of_sample",
     "position_figure",
     "read_records",

@@ -13,6 +13,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import ZeroPartitionError
 from inference.exact import Exact
+from inference.planned import PlannedExact
 
 
 class ValueAndGradient(NamedTuple):
@@ -96,10 +97,10 @@ class LogPartition:
         # The entries that the evidence leaves are found by absorbing it from their numbers.
         numbers = np.arange(len(self.graph.log_values), dtype=np.float64)
         absorbed = replace(self.graph, log_values=numbers).absorb_evidence()
-        object.__setattr__(self, "_absorbed", absorbed)
+        object.__setattr__(self, "_planned", PlannedExact(absorbed, self.exact))
         object.__setattr__(self, "_kept", absorbed.log_values.astype(np.int64))
 
-    _absorbed: FactorGraph = field(init=False, repr=False)
+    _planned: PlannedExact = field(init=False, repr=False)
     _kept: NDArray[np.int64] = field(init=False, repr=False)
 
     def __call__(self, log_values: NDArray[np.float64]) -> ValueAndGradient:
@@ -116,8 +117,7 @@ class LogPartition:
                 f"log tables of shape {log_values.shape} were given; this graph has {expected[0]} "
                 "entries, factor after factor"
             )
-        graph = replace(self._absorbed, log_values=log_values[self._kept])
-        calibrated = self.exact.calibrate(graph)
+        calibrated = self._planned.calibrate(log_values[self._kept])
         gradient = np.zeros(len(log_values))
         gradient[self._kept] = calibrated.factor_beliefs()
         return ValueAndGradient(calibrated.log_z, gradient)

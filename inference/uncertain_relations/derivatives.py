@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from factormodels.fact_graph import FactGraph
 from inference.backend import InferenceError
+from inference.components import connected_components, turns
 from inference.exact import Exact
 from inference.tasks.gradients import log_partition
 from inference.uncertain_relations.relation_factors import RelationFactors, relation_factors
@@ -60,7 +60,7 @@ def sensitivity(
     slopes = np.exp(factors.log_tables(np.ones(len(p)))) - np.exp(
         factors.log_tables(np.zeros(len(p)))
     )
-    components = _components(factors)
+    components = connected_components(factors.graph.n_variables, factors.pairs)
     certain = np.minimum(p, 1.0 - p) < _NEAR_CERTAIN
     derivatives = _by_atoms(factors, slopes, np.flatnonzero(~certain), components, exact)
     derivatives += _by_pairs(factors, slopes, np.flatnonzero(certain), components, exact)
@@ -91,7 +91,7 @@ def _by_atoms(
     probabilities = marginals.min(axis=1)
     # A state that is impossible now is impossible for every p inside (0, 1).
     asked = np.flatnonzero((probabilities > 0.0) & np.isin(components[: factors.n_atoms], owners))
-    for turn in _turns(components[asked]):
+    for turn in turns(components[asked]):
         atoms = asked[turn]
         evidence = dict(zip(atoms.tolist(), states[atoms].tolist(), strict=True))
         clamped = log_partition(factors.graph.with_evidence(evidence), exact).gradient
@@ -117,7 +117,7 @@ def _by_pairs(
     result = np.zeros((factors.n_atoms, len(slopes)))
     owners = components[factors.pairs[relations, 0]]
     known = factors.of_relations(factors.graph.log_values)
-    for turn in _turns(owners):
+    for turn in turns(owners):
         taken = relations[turn]
         log_tables = known.copy()
         log_tables[taken] = 0.0
@@ -159,27 +159,3 @@ def _check_totals(
             "number of what the rest of the graph allows, and has no derivative; move its "
             "probability inside (0, 1)"
         )
-
-
-def _turns(components: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield positions, each once, so that those yielded together are in different components."""
-    order = np.argsort(components, kind="stable")
-    firsts = np.searchsorted(components[order], components[order])
-    ranks = np.arange(len(order)) - firsts
-    for rank in range(int(ranks.max(initial=-1)) + 1):
-        yield order[ranks == rank]
-
-
-def _components(factors: RelationFactors) -> NDArray[np.int64]:
-    """Return the number of the connected component of every variable, some numbers left out."""
-    labels = list(range(factors.graph.n_variables))
-
-    def root(variable: int) -> int:
-        while labels[variable] != variable:
-            labels[variable] = labels[labels[variable]]
-            variable = labels[variable]
-        return variable
-
-    for source, target in factors.pairs.tolist():
-        labels[root(source)] = root(target)
-    return np.array([root(variable) for variable in range(len(labels))], dtype=np.int64)

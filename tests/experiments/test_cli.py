@@ -12,7 +12,9 @@ import pytest
 
 from tests.experiments.conftest import Invoke, call, environment
 
-COMMANDS = ("infer", "assess", "run", "positions", "convert", "backends", "datasets", "bench")
+COMMANDS = (
+    *("infer", "assess", "run", "fit", "positions", "convert", "backends", "datasets", "bench"),
+)
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
 

@@ -1,0 +1,165 @@
+"""Cross-validation: every response judged by priors that were learned without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.folds import response_folds
+from calibration.learned_priors.engines import Engine, engine
+from calibration.learned_priors.fitting import checked_scale, fit_parameters, objective_named
+from calibration.learned_priors.learned import FitStatus, LearnedPriors
+from calibration.learned_priors.objectives import Objective, problem, with_labels
+from calibration.learned_priors.parameters import Parameters, resolve
+from calibration.learned_priors.specification import Specification
+from calibration.scoring.proper import LOSSES
+from calibration.significance.outcome import SignificanceTest
+from calibration.significance.paired import paired_bootstrap
+from calibration.validation import Floats, Integers, whole_number
+from factormodels.fact_graph import FactGraph
+from inference.backend import Backend
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """Posteriors of labelled atoms under learned priors that saw nothing of their response.
+
+    Attributes:
+        p: float64 (n,), posterior of each labelled atom under the priors learned without it.
+        default: float64 (n,), its posterior under the graphs as they are given.
+        labels: int64 (n,), 1 for true, 0 for false.
+        responses: the response id of each atom, (n,).
+        atoms: the atom id of each, (n,).
+        ids: ids of the r responses with a label.
+        fold: int64 (r,), the fold of each.
+        log_likelihood: float64 (r,), held-out log probability of all labels of each response.
+        default_log_likelihood: float64 (r,), under the graphs as they are given.
+        comparisons: test of learned less default by name of score: ``brier`` and ``log_loss`` are
+            means over atoms; ``log_likelihood`` is that of minus the log probability of all labels
+            of a response, mean over responses. Below 0, what was learned is better.
+        fits: what was learned without each fold.
+    """
+
+    p: Floats
+    default: Floats
+    labels: Integers
+    responses: tuple[str, ...]
+    atoms: tuple[str, ...]
+    ids: tuple[str, ...]
+    fold: Integers
+    log_likelihood: Floats
+    default_log_likelihood: Floats
+    comparisons: Mapping[str, SignificanceTest]
+    fits: tuple[LearnedPriors, ...]
+
+    def score(self, name: str) -> tuple[float, float]:
+        """Return the mean ``brier`` or ``log_loss`` of what was learned and of the default."""
+        return float(_losses(self.p, self.labels, name).mean()), float(
+            _losses(self.default, self.labels, name).mean()
+        )
+
+    @property
+    def not_converged(self) -> tuple[int, ...]:
+        """Folds whose search did not converge."""
+        return tuple(
+            number
+            for number, learned in enumerate(self.fits)
+            if learned.status is FitStatus.NOT_CONVERGED
+        )
+
+
+def cross_validate(
+    graphs: Sequence[FactGraph],
+    specification: Specification | None = None,
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    objective: str = Objective.LIKELIHOOD,
+    backend: str | Backend = "exact",
+    penalty: float | None = None,
+    max_iterations: int = 500,
+    n_bootstrap: int = 2000,
+    level: float = 0.95,
+) -> CrossValidation:
+    """Return posteriors and log likelihoods of every response under priors learned without it.
+
+    Responses are never split. A parameter that the other folds do not hold stays at its start. The
+    comparison with the graphs as given is a studentised bootstrap over responses; it takes the
+    learned numbers of each fold as they are, and so speaks of these fits, not of all data sets.
+
+    Args:
+        graphs: the responses; those without labels play no part.
+        specification: what is learned; None: one atom prior and one temperature.
+        n_folds: number of folds, from 2 to the number of responses with a label.
+        seed: seed of the folds and of the bootstrap.
+        objective, backend, penalty, max_iterations: as in `fit`.
+        n_bootstrap: replicates of the comparison.
+        level: nominal coverage of its intervals.
+
+    Raises:
+        InputError: as `fit` does, or for a number of folds outside its range.
+        MissingDependencyError: if a library that the backend needs is not installed.
+        InferenceError: if the backend cannot answer for these responses.
+    """
+    chosen = Specification() if specification is None else specification
+    kept = with_labels(graphs)
+    fold = response_folds([graph.id for graph in kept], n_folds, seed)
+    parameters = resolve(chosen, kept)
+    settings = engine(backend), objective_named(objective)
+    fits = tuple(
+        fit_parameters(
+            [graph for graph, own in zip(kept, fold, strict=True) if own != number],
+            chosen,
+            parameters,
+            engine=settings[0],
+            objective=settings[1],
+            penalty=checked_scale(penalty, "penalty"),
+            max_iterations=whole_number(max_iterations, "max_iterations", 1),
+            quiet=True,
+        )
+        for number in range(int(fold.max()) + 1)
+    )
+    applied = [fits[own].apply(graph) for graph, own in zip(kept, fold.tolist(), strict=True)]
+    learned = _judged(applied, chosen.encoding, settings[0])
+    default = _judged(kept, chosen.encoding, settings[0])
+    labelled = [(g.id, a.id, int(a.label)) for g in kept for a in g.atoms if a.label is not None]
+    labels = np.array([label for _, _, label in labelled], dtype=np.int64)
+    responses = tuple(response for response, _, _ in labelled)
+    held_out = {
+        name: (_losses(learned[0], labels, name), _losses(default[0], labels, name), responses)
+        for name in ("brier", "log_loss")
+    }
+    ids = tuple(graph.id for graph in kept)
+    held_out["log_likelihood"] = -learned[1], -default[1], ids
+    comparisons = {
+        name: paired_bootstrap(*values, n_bootstrap=n_bootstrap, seed=seed, level=level)
+        for name, values in held_out.items()
+    }
+    return CrossValidation(
+        p=learned[0],
+        default=default[0],
+        labels=labels,
+        responses=responses,
+        atoms=tuple(atom for _, atom, _ in labelled),
+        ids=ids,
+        fold=fold,
+        log_likelihood=learned[1],
+        default_log_likelihood=default[1],
+        comparisons=comparisons,
+        fits=fits,
+    )
+
+
+def _judged(graphs: Sequence[FactGraph], encoding: str, engine: Engine) -> tuple[Floats, Floats]:
+    """Return the posterior of each labelled atom and each response's log probability of labels."""
+    as_stated = Specification(None, None, None, encoding)
+    task = problem(graphs, as_stated, Parameters(()), engine, Objective.LIKELIHOOD)
+    nothing = np.zeros(0)
+    return task.posteriors(nothing)[0][task.design.labelled], -task.losses(nothing)
+
+
+def _losses(p: Floats, labels: Integers, name: str) -> Floats:
+    if_true, if_false = LOSSES[name](p)
+    return np.where(labels == 1, if_true, if_false)

@@ -1,0 +1,213 @@
+"""Fitting: the parameters under which the labels cost least."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibration.learned_priors.engines import Engine, engine
+from calibration.learned_priors.learned import FitStatus, LearnedPriors
+from calibration.learned_priors.objectives import Objective, Problem, problem
+from calibration.learned_priors.parameters import Parameters, resolve
+from calibration.learned_priors.specification import Specification
+from calibration.learned_priors.uncertainty import uncertainty
+from calibration.validation import Floats, is_number, whole_number
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from inference.backend import Backend
+
+logger = logging.getLogger(__name__)
+
+_AT_BOUND = 1e-6
+_SMALL_GRADIENT = {True: 1e-5, False: 1e-4}
+"""Gradient per labelled atom at convergence, exact or by differences: it leaves less than a
+thousandth of a standard error, whose gradient is about 0.5 by the root of the number of labels."""
+
+
+def fit(
+    graphs: Sequence[FactGraph],
+    specification: Specification | None = None,
+    *,
+    objective: str = Objective.LIKELIHOOD,
+    backend: str | Backend = "exact",
+    penalty: float | None = None,
+    max_iterations: int = 500,
+) -> LearnedPriors:
+    """Return the priors and reliabilities that suit the labels best.
+
+    L-BFGS-B of SciPy on logits of probabilities and logarithms of temperatures, from the values
+    that the graphs state. Responses may be labelled in part; those without labels play no part.
+
+    Args:
+        graphs: the responses, with labels on atoms.
+        specification: what is learned; None: one atom prior and one temperature.
+        objective: ``likelihood`` (of all labels of a response together), ``log_loss`` or ``brier``
+            (of each atom's posterior by itself).
+        backend: the inference backend, by name or built. With another than ``exact`` its log Z
+            stands in for the model's, and `approximation_bias` says what that costs.
+        penalty: None, or the standard deviation s, on the scale without bounds, of the penalty
+            (theta - start)^2 / (2 s^2) that is added for each parameter: a normal prior.
+        max_iterations: after so many the search ends as not converged.
+
+    Raises:
+        InputError: for responses without labels or with labels that the model forbids, a relation
+            of probability 0 or 1 under a temperature, nothing to learn, or bad settings.
+        MissingDependencyError: if a library that the backend needs is not installed.
+        InferenceError: if the backend cannot answer for these responses.
+    """
+    chosen = Specification() if specification is None else specification
+    return fit_parameters(
+        graphs,
+        chosen,
+        resolve(chosen, graphs),
+        engine=engine(backend),
+        objective=objective_named(objective),
+        penalty=checked_scale(penalty, "penalty"),
+        max_iterations=whole_number(max_iterations, "max_iterations", 1),
+    )
+
+
+def fit_parameters(
+    graphs: Sequence[FactGraph],
+    specification: Specification,
+    parameters: Parameters,
+    *,
+    engine: Engine,
+    objective: Objective,
+    penalty: float | None,
+    max_iterations: int,
+    quiet: bool = False,
+) -> LearnedPriors:
+    """Return `fit` for parameters that may be those of more responses than these.
+
+    Args:
+        graphs: the responses.
+        specification: what is learned.
+        parameters: its free numbers; those that these responses do not hold stay at their start.
+        engine: the inference backend.
+        objective: what is made small.
+        penalty: as in `fit`.
+        max_iterations: as in `fit`.
+        quiet: whether to leave warnings out.
+    """
+    task = problem(graphs, specification, parameters, engine, objective)
+    n_labelled = len(task.design.labelled)
+    weight = 0.0 if penalty is None else 1.0 / penalty**2
+    theta, gradient, iterations = _search(task, parameters, weight, max_iterations)
+    bounds = parameters.bounds
+    held = np.minimum(theta - bounds[:, 0], bounds[:, 1] - theta) <= _AT_BOUND
+    known = uncertainty(task, theta, held, np.full(len(theta), weight))
+    names = parameters.names
+    labels = task.design.labels
+    small = gradient <= _SMALL_GRADIENT[task.exact_gradient]
+    settled = task.engine.exact or task.posteriors(theta)[1]
+    if labels.min() == labels.max():
+        status = FitStatus.ONE_LABEL
+    elif not small or not (settled or not task.exact_gradient):
+        status = FitStatus.NOT_CONVERGED
+    else:
+        status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
+    result = LearnedPriors(
+        specification=specification,
+        parameters=parameters,
+        theta=theta,
+        covariance=known.covariance,
+        objective=objective,
+        backend=engine.backend.name,
+        value=task.value(theta),
+        start_value=task.value(parameters.start),
+        n_responses=len(task.design.ids),
+        n_labelled=n_labelled,
+        iterations=iterations,
+        gradient=gradient,
+        status=status,
+        boundary=tuple(names[at] for at in np.flatnonzero(held)),
+        untouched=tuple(names[at] for at in known.untouched),
+        confounded=tuple(tuple(names[at] for at in part) for part in known.confounded),
+        penalty=penalty,
+    )
+    if not quiet:
+        _warn(result)
+    return result
+
+
+def objective_named(name: str) -> Objective:
+    """Return the objective of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Objective(name)
+    except ValueError:
+        known = ", ".join(Objective)
+        raise InputError(f"objective is {name!r}; choose one of {known}") from None
+
+
+def checked_scale(scale: float | None, name: str) -> float | None:
+    """Return a standard deviation, or None.
+
+    Raises:
+        InputError: if it is not a finite number above 0.
+    """
+    if scale is not None and not (is_number(scale) and 0.0 < scale < math.inf):
+        raise InputError(f"{name} is {scale!r}; give a standard deviation above 0, or None")
+    return scale
+
+
+def _search(
+    task: Problem, parameters: Parameters, weight: float, max_iterations: int
+) -> tuple[Floats, float, int]:
+    """Return the optimum, its largest projected gradient per label, and the iterations."""
+    from scipy.optimize import minimize
+
+    start, bounds = parameters.start, parameters.bounds
+    n_labelled = len(task.design.labelled)
+
+    def cost(theta: Floats) -> tuple[float, Floats]:
+        value, gradient = task.value_and_gradient(theta)
+        away = theta - start
+        value += 0.5 * weight * float(away @ away)
+        return value / n_labelled, (gradient + weight * away) / n_labelled
+
+    found = minimize(
+        cost,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": max_iterations, "ftol": 1e-14, "gtol": 1e-9, "maxls": 40},
+    )
+    theta = np.clip(np.asarray(found.x, dtype=np.float64), bounds[:, 0], bounds[:, 1])
+    gradient = cost(theta)[1]
+    projected = theta - np.clip(theta - gradient, bounds[:, 0], bounds[:, 1])
+    return theta, float(np.abs(projected).max()), int(found.nit)
+
+
+def _warn(learned: LearnedPriors) -> None:
+    for name in learned.untouched:
+        logger.warning("no label bears on %s: it stays at its start; fix it or drop it", name)
+    for names in learned.confounded:
+        logger.warning(
+            "the labels cannot tell %s apart: other values suit them as well; fix one of them, "
+            "share it, or give a penalty",
+            " and ".join(names),
+        )
+    for name in learned.boundary:
+        logger.warning(
+            "%s stands at the end of its range: the labels have no optimum inside; fix it or give "
+            "a penalty",
+            name,
+        )
+    if learned.status is FitStatus.ONE_LABEL:
+        logger.warning("all labels are alike, so that priors and reliabilities have no optimum")
+    elif learned.status is FitStatus.NOT_CONVERGED:
+        logger.warning(
+            "the search did not converge: the largest gradient per label is %.1e after %d "
+            "iterations",
+            learned.gradient,
+            learned.iterations,
+        )

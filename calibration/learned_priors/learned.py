@@ -1,0 +1,200 @@
+"""LearnedPriors: the fitted numbers, how well they are known, and graphs that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from calibration.estimands import student_quantile
+from calibration.learned_priors.design import design
+from calibration.learned_priors.objectives import Objective
+from calibration.learned_priors.parameters import Parameters
+from calibration.learned_priors.specification import Specification
+from calibration.validation import Floats
+from factormodels.claims import RelationKind
+from factormodels.fact_graph import FactGraph
+
+
+class FitStatus(StrEnum):
+    """How a search ended."""
+
+    CONVERGED = "converged"
+    NOT_CONVERGED = "not_converged"
+    """The gradient is not 0 yet, or the backend does not vouch for its answer at the end."""
+    BOUNDARY = "boundary"
+    """A parameter stands at the end of its range: the labels push it to 0, 1 or infinity."""
+    ONE_LABEL = "one_label"
+    """All labels are alike, so that nothing but the range stops the search."""
+
+
+class ValueStatus(StrEnum):
+    """Whether the labels determine a parameter."""
+
+    OK = "ok"
+    BOUNDARY = "boundary"
+    UNTOUCHED = "untouched"
+    """No label bears on it; it stays where it started."""
+    CONFOUNDED = "confounded"
+    """It moves together with others without the objective noticing."""
+
+
+@dataclass(frozen=True)
+class LearnedValue:
+    """One learned number, as a probability or a temperature.
+
+    Attributes:
+        name: what it is.
+        estimate: its value.
+        lower: lower end of its interval; nan without one.
+        upper: upper end.
+        standard_error: clustered by response, by the delta method; nan without one.
+        start: where the search started.
+        unbounded: the value on the scale of the search, logit or log.
+        unbounded_error: its standard error on that scale.
+        status: whether the labels determine it.
+    """
+
+    name: str
+    estimate: float
+    lower: float
+    upper: float
+    standard_error: float
+    start: float
+    unbounded: float
+    unbounded_error: float
+    status: ValueStatus
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPriors:
+    """Priors and reliabilities learned from labels.
+
+    Attributes:
+        specification: what was learned.
+        parameters: the free numbers, in order.
+        theta: float64 (k,), their values on the scales without bounds.
+        covariance: float64 (k, k), clustered by response, on the same scales; nan where unknown.
+        objective: what was made small.
+        backend: name of the inference backend.
+        value: the objective at the end, without the penalty.
+        start_value: the objective at the start.
+        n_responses: number of responses with a label.
+        n_labelled: number of labelled atoms.
+        iterations: iterations of the search.
+        gradient: largest entry of the gradient at the end, bounds aside, per labelled atom.
+        status: how the search ended.
+        boundary: names of parameters at the end of their range.
+        untouched: names of parameters on which no label bears.
+        confounded: names of parameters that the labels cannot tell apart, group by group.
+        penalty: standard deviation of the penalty on the scales without bounds, or None.
+    """
+
+    specification: Specification
+    parameters: Parameters
+    theta: Floats
+    covariance: Floats
+    objective: Objective
+    backend: str
+    value: float
+    start_value: float
+    n_responses: int
+    n_labelled: int
+    iterations: int
+    gradient: float
+    status: FitStatus
+    boundary: tuple[str, ...]
+    untouched: tuple[str, ...]
+    confounded: tuple[tuple[str, ...], ...]
+    penalty: float | None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The learned probabilities and temperatures by name."""
+        natural = self.parameters.natural(self.theta).tolist()
+        return dict(zip(self.parameters.names, natural, strict=True))
+
+    def table(self, level: float = 0.95) -> tuple[LearnedValue, ...]:
+        """Return the learned numbers with their errors and intervals.
+
+        Intervals are Student's with one degree of freedom less than there are responses, on the
+        scale without bounds, and taken from there to probabilities and temperatures.
+
+        Args:
+            level: nominal coverage of the intervals.
+        """
+        with np.errstate(invalid="ignore"):
+            errors = np.sqrt(np.diag(self.covariance))
+        reach = float(student_quantile(level, self.n_responses - 1)) * errors
+        natural = self.parameters.natural
+        ends = natural(self.theta - reach), natural(self.theta + reach)
+        starts = natural(self.parameters.start)
+        slopes = self.parameters.slopes(self.theta)
+        known = natural(self.theta)
+        return tuple(
+            LearnedValue(
+                name=name,
+                estimate=float(known[at]),
+                lower=float(ends[0][at]),
+                upper=float(ends[1][at]),
+                standard_error=float(slopes[at] * errors[at]),
+                start=float(starts[at]),
+                unbounded=float(self.theta[at]),
+                unbounded_error=float(errors[at]),
+                status=self._status_of(name),
+            )
+            for at, name in enumerate(self.parameters.names)
+        )
+
+    def apply(self, graph: FactGraph) -> FactGraph:
+        """Return a response with the learned priors and relation probabilities.
+
+        Its posteriors are those of the model that was fitted if it is encoded as
+        `specification.encoding`.
+
+        Raises:
+            InputError: if it holds a class of relations or a group for which nothing was learned.
+        """
+        return apply(graph, self.specification, self.parameters, self.theta)
+
+    def apply_all(self, graphs: Sequence[FactGraph]) -> tuple[FactGraph, ...]:
+        """Return several responses as `apply` does."""
+        return tuple(self.apply(graph) for graph in graphs)
+
+    def _status_of(self, name: str) -> ValueStatus:
+        if name in self.boundary:
+            return ValueStatus.BOUNDARY
+        if name in self.untouched:
+            return ValueStatus.UNTOUCHED
+        if any(name in names for names in self.confounded):
+            return ValueStatus.CONFOUNDED
+        return ValueStatus.OK
+
+
+def apply(
+    graph: FactGraph, specification: Specification, parameters: Parameters, theta: Floats
+) -> FactGraph:
+    """Return a response with the priors and relation probabilities at parameters (k,)."""
+    made = design([graph], specification, parameters)
+    priors = made.prior_values(theta).tolist()
+    values = iter(made.relation_values(theta).tolist())
+    n_atoms = len(graph.atoms)
+    return replace(
+        graph,
+        atoms=tuple(
+            replace(atom, prior=prior)
+            for atom, prior in zip(graph.atoms, priors[:n_atoms], strict=True)
+        ),
+        contexts=tuple(
+            replace(context, prior=prior)
+            for context, prior in zip(graph.contexts, priors[n_atoms:], strict=True)
+        ),
+        relations=tuple(
+            relation
+            if relation.kind is RelationKind.NEUTRAL
+            else replace(relation, probability=next(values))
+            for relation in graph.relations
+        ),
+    )

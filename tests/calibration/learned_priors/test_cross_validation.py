@@ -1,0 +1,118 @@
+"""Cross-validation: no response is split, and the comparison with the default is that of scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibration import brier, log_loss
+from calibration.learned_priors import (
+    CrossValidation,
+    FitStatus,
+    Specification,
+    Temperature,
+    cross_validate,
+    fit,
+)
+from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, datasets
+from inference import infer
+from inference.tasks import log_probability
+from tests.calibration.learned_priors.data import GENERATOR, generated, overconfident
+
+
+@pytest.fixture(scope="module")
+def data() -> list[FactGraph]:
+    # The last response has no label.
+    return generated(40, 4)[:39]
+
+
+@pytest.fixture(scope="module")
+def validated(data: list[FactGraph]) -> CrossValidation:
+    return cross_validate(data, GENERATOR, n_folds=3, n_bootstrap=200)
+
+
+def test_each_response_is_judged_by_the_others(
+    data: list[FactGraph], validated: CrossValidation
+) -> None:
+    assert validated.ids == tuple(graph.id for graph in data)
+    position = {name: at for at, name in enumerate(validated.ids)}
+    for fold in range(3):
+        rest = [g for g in data if validated.fold[position[g.id]] != fold]
+        learned = fit(rest, GENERATOR)
+        np.testing.assert_allclose(learned.theta, validated.fits[fold].theta, atol=1e-6)
+        for graph in data:
+            if validated.fold[position[graph.id]] != fold:
+                continue
+            model = learned.apply(graph).to_factor_graph("conditional")
+            marginals = infer(model).marginals
+            mine = [at for at, name in enumerate(validated.responses) if name == graph.id]
+            expected = [marginals[validated.atoms[at]][1] for at in mine]
+            np.testing.assert_allclose(validated.p[mine], expected, atol=1e-6)
+            labels = {a.id: int(a.label) for a in graph.atoms if a.label is not None}
+            found = validated.log_likelihood[position[graph.id]]
+            assert found == pytest.approx(log_probability(model, labels).value, abs=1e-6)
+            as_given = graph.to_factor_graph("conditional")
+            found = validated.default_log_likelihood[position[graph.id]]
+            assert found == pytest.approx(log_probability(as_given, labels).value, abs=1e-9)
+
+
+def test_scores_are_those_of_the_posteriors(validated: CrossValidation) -> None:
+    for name, score in (("brier", brier), ("log_loss", log_loss)):
+        learned, default = validated.score(name)
+        assert learned == pytest.approx(score(validated.p, validated.labels), rel=1e-12)
+        assert default == pytest.approx(score(validated.default, validated.labels), rel=1e-12)
+        assert validated.comparisons[name].estimate == pytest.approx(learned - default, abs=1e-12)
+    gain = (validated.default_log_likelihood - validated.log_likelihood).mean()
+    assert validated.comparisons["log_likelihood"].estimate == pytest.approx(gain, abs=1e-12)
+
+
+def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
+    # Relations state far too much, and contexts are less reliable than stated.
+    graphs = [overconfident(graph, 0.6) for graph in generated(150, 8)]
+    found = cross_validate(graphs, GENERATOR, n_bootstrap=500)
+    for name in ("brier", "log_loss", "log_likelihood"):
+        assert found.comparisons[name].upper < 0.0
+
+
+def test_factcheck_bench_does_not_tell_learned_priors_from_the_default() -> None:
+    # 92 responses with labels: what they teach is too little to be told from the default mapping.
+    # The prior of atoms alone does best; with reliabilities the log loss is above the default's.
+    graphs = datasets.load("factcheck-bench").graphs
+    found = cross_validate(graphs, Specification(relations=None), n_folds=10)
+    assert found.labels.size == 631
+    assert found.score("brier") == pytest.approx((0.0959, 0.0967), abs=5e-5)
+    assert found.score("log_loss") == pytest.approx((0.3023, 0.3037), abs=5e-5)
+    for test in found.comparisons.values():
+        assert test.estimate < 0.0 < test.upper
+
+
+def test_a_parameter_that_other_folds_do_not_hold_stays_at_its_start(data: list[FactGraph]) -> None:
+    odd = data[0]
+    relation = Relation("c1", "c2", RelationKind.EQUIVALENCE, 0.8)
+    graphs = [replace(odd, relations=(*odd.relations, relation)), *data[1:8]]
+    found = cross_validate(
+        graphs, Specification(relations=Temperature("kind")), n_folds=8, n_bootstrap=50
+    )
+    number = int(found.fold[0])
+    assert found.fits[number].values["temperature[equivalence]"] == pytest.approx(1.0)
+    assert found.fits[number].untouched == ("temperature[equivalence]",)
+    assert all(math.isfinite(x) for x in found.p)
+
+
+def test_a_fold_that_does_not_converge_is_counted(data: list[FactGraph]) -> None:
+    found = cross_validate(data[:10], GENERATOR, n_folds=2, max_iterations=1, n_bootstrap=50)
+    assert found.not_converged == (0, 1)
+    assert {part.status for part in found.fits} == {FitStatus.NOT_CONVERGED}
+
+
+def test_bad_input_is_refused(data: list[FactGraph]) -> None:
+    unlabelled = FactGraph("empty", (Atom("a"),))
+    found = cross_validate([*data[:6], unlabelled], n_folds=6, n_bootstrap=50)
+    assert "empty" not in found.ids
+    with pytest.raises(InputError, match="n_folds is 7, but there are 6 responses"):
+        cross_validate([*data[:6], unlabelled], n_folds=7)
+    with pytest.raises(InputError, match="no atom of any response has a label"):
+        cross_validate([unlabelled])
