@@ -162,7 +162,7 @@ def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> 
         settings |= facts
     elif wishes.queries:
         raise InputError("--queries: nothing is searched with --retriever given; leave one out")
-    model, facts = _relation_model(relations, wishes)
+    model, facts = relation_model(relations, wishes)
     settings |= facts
     # The relations of the widest variant hold those of the others.
     widest = max(wishes.variants, key=EXTRACTED_VARIANTS.index)
@@ -347,7 +347,13 @@ def _stride(text: str) -> int | None:
     return int(text)
 
 
-def _relation_model(name: str, wishes: Wishes) -> tuple[RelationModel, dict[str, Any]]:
+def relation_model(name: str, wishes: Wishes) -> tuple[RelationModel, dict[str, Any]]:
+    """Return the relation model of a name of `RELATIONS`, and what results depend on of it.
+
+    Raises:
+        InputError: for an unknown name, or a model that is not there.
+        MissingDependencyError: if it needs a library that is not installed.
+    """
     kind, _, place = name.partition(":")
     if name == "model":
         from factormodels.extraction.relation_models.prompted import PromptedRelationModel

@@ -18,12 +18,15 @@ from experiments.commands import (
     backends,
     bench,
     convert,
+    costs,
     datasets,
     fit,
     infer,
     positions,
     references,
+    robustness,
     run,
+    select,
 )
 from experiments.console import warnings_on_stderr
 from factormodels.errors import FactormodelsError
@@ -98,8 +101,9 @@ def _factormodels(
 
 
 _COMMANDS = (
-    infer, assess, run, fit, positions, convert, backends, datasets, bench, references
-)  # fmt: skip
+    *(infer, assess, run, fit, positions, select, robustness, costs),
+    *(convert, backends, datasets, bench, references),
+)
 
 for _command in _COMMANDS:
     app.command(_command.__name__.rpartition(".")[2])(_command.command)

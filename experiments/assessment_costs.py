@@ -1,0 +1,307 @@
+"""What assessors cost: calls of a language model and searches, as functions of a response's size.
+
+Sources: FaStfact, table 6, for FactScore, SAFE, VeriScore and FaStfact; FactReasoner, section 4,
+for FR1, FR2 and FR3, whose orders of magnitude are counted here pair by pair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from factormodels.errors import InputError
+from factormodels.extraction.accounting import Ledger, MeteredModel
+from factormodels.extraction.atomizer import atomize
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+CLAIMS_PER_SENTENCE = 4.2
+"""People found 974 claims in 232 sentences of 31 biographies (FActScore, labelled by people)."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a response asks of an assessor.
+
+    Attributes:
+        sentences: N.
+        claims: M, which FactReasoner calls n.
+        queries: q, searches per claim.
+        unsure: p, share of claims that FaStfact does not settle by pre-verification.
+        stride: w, sentences per extracting call; FaStfact and FactReasoner alone have one.
+        per_claim: k, contexts retrieved per claim.
+        contexts: m, distinct contexts of the response; None takes all k n as distinct.
+        revised: whether FactReasoner's Reviser rewrites each claim, one call each.
+
+    Raises:
+        InputError: for a number below 0, a share outside [0, 1], or a stride below 1.
+    """
+
+    sentences: int
+    claims: int
+    queries: int = 1
+    unsure: float = 1.0
+    stride: int = 1
+    per_claim: int = 3
+    contexts: int | None = None
+    revised: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("sentences", "claims", "queries", "per_claim"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}; give a number from 0")
+        if not 0 <= self.unsure <= 1:
+            raise InputError(f"unsure is {self.unsure}; give a share between 0 and 1")
+        if self.stride < 1:
+            raise InputError(f"stride is {self.stride}; give a number of sentences from 1")
+        if self.contexts is not None and self.contexts < 0:
+            raise InputError(f"contexts is {self.contexts}; give a number from 0")
+
+    @property
+    def distinct(self) -> int:
+        """m."""
+        return self.per_claim * self.claims if self.contexts is None else self.contexts
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Calls and searches of one assessment.
+
+    Attributes:
+        extracting: calls that make and mend claims or write searches.
+        verifying: calls that judge claims, or relations.
+        searches: queries to a search engine; a local retriever counts none.
+    """
+
+    extracting: float
+    verifying: float
+    searches: float
+
+    @property
+    def calls(self) -> float:
+        """All calls of the language model."""
+        return self.extracting + self.verifying
+
+
+def factscore(load: Load) -> Cost:
+    """Return N and M calls, and no search: passages are local."""
+    return Cost(load.sentences, load.claims, 0)
+
+
+def safe(load: Load) -> Cost:
+    """Return N + 2M + qM and M calls, and qM searches: claims are revised, checked, and each
+    query is written by a call."""
+    queries = load.queries * load.claims
+    return Cost(load.sentences + 2 * load.claims + queries, load.claims, queries)
+
+
+def veriscore(load: Load) -> Cost:
+    """Return N and M calls, and qM searches."""
+    return Cost(load.sentences, load.claims, load.queries * load.claims)
+
+
+def fastfact(load: Load) -> Cost:
+    """Return N/w, rounded up, and pM calls, and pqM searches."""
+    pruned = load.unsure * load.claims
+    return Cost(math.ceil(load.sentences / load.stride), pruned, load.queries * pruned)
+
+
+def fr1(load: Load) -> Cost:
+    """Return N/w + n extracting calls, kn pairs of claim and context, and qn searches."""
+    return _factreasoner(load, load.per_claim * load.claims)
+
+
+def fr2(load: Load) -> Cost:
+    """Return N/w + n extracting calls, nm pairs of claim and context, and qn searches."""
+    return _factreasoner(load, load.claims * load.distinct)
+
+
+def fr3(load: Load) -> Cost:
+    """Return those of FR2, and both orders of every two contexts, m(m - 1) more pairs."""
+    m = load.distinct
+    return _factreasoner(load, load.claims * m + m * (m - 1))
+
+
+def core(load: Load, templates: int = 0, *, faithful: bool = False) -> Cost:
+    """Return what selection adds: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
+
+    These are pairs for a relation model, which may be a small one; no search.
+
+    Args:
+        load: the response.
+        templates: h, the bleached claims of informative weights.
+        faithful: whether sentences are asked for what they entail.
+    """
+    n = load.claims
+    return Cost(0, n * (n - 1) + n * templates + n * faithful, 0)
+
+
+METHODS: Mapping[str, Callable[[Load], Cost]] = MappingProxyType(
+    {
+        "FactScore": factscore,
+        "SAFE": safe,
+        "VeriScore": veriscore,
+        "FaStfact": fastfact,
+        "FR1": fr1,
+        "FR2": fr2,
+        "FR3": fr3,
+    }
+)
+"""The cost of each assessor."""
+
+
+@dataclass(frozen=True)
+class StrideRow:
+    """The extraction of some responses with one stride.
+
+    Attributes:
+        stride: sentences per call; None is the whole response.
+        calls: calls that were made, over all responses.
+        expected: calls that N/w, rounded up per response, says.
+        claims: claims that came back.
+        claim_difference: mean over responses of |claims - given claims|; None without given ones.
+        prompt_tokens, completion_tokens: tokens that the provider reported.
+        failures: chunks without an answer.
+    """
+
+    stride: int | None
+    calls: int
+    expected: int
+    claims: int
+    claim_difference: float | None
+    prompt_tokens: int
+    completion_tokens: int
+    failures: int
+
+
+def load_of_length(
+    sentences: int,
+    settings: Load,
+    *,
+    claims_per_sentence: float = CLAIMS_PER_SENTENCE,
+    distinct_share: float = 1.0,
+) -> Load:
+    """Return the load of a response of some length, all else as in `settings`.
+
+    Args:
+        sentences: N.
+        settings: q, p, w, k.
+        claims_per_sentence: M/N.
+        distinct_share: m/(kn), from 0 to 1.
+
+    Raises:
+        InputError: for a share outside [0, 1] or a bad load.
+    """
+    if not 0 <= distinct_share <= 1:
+        raise InputError(f"distinct_share is {distinct_share}; give a share between 0 and 1")
+    claims = round(claims_per_sentence * sentences)
+    contexts = round(distinct_share * settings.per_claim * claims)
+    return replace(settings, sentences=sentences, claims=claims, contexts=contexts)
+
+
+def stride_ablation(
+    responses: Sequence[FactGraph], model: LanguageModel, strides: Sequence[int | None]
+) -> list[StrideRow]:
+    """Return what the extraction of responses costs and finds with each stride (FaStfact, fig. 3).
+
+    Args:
+        responses: responses with texts; atoms that they have are taken for the claims that should
+            be found.
+        model: the language model that extracts.
+        strides: sentences per call; None for the whole response.
+
+    Raises:
+        InputError: for a stride that is no whole number from 1.
+        MissingDependencyError: if pysbd is not installed.
+    """
+    from factormodels.extraction.sentences import split_chunks, split_sentences
+
+    rows = []
+    for stride in strides:
+        ledger = Ledger()
+        counted = MeteredModel(model, ledger)
+        claims = expected = failures = 0
+        differences = []
+        for graph in responses:
+            expected += len(split_chunks(split_sentences(graph.response), stride))
+            found = atomize(graph.response, counted, query=graph.query, stride=stride)
+            claims += len(found.atoms)
+            failures += len(found.failures)
+            if graph.atoms:
+                differences.append(abs(len(found.atoms) - len(graph.atoms)))
+        usage = ledger.total
+        rows.append(
+            StrideRow(
+                stride=stride,
+                calls=usage.calls + usage.cached + usage.failures,
+                expected=expected,
+                claims=claims,
+                claim_difference=sum(differences) / len(differences) if differences else None,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                failures=failures,
+            )
+        )
+    return rows
+
+
+def cost_figure(
+    settings: Load,
+    *,
+    longest: int = 60,
+    distinct_share: float = 1.0,
+    claims_per_sentence: float = CLAIMS_PER_SENTENCE,
+) -> Figure:
+    """Return a figure of calls of the language model against the length of the response.
+
+    Args:
+        settings: q, p, w, k; its sentences and claims are not read.
+        longest: the largest number of sentences.
+        distinct_share: m/(kn).
+        claims_per_sentence: M/N.
+
+    Raises:
+        InputError: for a length below 2 or a bad share.
+    """
+    from calibration.figure_sheet import panel_figure
+    from calibration.figure_style import COLOURS, DASHES
+
+    if longest < 2:
+        raise InputError(f"longest is {longest}; give a number of sentences from 2")
+    lengths = range(1, longest + 1)
+    loads = [
+        load_of_length(
+            n, settings, claims_per_sentence=claims_per_sentence, distinct_share=distinct_share
+        )
+        for n in lengths
+    ]
+
+    def draw(axes: Axes) -> list[object]:
+        handles: list[object] = []
+        for at, cost in enumerate(METHODS.values()):
+            handles += axes.plot(
+                lengths,
+                [cost(load).calls for load in loads],
+                color=COLOURS[at % len(COLOURS)],
+                linestyle=DASHES[at % len(DASHES)],
+            )
+        axes.set_yscale("log")
+        return handles
+
+    return panel_figure(
+        draw,  # type: ignore[arg-type]
+        list(METHODS),
+        labels=("sentences of the response", "calls of the language model"),
+    )
+
+
+def _factreasoner(load: Load, pairs: int) -> Cost:
+    extracting = math.ceil(load.sentences / load.stride) + load.revised * load.claims
+    return Cost(extracting, pairs, load.queries * load.claims)

@@ -1,0 +1,93 @@
+"""Assessors for the robustness experiments: from a response to the claims that it supports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.measures import DECISION_TOLERANCE, verdicts
+from factormodels.extraction.assessors import assess, posteriors
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relations import with_relations
+from factormodels.fact_graph import FactGraph
+from factormodels.selection.atom_relations import relate_atoms
+from factormodels.variants import merge_duplicate_contexts
+from factormodels.variants import variant as variant_of
+from inference import infer
+
+Assessor = Callable[[FactGraph], Sequence[bool]]
+"""Says of each atom of a response, in order, whether it is supported.
+
+It may leave out atoms that do not count, as one that relates atoms to each other does.
+"""
+
+
+def by_labels(graph: FactGraph) -> list[bool]:
+    """Return the human label of each atom; one without a label is not supported."""
+    return [atom.label is True for atom in graph.atoms]
+
+
+def by_inference(
+    variant: str, relations: RelationModel | None = None, encoding: str = "implication"
+) -> Assessor:
+    """Return FactReasoner as an assessor, by exact inference.
+
+    Args:
+        variant: FR1, FR2 or FR3.
+        relations: predicts the relations; None takes those of the graph.
+        encoding: encoding of relations.
+    """
+
+    def assessor(graph: FactGraph) -> list[bool]:
+        if not graph.atoms:
+            return []
+        related = graph
+        if relations is not None:
+            related = with_relations(merge_duplicate_contexts(graph), relations, variant)
+        seen = variant_of(related, variant)
+        posterior = infer(seen.to_factor_graph(encoding), "exact")
+        p: NDArray[np.float64] = posterior.marginals.of_state(1, seen.atom_ids)
+        return [bool(v > 0) for v in verdicts(p, DECISION_TOLERANCE)]
+
+    return assessor
+
+
+def by_related_atoms(
+    variant: str, relations: RelationModel, encoding: str = "implication"
+) -> Assessor:
+    """Return FactReasoner with atoms related to each other: of atoms that say the same, one counts.
+
+    Args:
+        variant: FR1, FR2 or FR3, by the relations that are recorded.
+        relations: says which atom entails which.
+        encoding: encoding of relations.
+    """
+
+    def assessor(graph: FactGraph) -> list[bool]:
+        if not graph.atoms:
+            return []
+        related = relate_atoms(variant_of(graph, variant), relations)
+        posterior = infer(related.graph.to_factor_graph(encoding), "exact")
+        p: NDArray[np.float64] = posterior.marginals.of_state(1, graph.atom_ids)
+        supported = verdicts(p, DECISION_TOLERANCE) > 0
+        return [bool(supported[k]) for k, own in enumerate(related.representative) if own == k]
+
+    return assessor
+
+
+def by_prompt(name: str, model: LanguageModel) -> Assessor:
+    """Return a prompt-based assessor; an atom without a verdict is not supported.
+
+    Args:
+        name: a name of `factormodels.extraction.assessors.ASSESSORS`.
+        model: the language model that judges.
+    """
+
+    def assessor(graph: FactGraph) -> list[bool]:
+        p = posteriors(assess(graph, name, model)) if graph.atoms else {}
+        return [p.get(atom, 0.0) > 0.5 + DECISION_TOLERANCE for atom in graph.atom_ids]
+
+    return assessor

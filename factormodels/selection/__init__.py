@@ -1,0 +1,62 @@
+"""Selection: which subclaims of a response count (Core), before any of them is assessed.
+
+from factormodels.selection import Core, select, Subclaim
+"""
+
+from __future__ import annotations
+
+from factormodels.selection.bleached import (
+    bleached_claims,
+    domains,
+    fill_templates,
+    read_templates,
+    templates_of,
+)
+from factormodels.selection.entailment import CachedRelations, Entailments, pairwise_entailments
+from factormodels.selection.program import (
+    Program,
+    Solution,
+    SolverSettings,
+    conflicts_of,
+    solve,
+)
+from factormodels.selection.stage import (
+    Core,
+    Selection,
+    adjusted_precision,
+    restricted,
+    select,
+    select_atoms,
+    selecting,
+)
+from factormodels.selection.subclaims import Subclaim, subclaims_of
+from factormodels.selection.weights import Informativeness, Relevance, Weighting, uniform
+
+__all__ = [
+    "CachedRelations",
+    "Core",
+    "Entailments",
+    "Informativeness",
+    "Program",
+    "Relevance",
+    "Selection",
+    "Solution",
+    "SolverSettings",
+    "Subclaim",
+    "Weighting",
+    "adjusted_precision",
+    "bleached_claims",
+    "conflicts_of",
+    "domains",
+    "fill_templates",
+    "pairwise_entailments",
+    "read_templates",
+    "restricted",
+    "select",
+    "select_atoms",
+    "selecting",
+    "solve",
+    "subclaims_of",
+    "templates_of",
+    "uniform",
+]

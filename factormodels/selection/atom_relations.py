@@ -1,0 +1,126 @@
+"""Atoms related to each other in the fact graph, so that repetition adds no evidence.
+
+FR1, FR2 and FR3 have no relation between two atoms: take the view first, then relate its atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from factormodels.claims import Context, Relation, RelationKind
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.fact_graph import FactGraph
+from factormodels.selection.entailment import Entailments, pairwise_entailments
+from factormodels.selection.subclaims import subclaims_of
+from factormodels.variants import COPY_SEPARATOR, normalised_text
+
+
+@dataclass(frozen=True)
+class RelatedAtoms:
+    """A fact graph whose atoms are related.
+
+    Attributes:
+        graph: the graph with atom-atom relations.
+        representative: index of the first atom that says the same, of each atom; its own where
+            none does.
+        dropped: number of relations of evidence that would have counted twice.
+        missing: judgements that the relation model did not give.
+    """
+
+    graph: FactGraph
+    representative: tuple[int, ...]
+    dropped: int
+    missing: int
+
+
+def relate_atoms(
+    graph: FactGraph, relations: RelationModel, *, share_evidence: bool = True
+) -> RelatedAtoms:
+    """Return the graph with the entailments between its atoms.
+
+    An atom that says the same as an earlier one (each entails the other) is joined to the first
+    such by an equivalence, with the smaller of the two probabilities; its other relations to atoms
+    are theirs. Between the rest, an entailment is a relation of its own.
+
+    With `share_evidence`, a passage that bears on an atom bears on its repetitions through it
+    alone: their own relations to that passage go. Otherwise each repetition would have the passage
+    testify once more. A repetition is then a leaf with the prior 1/2, which adds a constant to the
+    partition function and leaves every other posterior as it was.
+
+    Args:
+        graph: the response, in the view that is to be inferred on.
+        relations: says which atom entails which.
+        share_evidence: whether repeated evidence is dropped.
+
+    Raises:
+        InputError: if an atom has no text.
+    """
+    entailments = pairwise_entailments(subclaims_of(graph), relations)
+    representative = _representatives(entailments)
+    between = _between_atoms(graph, entailments, representative)
+    joined = {frozenset((r.source, r.target)) for r in graph.relations}
+    fresh = [r for r in between if frozenset((r.source, r.target)) not in joined]
+    kept = _without_repeated(graph, representative) if share_evidence else graph.relations
+    return RelatedAtoms(
+        graph=replace(graph, relations=(*kept, *fresh)),
+        representative=representative,
+        dropped=len(graph.relations) - len(kept),
+        missing=entailments.missing,
+    )
+
+
+def _representatives(entailments: Entailments) -> tuple[int, ...]:
+    same = entailments.decided & entailments.decided.T
+    first: list[int] = []
+    for atom in range(len(same)):
+        earlier = (k for k in range(atom) if first[k] == k and same[k, atom])
+        first.append(next(earlier, atom))
+    return tuple(first)
+
+
+def _between_atoms(
+    graph: FactGraph, entailments: Entailments, representative: Sequence[int]
+) -> list[Relation]:
+    ids, p = graph.atom_ids, entailments.probabilities
+    found = []
+    for j, first in enumerate(representative):
+        if first != j:
+            both = min(float(p[first, j]), float(p[j, first]))
+            found.append(Relation(ids[first], ids[j], RelationKind.EQUIVALENCE, both))
+            continue
+        for i in range(len(ids)):
+            if i != j and representative[i] == i and entailments.decided[i, j]:
+                found.append(Relation(ids[i], ids[j], RelationKind.ENTAILMENT, float(p[i, j])))
+    return found
+
+
+def _without_repeated(graph: FactGraph, representative: Sequence[int]) -> tuple[Relation, ...]:
+    ids = graph.atom_ids
+    first = {ids[atom]: ids[owner] for atom, owner in enumerate(representative)}
+    passage = {context.id: _passage(context) for context in graph.contexts}
+    heard: set[tuple[str, str]] = set()
+    kept = []
+    # The representative's own relation to a passage goes before those of its repetitions.
+    ordered = sorted(graph.relations, key=lambda r: not any(first.get(e) == e for e in _ends(r)))
+    for relation in ordered:
+        context = next((end for end in _ends(relation) if end in passage), None)
+        atom = next((end for end in _ends(relation) if end in first), None)
+        if context is not None and atom is not None:
+            testimony = (passage[context], first[atom])
+            if first[atom] != atom and testimony in heard:
+                continue
+            heard.add(testimony)
+        kept.append(relation)
+    place = {(r.source, r.target): k for k, r in enumerate(graph.relations)}
+    return tuple(sorted(kept, key=lambda r: place[r.source, r.target]))
+
+
+def _ends(relation: Relation) -> tuple[str, str]:
+    return relation.source, relation.target
+
+
+def _passage(context: Context) -> str:
+    """Return what tells passages apart: FR1's copies of one context are one passage."""
+    identity = context.key or normalised_text(context.text)
+    return identity or context.id.partition(COPY_SEPARATOR)[0]

@@ -1,0 +1,61 @@
+"""Sets of subclaims as bit masks: connected components and a first feasible set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def bits(mask: int) -> list[int]:
+    """Return the positions of the bits that are set, ascending."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def connected_components(neighbours: Sequence[int], mask: int) -> list[int]:
+    """Return the connected components of the graph within `mask`, by their first member.
+
+    Args:
+        neighbours: bit mask of the neighbours of each vertex.
+        mask: the vertices that count.
+    """
+    parts = []
+    while mask:
+        part = frontier = mask & -mask
+        while frontier:
+            reached = 0
+            for vertex in bits(frontier):
+                reached |= neighbours[vertex]
+            frontier = reached & mask & ~part
+            part |= frontier
+        parts.append(part)
+        mask &= ~part
+    return parts
+
+
+def greedy_set(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> tuple[int, ...]:
+    """Return a good independent set: greedy by weight per excluded vertex, then improved by swaps.
+
+    A vertex outside that outweighs its neighbours inside replaces them, first come, until none
+    does; every step gains at least one unit of weight. The result depends on nothing but the input.
+    """
+    chosen = 0
+    left = mask & sum(1 << v for v in bits(mask) if weights[v] > 0)
+    while left:
+        best = max(
+            bits(left), key=lambda v: (weights[v] / (1 + (neighbours[v] & left).bit_count()), -v)
+        )
+        chosen |= 1 << best
+        left &= ~(neighbours[best] | 1 << best)
+    improved = True
+    while improved:
+        improved = False
+        for v in bits(mask & ~chosen):
+            rivals = neighbours[v] & chosen
+            if weights[v] > sum(weights[u] for u in bits(rivals)):
+                chosen = (chosen & ~rivals) | 1 << v
+                improved = True
+    return tuple(bits(chosen))

@@ -1,0 +1,153 @@
+"""Who entails whom among texts, asked of a relation model once per pair and in batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+)
+from factormodels.selection.subclaims import Subclaim
+from factormodels.variants import normalised_text
+
+BATCH = 256
+"""Pairs that a relation model is given at once."""
+
+
+@dataclass
+class CachedRelations:
+    """A relation model that asks another one each pair of texts only once.
+
+    Pairs are told apart by their texts and ids. A missing judgement is asked for again.
+
+    Attributes:
+        model: the relation model that answers.
+        batch: pairs per call of the model.
+        asked: pairs that the model was asked.
+        calls: calls of the model, of up to `batch` pairs each.
+        missing: answers that were no judgement.
+    """
+
+    model: RelationModel
+    batch: int = BATCH
+    asked: int = 0
+    calls: int = 0
+    missing: int = 0
+    _known: dict[TextPair, Judgement] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
+            raise InputError(f"batch is {self.batch!r}; give a whole number from 1")
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return self.model.name
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """Return one answer per pair, in order."""
+        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        failed: dict[TextPair, Missing] = {}
+        for start in range(0, len(fresh), self.batch):
+            group = fresh[start : start + self.batch]
+            self.calls += 1
+            self.asked += len(group)
+            for pair, answer in zip(group, self.model.judge(group), strict=True):
+                if isinstance(answer, Missing):
+                    failed[pair] = answer
+                    self.missing += 1
+                else:
+                    self._known[pair] = answer
+        return [failed[pair] if pair in failed else self._known[pair] for pair in pairs]
+
+
+@dataclass(frozen=True)
+class Entailments:
+    """Which of n texts entail which.
+
+    Attributes:
+        probabilities: (n, n) probability that the text of the row entails that of the column; 1 on
+            the diagonal, NaN where the judgement is missing.
+        decided: (n, n), whether the model's answer is entailment; False where it is missing.
+        missing: number of pairs without a judgement.
+    """
+
+    probabilities: NDArray[np.float64]
+    decided: NDArray[np.bool_]
+    missing: int
+
+
+def entailment_probability(answer: Judgement | Missing) -> float:
+    """Return the probability that the premise entails the hypothesis; NaN if it is missing.
+
+    Where a model gives only the probability of another relation, entailment gets half of what that
+    leaves: it says nothing on how the rest is divided.
+    """
+    if isinstance(answer, Missing):
+        return math.nan
+    if answer.distribution is not None:
+        return answer.distribution[0]
+    if answer.kind is RelationKind.ENTAILMENT:
+        return answer.probability
+    return (1.0 - answer.probability) / 2.0
+
+
+def is_entailment(answer: Judgement | Missing) -> bool:
+    """Whether the likeliest relation is entailment; a missing judgement vouches for nothing."""
+    return isinstance(answer, Judgement) and answer.kind is RelationKind.ENTAILMENT
+
+
+def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -> Entailments:
+    """Return who entails whom among n subclaims: at most n (n - 1) pairs are asked.
+
+    Texts that are equal up to Unicode form, case and white space entail each other unasked.
+    """
+    n = len(claims)
+    texts = [normalised_text(claim.text) for claim in claims]
+    probabilities = np.ones((n, n))
+    decided = np.ones((n, n), dtype=bool)
+    places = [(i, j) for i in range(n) for j in range(n) if i != j and texts[i] != texts[j]]
+    answers = relations.judge([_pair(claims[i], claims[j]) for i, j in places])
+    for (i, j), answer in zip(places, answers, strict=True):
+        probabilities[i, j] = entailment_probability(answer)
+        decided[i, j] = is_entailment(answer)
+    return Entailments(probabilities, decided, _missing(answers))
+
+
+def source_entailments(
+    claims: Sequence[Subclaim], relations: RelationModel
+) -> tuple[tuple[bool, ...], int]:
+    """Return whether the sentence of each subclaim entails it, and how many judgements are missing.
+
+    A subclaim whose judgement is missing does not count as faithful: nothing vouches for it.
+
+    Raises:
+        InputError: if a subclaim does not say its sentence.
+    """
+    for claim in claims:
+        if not claim.source:
+            raise InputError(
+                f"the subclaim {claim.text!r} does not say the sentence it is from, which a share "
+                "of faithful subclaims asks for; give its source, or no share"
+            )
+    pairs = [TextPair(claim.source, claim.text, "", claim.id) for claim in claims]
+    answers = relations.judge(pairs)
+    return tuple(is_entailment(answer) for answer in answers), _missing(answers)
+
+
+def _missing(answers: Iterable[Judgement | Missing]) -> int:
+    return sum(isinstance(answer, Missing) for answer in answers)
+
+
+def _pair(premise: Subclaim, hypothesis: Subclaim) -> TextPair:
+    return TextPair(premise.text, hypothesis.text, premise.id, hypothesis.id)

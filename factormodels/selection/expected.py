@@ -1,0 +1,291 @@
+"""Core under uncertainty: redundancy is a probability, the weight that counts an expectation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from factormodels.errors import InputError
+from factormodels.selection.entailment import Entailments
+from factormodels.selection.program import (
+    EdgeRule,
+    Program,
+    SolverSettings,
+    checked_rule,
+    solve,
+)
+from factormodels.selection.stage import adjusted_precision
+
+Floats = NDArray[np.float64]
+
+BRANCHES = 20_000
+"""Default of the branchings allowed; a count, so that it falls at the same place everywhere."""
+
+
+@dataclass(frozen=True)
+class ExpectedSelection:
+    """A set of subclaims chosen for the weight that it is expected to keep.
+
+    Attributes:
+        chosen: indices of the chosen subclaims, ascending.
+        survival: of each chosen one the probability that no heavier chosen one makes it redundant.
+        expected_weight: the sum of weight times survival.
+        bound: no set has an expected weight above this.
+        status: "optimal", or "limit" where the branchings allowed did not suffice.
+    """
+
+    chosen: tuple[int, ...]
+    survival: tuple[float, ...]
+    expected_weight: float
+    bound: float
+    status: Literal["optimal", "limit"]
+
+    @property
+    def gap(self) -> float:
+        """The bound less the expected weight."""
+        return max(0.0, self.bound - self.expected_weight)
+
+    @property
+    def expected_count(self) -> float:
+        """The expected number of chosen subclaims that count."""
+        return float(sum(self.survival))
+
+    def precision(self, supported: Sequence[bool]) -> float:
+        """Return the share of the expected count that is supported; 0 if nothing counts.
+
+        Args:
+            supported: verdict on each of all n subclaims.
+        """
+        count = self.expected_count
+        verdicts = np.asarray(supported, dtype=bool)[list(self.chosen)]
+        return float(np.asarray(self.survival)[verdicts].sum() / count) if count else 0.0
+
+
+@dataclass(frozen=True)
+class ScoreDistribution:
+    """Core's precision over redundancy graphs drawn from their probabilities.
+
+    Attributes:
+        scores: (samples,) precision over the subclaims selected in each graph.
+        counts: (samples,) number of subclaims selected.
+        seed: the seed.
+        n_proved: number of graphs whose program was solved to optimality.
+    """
+
+    scores: Floats
+    counts: NDArray[np.int64]
+    seed: int
+    n_proved: int
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the central interval that holds the share `level` of the scores."""
+        tail = (1.0 - level) / 2.0
+        lower, upper = np.quantile(self.scores, [tail, 1.0 - tail])
+        return float(lower), float(upper)
+
+
+def redundancy(entailments: Entailments, rule: EdgeRule = "either") -> Floats:
+    """Return the probability that two subclaims exclude each other, (n, n), 0 on the diagonal.
+
+    The two directions are taken as independent: 1 - (1 - e_ij)(1 - e_ji) for the rule "either",
+    e_ij e_ji for "both". A missing judgement counts as probability 0, as in the plain program.
+
+    Raises:
+        InputError: for an unknown rule.
+    """
+    checked_rule(rule)
+    forward = np.nan_to_num(entailments.probabilities, nan=0.0)
+    backward = forward.T
+    both = forward * backward
+    joint: Floats = both if rule == "both" else forward + backward - both
+    np.fill_diagonal(joint, 0.0)
+    return joint
+
+
+def select_expected(
+    weights: ArrayLike,
+    redundant: ArrayLike,
+    *,
+    start: Sequence[int] = (),
+    branches: int = BRANCHES,
+) -> ExpectedSelection:
+    """Return the set with the greatest expected weight after removal of what is redundant.
+
+    Of a set S, everything is removed that a heavier member makes redundant (of equals the earlier
+    counts as heavier); pairs are redundant independently, with the given probabilities. What
+    remains excludes nothing of itself, and its expected weight is
+
+        V(S) = sum over i in S of w_i prod over heavier j in S of (1 - r_ij).
+
+    V(S) is at most the expected value of Core's program on S. Where every r is 0 or 1 its maximum
+    is the optimum of Core's program: an independent set attains it. A subclaim that is nearly
+    redundant is still taken, and counts for as little as is left of it.
+
+    Args:
+        weights: (n,); what weighs 0 or less is never taken.
+        redundant: (n, n) symmetric probabilities of exclusion, as `redundancy` returns them.
+        start: a set to improve on, such as that of the plain program: the answer is no worse,
+            even where the branchings do not suffice.
+        branches: branchings allowed.
+
+    Raises:
+        InputError: for arrays of wrong shapes, probabilities outside [0, 1], or no branchings.
+    """
+    w, r = _checked(weights, redundant)
+    if isinstance(branches, bool) or not isinstance(branches, int) or branches < 1:
+        raise InputError(f"branches is {branches!r}; give a whole number from 1")
+    order = [int(i) for i in np.argsort(-w, kind="stable") if w[i] > 0]
+    search = _Search(w[order], r[np.ix_(order, order)], branches)
+    search.improve(frozenset())
+    search.improve(frozenset(k for k, i in enumerate(order) if i in set(start)))
+    search.run()
+    if search.cut:
+        search.improve(frozenset(search.best))
+    places = sorted(search.best, key=lambda k: order[k])
+    survival = _survival(search.r, sorted(search.best))
+    by_place = dict(zip(sorted(search.best), survival, strict=True))
+    return ExpectedSelection(
+        chosen=tuple(order[k] for k in places),
+        survival=tuple(by_place[k] for k in places),
+        expected_weight=search.value,
+        bound=max(search.value, search.open_bound),
+        status="limit" if search.cut else "optimal",
+    )
+
+
+def expected_weight(chosen: Sequence[int], weights: ArrayLike, redundant: ArrayLike) -> float:
+    """Return V(S) of `select_expected` for a given set, such as that of the plain program.
+
+    Raises:
+        InputError: as `select_expected` does.
+    """
+    w, r = _checked(weights, redundant)
+    order = sorted(chosen, key=lambda i: (-w[i], i))
+    return float(w[order] @ np.array(_survival(r, order)))
+
+
+def score_distribution(
+    weights: Sequence[float],
+    redundant: ArrayLike,
+    supported: Sequence[bool],
+    *,
+    samples: int = 200,
+    seed: int = 0,
+    solver: SolverSettings | None = None,
+) -> ScoreDistribution:
+    """Return Core's precision over redundancy graphs sampled from their probabilities.
+
+    Each pair excludes itself independently with its probability, and Core's program is solved on
+    each graph.
+
+    Args:
+        weights: (n,).
+        redundant: (n, n) symmetric probabilities of exclusion.
+        supported: verdict on each subclaim, (n,).
+        samples: number of graphs.
+        seed: seed of the graphs.
+        solver: limits of the solver.
+
+    Raises:
+        InputError: for arrays of wrong shapes, probabilities outside [0, 1], or no samples.
+    """
+    w, r = _checked(weights, redundant)
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        raise InputError(f"samples is {samples!r}; give a whole number from 1")
+    if len(supported) != len(w):
+        raise InputError(f"supported has {len(supported)} verdicts for {len(w)} subclaims")
+    rows, columns = np.triu_indices(len(w), 1)
+    generator = np.random.default_rng(seed)
+    scores, counts, proved = np.zeros(samples), np.zeros(samples, dtype=np.int64), 0
+    for sample in range(samples):
+        drawn = generator.random(len(rows)) < r[rows, columns]
+        pairs = tuple(zip(rows[drawn].tolist(), columns[drawn].tolist(), strict=True))
+        solution = solve(Program(tuple(w.tolist()), pairs), solver)
+        scores[sample] = adjusted_precision(supported, solution.chosen)
+        counts[sample] = len(solution.chosen)
+        proved += solution.status == "optimal"
+    return ScoreDistribution(scores, counts, seed, proved)
+
+
+class _Search:
+    """Depth first over subclaims from heavy to light, with a bound that ignores what is to come."""
+
+    def __init__(self, weights: Floats, redundant: Floats, branches: int) -> None:
+        self.w, self.r, self.left = weights, redundant, branches
+        self.best: tuple[int, ...] = ()
+        self.value = 0.0
+        self.open_bound = 0.0
+        self.cut = False
+
+    def worth(self, chosen: frozenset[int]) -> float:
+        """Return V of a set of places."""
+        order = sorted(chosen)
+        return float(self.w[order] @ np.array(_survival(self.r, order)))
+
+    def improve(self, chosen: frozenset[int]) -> None:
+        """Add or take away single members, the first that pays, until none does."""
+        value = self.worth(chosen)
+        k = unchanged = 0
+        while unchanged < len(self.w):
+            other = chosen ^ {k}
+            better = self.worth(other)
+            # The margin keeps rounding from turning in circles.
+            if better > value * (1 + 1e-12):
+                chosen, value, unchanged = other, better, 0
+            else:
+                unchanged += 1
+            k = (k + 1) % len(self.w)
+        if value > self.value:
+            self.best, self.value = tuple(sorted(chosen)), value
+
+    def run(self) -> None:
+        """Branch until nothing is open or the branchings are used up."""
+        # (first undecided, chosen, value, weight left to each subclaim)
+        stack: list[tuple[int, tuple[int, ...], float, Floats]] = [(0, (), 0.0, self.w.copy())]
+        while stack:
+            k, chosen, value, left = stack.pop()
+            bound = value + float(left[k:].sum())
+            if bound <= self.value * (1 + 1e-12):
+                continue
+            if self.left <= 0 and chosen:
+                self.cut = True
+                self.open_bound = max(self.open_bound, bound)
+                continue
+            while k < len(self.w):
+                gain = float(left[k])
+                loss = float(left[k + 1 :] @ self.r[k, k + 1 :])
+                if gain > 0:
+                    if gain < loss:
+                        # Leaving it out may pay: that branch waits.
+                        self.left -= 1
+                        stack.append((k + 1, chosen, value, left))
+                    chosen = (*chosen, k)
+                    value += gain
+                    left = left * (1.0 - self.r[k])
+                k += 1
+            if value > self.value:
+                self.best, self.value = chosen, value
+
+
+def _survival(r: Floats, order: Sequence[int]) -> list[float]:
+    """Return of each subclaim, given from heavy to light, the chance that no earlier voids it."""
+    return [float(np.prod(1.0 - r[i, list(order[:k])])) for k, i in enumerate(order)]
+
+
+def _checked(weights: ArrayLike, redundant: ArrayLike) -> tuple[Floats, Floats]:
+    w = np.asarray(weights, dtype=np.float64)
+    r = np.asarray(redundant, dtype=np.float64)
+    if w.ndim != 1 or r.shape != (len(w), len(w)) or not np.array_equal(r, r.T):
+        raise InputError(
+            f"weights has the shape {w.shape} and redundant {r.shape}; give n weights and a "
+            "symmetric matrix of n by n probabilities"
+        )
+    if not np.isfinite(w).all() or not ((r >= 0) & (r <= 1)).all() or np.diag(r).any():
+        raise InputError(
+            "weights must be finite, and redundant hold probabilities with zeros on its diagonal"
+        )
+    return w, r

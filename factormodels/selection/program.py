@@ -1,0 +1,377 @@
+"""Core's integer program: which subclaims count, with the optimality of the answer."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import validated_probability
+from factormodels.errors import InputError
+from factormodels.selection.branch import BranchLimit, Graph, best_within_budget, frontier, reduced
+from factormodels.selection.components import bits, connected_components, greedy_set
+from factormodels.selection.highs import solve_with_highs
+
+EdgeRule = Literal["either", "both"]
+Status = Literal["optimal", "limit"]
+
+EDGE_RULES: tuple[EdgeRule, ...] = ("either", "both")
+
+RESOLUTION = 1e-9
+"""Weights count in multiples of this, so that sums are exact and equal on every platform."""
+
+LARGEST_WEIGHT = 1e9
+"""A weight beyond this has no place in a floating-point solver beside others."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The integer program of Core, equation 1.
+
+    maximise sum_i w_i x_i over x in {0, 1}^n, subject to x_i + x_j <= 1 for each conflict {i, j}
+    and, where a share p is given, sum_i p_i x_i <= 0 with p_i = p - 1 for a faithful subclaim and
+    p for another: at least the share p of the chosen ones is faithful.
+
+    Attributes:
+        weights: one weight per subclaim, in its order; any sign.
+        conflicts: pairs of indices of which at most one may be chosen.
+        faithful: whether the sentence of each subclaim entails it; needed with `share`.
+        share: p, the least share of faithful subclaims among the chosen; None asks for none.
+        required: indices that must be chosen.
+
+    Raises:
+        InputError: for weights that are no finite numbers, indices out of range, a share outside
+            [0, 1] or without `faithful`, or required subclaims that conflict.
+
+    Source: Jiang et al., "Core: Robust Factual Precision with Informative Sub-Claim
+    Identification", section 3.
+    """
+
+    weights: tuple[float, ...]
+    conflicts: tuple[tuple[int, int], ...] = ()
+    faithful: tuple[bool, ...] | None = None
+    share: float | None = None
+    required: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        weights = tuple(float(w) for w in self.weights)
+        for at, weight in enumerate(weights):
+            if not math.isfinite(weight) or abs(weight) > LARGEST_WEIGHT:
+                raise InputError(
+                    f"subclaim {at}: its weight is {weight!r}; give a finite number of at most "
+                    f"{LARGEST_WEIGHT:g}"
+                )
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "conflicts", _pairs(self.conflicts, len(weights)))
+        required = tuple(sorted({_index(i, len(weights)) for i in self.required}))
+        object.__setattr__(self, "required", required)
+        if self.faithful is not None:
+            faithful = tuple(bool(value) for value in self.faithful)
+            if len(faithful) != len(weights):
+                raise InputError(
+                    f"faithful has {len(faithful)} values for {len(weights)} subclaims; give one "
+                    "for each"
+                )
+            object.__setattr__(self, "faithful", faithful)
+        if self.share is not None:
+            validated_probability(self.share, "the share of faithful subclaims")
+            if self.faithful is None:
+                raise InputError(
+                    f"a share of {self.share} faithful subclaims is asked for, and nothing says "
+                    "which are faithful; give faithful"
+                )
+        held = set(required)
+        for pair in self.conflicts:
+            if held >= set(pair):
+                raise InputError(
+                    f"subclaims {pair[0]} and {pair[1]} are both required, and each excludes the "
+                    "other; require one"
+                )
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """How long the solver may try.
+
+    Attributes:
+        time_limit: seconds for the whole program. A program that it cuts short gives the best set
+            found, with status "limit" and the gap to the bound proved; that set may differ from
+            one machine to the next.
+        branch_limit: branchings of the exact method per program; a component that needs more goes
+            to HiGHS. The limit is a count, so that it falls at the same place everywhere.
+
+    Raises:
+        InputError: for a limit that is not above 0.
+    """
+
+    time_limit: float = 3.0
+    branch_limit: int = 5000
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "branch_limit"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise InputError(f"{name} is {value!r}; give a number above 0")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The chosen subclaims and how sure it is that no better set exists.
+
+    Attributes:
+        chosen: indices of the chosen subclaims, ascending.
+        weight: the sum of their weights.
+        bound: no feasible set weighs more than this (up to n times half of `RESOLUTION`).
+        status: "optimal", or "limit" where the time limit cut the search short.
+        ties_broken: whether `chosen` is the one optimal set that the rule of ties names; False
+            where time ran out before that was settled.
+        components: sizes of the connected components of conflicts, descending.
+        method: "branch" if the exact method alone answered, "highs" if HiGHS took part, "none" if
+            nothing was left to decide.
+        reason: why nothing was chosen, in a sentence; empty if something was.
+    """
+
+    chosen: tuple[int, ...]
+    weight: float
+    bound: float
+    status: Status
+    ties_broken: bool
+    components: tuple[int, ...]
+    method: Literal["branch", "highs", "none"]
+    reason: str = ""
+
+    @property
+    def gap(self) -> float:
+        """The bound less the weight: 0 where the set is optimal."""
+        return max(0.0, self.bound - self.weight)
+
+
+def conflicts_of(
+    entails: NDArray[np.bool_], rule: EdgeRule = "either"
+) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of which at most one may be chosen, i < j.
+
+    Args:
+        entails: (n, n), whether the text of the row entails that of the column; the diagonal is
+            not read.
+        rule: "either" excludes a pair where one of the two entails the other (Core, equation 1);
+            "both" only where each entails the other, that is where they say the same.
+
+    Raises:
+        InputError: for an unknown rule or a matrix that is not square.
+    """
+    matrix = np.asarray(entails, dtype=bool)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"entails has the shape {matrix.shape}; give a square matrix")
+    checked_rule(rule)
+    joined = matrix & matrix.T if rule == "both" else matrix | matrix.T
+    rows, columns = np.nonzero(np.triu(joined, 1))
+    return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def checked_rule(rule: str) -> None:
+    """Check the name of a rule of conflict.
+
+    Raises:
+        InputError: if it is unknown.
+    """
+    if rule not in EDGE_RULES:
+        raise InputError(f"the edge rule {rule!r} is unknown; use one of {', '.join(EDGE_RULES)}")
+
+
+def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
+    """Return the best set of subclaims.
+
+    Ties are broken by a rule that names one set: of the sets of greatest weight that with the
+    fewest subclaims (one of weight 0 is not taken unless it is needed), and of these the one that
+    takes the first subclaim if any of them does, then the second, and so on. The rule is part of
+    the arithmetic of the exact method; for what is left to HiGHS it is a series of further
+    programs, and `ties_broken` tells whether time sufficed for them.
+
+    Conflicts are taken apart into connected components, dominated subclaims are dropped, and each
+    component is solved by branching; one that needs more than `branch_limit` branchings goes to
+    HiGHS. The faithfulness constraint couples components: the branching then returns, per
+    component, the best weight for each balance of faithful and other subclaims.
+
+    Args:
+        program: the program.
+        settings: limits; the defaults if None.
+
+    Raises:
+        InputError: if the required subclaims cannot be joined by others so that the share of
+            faithful ones is reached.
+    """
+    limits = settings or SolverSettings()
+    begin = time.monotonic()
+    graph = _graph(program)
+    sizes = _component_sizes(graph)
+    free, start = _free(program, graph)
+    constrained = program.share is not None
+    half = limits.time_limit / 2 if constrained else limits.time_limit
+    answer = _solve_free(graph, free, None, (), limits, begin + half)
+    budget = -sum(graph.budgets[i] for i in start)
+    if constrained and graph.budget(answer.chosen) > budget:
+        relaxed, first = answer, _repaired(graph, answer.chosen, budget)
+        answer = _solve_free(graph, free, budget, first, limits, begin + limits.time_limit)
+        if graph.budget(answer.chosen) > budget:
+            raise InputError(
+                f"with the required subclaims {list(start)} no set was found in which the share "
+                f"{program.share} is faithful; require fewer or lower the share"
+            )
+        # The program without the constraint bounds the one with it.
+        answer = replace(answer, bound=min(answer.bound, relaxed.bound))
+    chosen = tuple(sorted((*start, *answer.chosen)))
+    weight = math.fsum(program.weights[i] for i in chosen)
+    missed = (answer.bound - graph.weight(answer.chosen)) * RESOLUTION
+    return Solution(
+        chosen=chosen,
+        weight=weight,
+        bound=weight + max(0.0, missed),
+        status="optimal" if answer.proved else "limit",
+        ties_broken=answer.ties_broken,
+        components=sizes,
+        method=answer.method,
+        reason="" if chosen else _why_empty(program),
+    )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What was found for the free subclaims; `bound` in multiples of the resolution."""
+
+    chosen: tuple[int, ...]
+    bound: float
+    proved: bool
+    ties_broken: bool
+    method: Literal["branch", "highs", "none"]
+
+
+def _solve_free(
+    graph: Graph,
+    free: int,
+    budget: int | None,
+    first: tuple[int, ...],
+    limits: SolverSettings,
+    deadline: float,
+) -> _Answer:
+    """Solve over the subclaims of the bit mask `free`; `budget` None drops the constraint.
+
+    `first` is a set to improve on; where it breaks the budget, so may the answer.
+    """
+    priced = graph if budget is not None else graph.without_budgets()
+    left = reduced(priced, free)
+    parts = connected_components(priced.neighbours, left)
+    counter = BranchLimit(limits.branch_limit)
+    frontiers = []
+    hard: list[int] = []
+    for part in parts:
+        found = frontier(priced, part, counter)
+        if found is None:
+            hard.append(part)
+        else:
+            frontiers.append(found)
+    method: Literal["branch", "highs", "none"] = "branch" if left else "none"
+    if budget is not None and not hard:
+        best = best_within_budget(frontiers, budget, limits.branch_limit)
+        if best == "infeasible":
+            return _Answer(first, 0.0, False, False, method)
+        if isinstance(best, int):
+            chosen = tuple(bits(best))
+            return _Answer(chosen, graph.weight(chosen), True, True, method)
+    if budget is not None:
+        return _by_highs(priced, left, budget, first, deadline)
+    chosen_mask = 0
+    for found in frontiers:
+        chosen_mask |= found[-1].chosen
+    bound: float = graph.weight(tuple(bits(chosen_mask)))
+    proved = ties = True
+    for place, part in enumerate(hard):
+        # Time is shared among the components that are still to come.
+        now = time.monotonic()
+        until = now + max(0.05, (deadline - now) / (len(hard) - place))
+        answer = _by_highs(
+            priced, part, None, greedy_set(graph.weights, graph.neighbours, part), until
+        )
+        bound += answer.bound
+        proved, ties = proved and answer.proved, ties and answer.ties_broken
+        chosen_mask |= sum(1 << i for i in answer.chosen)
+    return _Answer(tuple(bits(chosen_mask)), bound, proved, ties, "highs" if hard else method)
+
+
+def _by_highs(
+    graph: Graph, mask: int, budget: int | None, first: tuple[int, ...], deadline: float
+) -> _Answer:
+    result = solve_with_highs(graph, bits(mask), budget, first, deadline)
+    if result is None:
+        return _Answer(first, 0.0, False, False, "highs")
+    return _Answer(result.chosen, result.bound, result.proved, result.ties_broken, "highs")
+
+
+def _repaired(graph: Graph, chosen: tuple[int, ...], budget: int) -> tuple[int, ...]:
+    """Return the set without its lightest unfaithful subclaims, until it is within the budget."""
+    kept = list(chosen)
+    for i in sorted(chosen, key=lambda i: (graph.weights[i], -i)):
+        if graph.budget(kept) <= budget:
+            break
+        if graph.budgets[i] > 0:
+            kept.remove(i)
+    return tuple(kept)
+
+
+def _graph(program: Program) -> Graph:
+    n = len(program.weights)
+    neighbours = [0] * n
+    for i, j in program.conflicts:
+        neighbours[i] |= 1 << j
+        neighbours[j] |= 1 << i
+    # 0.8 means four fifths, not the binary number next to it: 4 of 5 reach it.
+    share = Fraction(repr(float(program.share))) if program.share is not None else Fraction(0)
+    faithful = program.faithful or (True,) * n
+    budgets = [share.numerator - (share.denominator if good else 0) for good in faithful]
+    if program.share is None:
+        budgets = [0] * n
+    weights = [round(weight / RESOLUTION) for weight in program.weights]
+    return Graph.of(weights, budgets, neighbours)
+
+
+def _free(program: Program, graph: Graph) -> tuple[int, tuple[int, ...]]:
+    """Return the mask of what is still to decide, and the required subclaims."""
+    free = (1 << len(program.weights)) - 1
+    for i in program.required:
+        free &= ~(graph.neighbours[i] | 1 << i)
+    return free, program.required
+
+
+def _component_sizes(graph: Graph) -> tuple[int, ...]:
+    parts = connected_components(graph.neighbours, (1 << len(graph.weights)) - 1)
+    return tuple(sorted((part.bit_count() for part in parts), reverse=True))
+
+
+def _why_empty(program: Program) -> str:
+    if not program.weights:
+        return "no subclaims were given"
+    if max(program.weights) <= RESOLUTION / 2:
+        return "no subclaim has a weight above 0"
+    return f"no set in which a share of {program.share} is faithful has a weight above 0"
+
+
+def _index(value: object, n: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < n:
+        raise InputError(f"{value!r} is no index of one of {n} subclaims; count from 0")
+    return int(value)
+
+
+def _pairs(pairs: Sequence[tuple[int, int]], n: int) -> tuple[tuple[int, int], ...]:
+    found = set()
+    for pair in pairs:
+        i, j = (_index(end, n) for end in pair)
+        if i == j:
+            raise InputError(f"subclaim {i} conflicts with itself; name two subclaims")
+        found.add((min(i, j), max(i, j)))
+    return tuple(sorted(found))

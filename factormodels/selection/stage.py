@@ -1,0 +1,211 @@
+"""Core as a stage: between decomposition and assessment, for any of either."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.fact_graph import FactGraph
+from factormodels.selection.entailment import (
+    Entailments,
+    pairwise_entailments,
+    source_entailments,
+)
+from factormodels.selection.program import (
+    EdgeRule,
+    Program,
+    Solution,
+    SolverSettings,
+    checked_rule,
+    conflicts_of,
+    solve,
+)
+from factormodels.selection.subclaims import Subclaim, subclaims_of
+from factormodels.selection.weights import Weighting, uniform
+
+Claims = TypeVar("Claims", list[str], list[Subclaim])
+Parameters = ParamSpec("Parameters")
+
+
+@dataclass(frozen=True)
+class Core:
+    """How subclaims are selected.
+
+    Attributes:
+        relations: says which subclaim entails which; wrap it in `CachedRelations` where several
+            responses or weights share it.
+        weighting: gives each subclaim its weight.
+        rule: which pairs exclude each other; see `conflicts_of`.
+        share: least share of faithful subclaims among the chosen; None asks for none and no
+            sentence is compared with its subclaims.
+        solver: limits of the solver.
+
+    Raises:
+        InputError: for an unknown rule.
+    """
+
+    relations: RelationModel
+    weighting: Weighting = uniform
+    rule: EdgeRule = "either"
+    share: float | None = None
+    solver: SolverSettings = field(default_factory=SolverSettings)
+
+    def __post_init__(self) -> None:
+        checked_rule(self.rule)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The subclaims that count.
+
+    Attributes:
+        claims: all subclaims, in order.
+        program: the program that was solved.
+        solution: its solution.
+        entailments: who entails whom.
+        missing: judgements that the relation model did not give; a missing one excludes nothing
+            and vouches for nothing.
+    """
+
+    claims: tuple[Subclaim, ...]
+    program: Program
+    solution: Solution
+    entailments: Entailments
+    missing: int
+
+    @property
+    def chosen(self) -> tuple[Subclaim, ...]:
+        """The subclaims that count, in order."""
+        return tuple(self.claims[i] for i in self.solution.chosen)
+
+
+def select(claims: Sequence[Subclaim], core: Core) -> Selection:
+    """Return which subclaims count: supported by their sentence, informative, not redundant.
+
+    No subclaims give an empty selection, whose solution says so.
+
+    Raises:
+        InputError: if the weighting does not give one finite weight per subclaim, or a share is
+            asked for and a subclaim does not say its sentence.
+    """
+    given = tuple(claims)
+    weights = tuple(float(weight) for weight in core.weighting(given))
+    if len(weights) != len(given):
+        raise InputError(
+            f"the weighting gave {len(weights)} weights for {len(given)} subclaims; give one each"
+        )
+    for claim, weight in zip(given, weights, strict=True):
+        if not math.isfinite(weight):
+            raise InputError(
+                f"the weight of the subclaim {claim.text!r} is {weight}; give a finite number"
+            )
+    entailments = pairwise_entailments(given, core.relations)
+    faithful, missing = None, 0
+    if core.share is not None:
+        faithful, missing = source_entailments(given, core.relations)
+    program = Program(
+        weights=weights,
+        conflicts=conflicts_of(entailments.decided, core.rule),
+        faithful=faithful,
+        share=core.share,
+    )
+    solution = solve(program, core.solver)
+    return Selection(given, program, solution, entailments, entailments.missing + missing)
+
+
+def selecting(
+    core: Core,
+) -> Callable[[Callable[Parameters, Claims]], Callable[Parameters, Claims]]:
+    """Return a decorator: a decomposition that keeps only the subclaims that count.
+
+    The function decorated returns texts or `Subclaim`s, and the decorated one the same, in their
+    order. Texts have the function's first argument, if it is a text, as their source.
+
+        @selecting(Core(LexicalRelations()))
+        def decompose(sentence: str) -> list[str]: ...
+    """
+
+    def decorate(decompose: Callable[Parameters, Claims]) -> Callable[Parameters, Claims]:
+        @functools.wraps(decompose)
+        def decomposed(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Claims:
+            claims = decompose(*args, **kwargs)
+            source = args[0] if args and isinstance(args[0], str) else ""
+            asked = [
+                claim if isinstance(claim, Subclaim) else Subclaim(claim, source)
+                for claim in claims
+            ]
+            chosen = set(select(asked, core).solution.chosen)
+            return [claim for at, claim in enumerate(claims) if at in chosen]
+
+        return decomposed
+
+    return decorate
+
+
+def select_atoms(
+    graph: FactGraph, core: Core, sentences: Sequence[str] | None = None
+) -> tuple[FactGraph, Selection]:
+    """Return the fact graph of the atoms that count, and the selection.
+
+    Whatever assesses the graph then, by inference or by prompts, sees these atoms alone.
+
+    Args:
+        graph: the response.
+        core: how to select.
+        sentences: the sentences of the response; needed where a share is asked for.
+
+    Raises:
+        InputError: as `select` and `subclaims_of` do.
+    """
+    selection = select(subclaims_of(graph, sentences), core)
+    return restricted(graph, [claim.id for claim in selection.chosen]), selection
+
+
+def restricted(graph: FactGraph, atoms: Sequence[str]) -> FactGraph:
+    """Return the graph with some of its atoms, in its order, and what bears on them.
+
+    A context that was retrieved for other atoms alone is dropped, and so are relations that lose
+    an end.
+
+    Raises:
+        InputError: for an id that is no atom of the graph.
+    """
+    wanted = set(atoms)
+    unknown = wanted - set(graph.atom_ids)
+    if unknown:
+        raise InputError(
+            f"fact graph {graph.id!r} has no atom {min(unknown)!r}; name atoms of the graph"
+        )
+    kept = tuple(atom for atom in graph.atoms if atom.id in wanted)
+    contexts = []
+    for context in graph.contexts:
+        served = tuple(atom for atom in context.retrieved_for if atom in wanted)
+        if served or not context.retrieved_for:
+            contexts.append(replace(context, retrieved_for=served))
+    ends = wanted | {context.id for context in contexts}
+    return replace(
+        graph,
+        atoms=kept,
+        contexts=tuple(contexts),
+        relations=tuple(r for r in graph.relations if r.source in ends and r.target in ends),
+    )
+
+
+def adjusted_precision(supported: Sequence[bool], chosen: Sequence[int]) -> float:
+    """Return the share of the chosen subclaims that are supported; 0 if none was chosen.
+
+    A response in which nothing counts has earned nothing (Core, section 3: the coin).
+
+    Args:
+        supported: verdict on each subclaim, (n,).
+        chosen: indices of those that count.
+    """
+    verdicts = np.asarray(supported, dtype=bool)[list(chosen)]
+    return float(verdicts.mean()) if len(verdicts) else 0.0

@@ -1,0 +1,143 @@
+"""Agreement of labels, edits of claim sets by matching, and the taxonomy of failures."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from calibration.claim_agreement import (
+    claim_edits,
+    label_agreement,
+    mean_edits,
+    token_similarity,
+)
+from calibration.claim_failures import failure_table, redundancy_failures
+from factormodels.errors import InputError
+
+
+def test_labels_agree_exactly_or_by_type() -> None:
+    human = ["supported", "refuted", "irrelevant", "supported"]
+    labels = ["supported", "not enough evidence", "supported", "supported"]
+    found = label_agreement(labels, human)
+    assert (found.exact, found.type, found.n) == (0.5, 0.75, 4)
+    assert label_agreement(human, human).exact == 1.0
+    with pytest.raises(InputError, match="the label 'yes' has no type"):
+        label_agreement(["yes"], ["supported"])
+    with pytest.raises(InputError, match="1 labels and 0 human"):
+        label_agreement(["supported"], [])
+
+
+def test_edits_by_hand() -> None:
+    before = ["The tower is tall.", "It was built in 1889.", "It is beautiful."]
+    after = ["The tower was built in 1889.", "the tower is tall", "Its architect was Sauvestre."]
+    edits = claim_edits(before, after)
+    assert edits.unchanged == ((0, 1),)
+    # was, built, in, 1889 of 6 words.
+    assert edits.revised == ((1, 0),)
+    assert edits.similarity == pytest.approx(1 + 4 / 7)
+    assert (edits.removed, edits.added) == ((2,), (2,))
+    assert edits.counts() == {"removed": 1, "added": 1, "revised": 1, "unchanged": 1}
+    strict = claim_edits(before, after, revised_from=0.9)
+    assert strict.counts() == {"removed": 2, "added": 2, "revised": 0, "unchanged": 1}
+    assert mean_edits([edits, strict])["removed"] == 1.5
+
+
+def test_the_matching_is_the_best_of_all() -> None:
+    generator = random.Random(0)
+    for _ in range(60):
+        n, m = generator.randint(0, 5), generator.randint(0, 5)
+        values = [[generator.choice([0.2, 0.5, 0.6, 0.7, 0.9]) for _ in range(m)] for _ in range(n)]
+        before, after = [f"b{i}" for i in range(n)], [f"a{j}" for j in range(m)]
+        table = {(b, a): values[i][j] for i, b in enumerate(before) for j, a in enumerate(after)}
+        edits = claim_edits(before, after, lambda b, a, table=table: table[b, a])  # type: ignore[misc]
+        best = 0.0
+        for size in range(min(n, m) + 1):
+            for left in itertools.combinations(range(n), size):
+                for right in itertools.permutations(range(m), size):
+                    sims = [values[i][j] for i, j in zip(left, right, strict=True)]
+                    best = max(best, sum(s for s in sims if s >= 0.5))
+        # Sums in other orders: rounding alone.
+        assert edits.similarity == pytest.approx(best, abs=1e-12)
+        assert len(edits.revised) + len(edits.removed) == n
+        assert len(edits.revised) + len(edits.added) == m
+
+
+def test_equal_claims_are_paired_before_similar_ones() -> None:
+    similar = {("x", "x"): 1.0, ("x", "y"): 0.9, ("z", "x"): 0.9, ("z", "y"): 0.0}
+    edits = claim_edits(["x", "z"], ["x", "y"], lambda a, b: similar[a, b])
+    assert (edits.unchanged, edits.removed, edits.added) == (((0, 0),), (1,), (1,))
+
+
+def test_similarity_is_one_for_the_same_words_in_the_same_order_alone() -> None:
+    assert token_similarity("A dog, barking.", "a DOG barking") == 1.0
+    assert token_similarity("man bites dog", "dog bites man") < 1.0
+    assert token_similarity("one two", "three") == 0.0
+    assert token_similarity("", "") == 1.0
+
+
+def test_bad_similarities_are_named() -> None:
+    with pytest.raises(InputError, match="claim 0 before and claim 0 after is 2"):
+        claim_edits(["a"], ["b"], lambda *_: 2.0)
+    with pytest.raises(InputError, match="revised_from is 0"):
+        claim_edits([], [], revised_from=0)
+    with pytest.raises(InputError, match="no edits to average"):
+        mean_edits([])
+    assert claim_edits([], ["a"]).added == (0,)
+
+
+def test_failures_are_counted_by_kind_and_category() -> None:
+    rows = failure_table(
+        [
+            ["ambiguous", "subjective"],
+            ["ambiguous"],
+            ["within sentence", "between sentences"],
+            [],
+            [],
+        ],
+        ["removed", "missed", "removed"],
+    )
+    counts = {row.name: row.count for row in rows}
+    assert counts == {
+        "unverifiable": 2,
+        "subjective": 1,
+        "tautology": 0,
+        "ambiguous": 2,
+        "redundant": 1,
+        "within sentence": 1,
+        "between sentences": 1,
+        "missing": 3,
+        "removed": 2,
+        "missed": 1,
+    }
+    shares = {row.name: row.share for row in rows}
+    assert shares["ambiguous"] == 0.4
+    # Relative to the five extracted claims, as FaStfact's table 5: 6.98 % + 2.54 % = 9.52 %.
+    assert shares["missing"] == pytest.approx(shares["removed"] + shares["missed"])
+
+
+def test_redundancy_is_within_or_between_sentences() -> None:
+    labels = redundancy_failures([0, 0, 2, 0, 2], [1, 1, 1, 2, None])
+    assert labels == (
+        (),
+        ("within sentence",),
+        (),
+        ("between sentences",),
+        ("between sentences",),
+    )
+    both = redundancy_failures([0, 0, 0], [1, 2, 2])
+    assert both[2] == ("within sentence", "between sentences")
+
+
+def test_bad_failures_are_named() -> None:
+    with pytest.raises(InputError, match="claim 0: the failure 'removed' is none of subjective"):
+        failure_table([["removed"]])
+    with pytest.raises(InputError, match="missing claim 0: the failure 'lost'"):
+        failure_table([[]], ["lost"])
+    with pytest.raises(InputError, match="no extracted claims"):
+        failure_table([])
+    with pytest.raises(InputError, match="representative of claim 0 is 1"):
+        redundancy_failures([1, 1], [1, 1])
+    with pytest.raises(InputError, match="1 representatives and 2 sentences"):
+        redundancy_failures([0], [1, 1])

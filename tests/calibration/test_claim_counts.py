@@ -1,0 +1,104 @@
+"""F1@K', its gamma, and the alignment of counts with people's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibration.claim_counts import (
+    ClaimCounts,
+    count_alignment,
+    f1_at_k_prime,
+    fit_gamma,
+    gamma_like_f1_at_k,
+    recall_at_k_prime,
+)
+from calibration.measures import f1_of_counts
+from factormodels.errors import InputError
+
+
+def test_recall_is_one_at_the_human_count_and_falls_alike_on_both_sides() -> None:
+    recall = recall_at_k_prime([5, 10, 15, 20], [10] * 4, 0.2)
+    assert recall[1] == 1.0
+    assert recall[0] == recall[2] == pytest.approx(2 / (1 + math.e))
+    assert recall[3] == pytest.approx(2 / (1 + math.exp(2.0)))
+    # No overflow far away.
+    assert recall_at_k_prime(10**9, 0, 5.0)[0] == 0.0
+
+
+def test_f1_is_the_harmonic_mean_by_hand() -> None:
+    # P = 8/10 and R = 2 / (1 + e^0.4).
+    r = 2 / (1 + math.exp(0.4))
+    assert f1_at_k_prime(8, 2, 12, 0.1)[0] == pytest.approx(1.6 * r / (0.8 + r))
+    assert f1_at_k_prime(10, 0, 10, 0.1)[0] == 1.0
+    assert f1_at_k_prime([0, 0], [3, 0], [0, 5], 0.1).tolist() == [0.0, 0.0]
+
+
+def test_f1_at_k_prime_punishes_what_f1_at_k_rewards() -> None:
+    verbose = np.array([10.0, 20.0, 40.0])
+    assert f1_of_counts(verbose, verbose, 10).tolist() == [1.0, 1.0, 1.0]
+    scores = f1_at_k_prime(verbose, 0 * verbose, [10] * 3, 0.1)
+    assert (np.diff(scores) < 0).all()
+
+
+def test_gamma_brings_the_mean_to_that_of_f1_at_k() -> None:
+    generator = np.random.default_rng(0)
+    s, n = generator.integers(0, 30, 50), generator.integers(0, 8, 50)
+    k_prime = s + n + generator.integers(-2, 3, 50).clip(min=0)
+    gamma = gamma_like_f1_at_k(s, n, k_prime, 20.0)
+    reached = f1_at_k_prime(s, n, k_prime, gamma).mean()
+    # The root is found to 1e-12 in gamma, and the mean moves by less than 50 times that.
+    assert reached == pytest.approx(f1_of_counts(s, np.maximum(s + n, 1), 20.0).mean(), abs=1e-10)
+    with pytest.raises(InputError, match="no gamma gives a mean F1@K' of 1"):
+        gamma_like_f1_at_k([5.0], [0.0], [6.0], 1.0)
+    with pytest.raises(InputError, match="k is 0"):
+        gamma_like_f1_at_k(s, n, k_prime, 0)
+
+
+def test_gamma_is_recovered_from_scores() -> None:
+    generator = np.random.default_rng(1)
+    s, n = generator.integers(1, 30, 40), generator.integers(0, 8, 40)
+    k_prime = generator.integers(5, 30, 40)
+    for gamma in (0.01, 0.15, 0.9):
+        fitted = fit_gamma(s, n, k_prime, f1_at_k_prime(s, n, k_prime, gamma))
+        # Least squares is flat to rounding within the square root of it.
+        assert fitted == pytest.approx(gamma, rel=1e-6)
+    with pytest.raises(InputError, match="no gamma fits better"):
+        fit_gamma([3, 0], [0, 1], [3, 5], [1.0, 0.0])
+    with pytest.raises(InputError, match="scores must be"):
+        fit_gamma(s, n, k_prime, [2.0] * 40)
+
+
+def test_alignment_by_hand() -> None:
+    human = ClaimCounts([8, 4], [2, 4], [0, 1])
+    counts = ClaimCounts([8, 6], [3, 1])
+    found = count_alignment(counts, human, 0.1)
+    assert (found.k, found.supported, found.unsupported, found.irrelevant) == (1.0, 1.0, 2.0, 0.5)
+    theirs = f1_at_k_prime([8, 4], [2, 4], [10, 8], 0.1)
+    ours = f1_at_k_prime([8, 6], [3, 1], [10, 8], 0.1)
+    assert found.f1 == pytest.approx(np.abs(ours - theirs).mean())
+    assert found.f1_of_means == pytest.approx(abs(ours.mean() - theirs.mean()))
+    # The first is worse than people's and the second better: the means hide it.
+    assert found.f1_of_means < found.f1
+    assert count_alignment(human, human, 0.1).f1 == 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: f1_at_k_prime(-1, 0, 5, 0.1), "supported is -1"),
+        (lambda: f1_at_k_prime(1, 0, float("nan"), 0.1), "k_prime is nan"),
+        (lambda: f1_at_k_prime(1, 0, 5, 0.0), "gamma is 0"),
+        (lambda: f1_at_k_prime(1, 0, 5, True), "gamma is True"),
+        (lambda: ClaimCounts([1, 2], [1]), "supported counts 2 responses and unsupported 1"),
+        (
+            lambda: count_alignment(ClaimCounts([], []), ClaimCounts([], []), 0.1),
+            "give the same, at least one",
+        ),
+    ],
+)
+def test_bad_counts_are_named(call: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()  # type: ignore[operator]

@@ -1,0 +1,241 @@
+"""The cost model against FaStfact's table 6 and against counted runs of the stages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.assessment_costs import (
+    METHODS,
+    Load,
+    core,
+    cost_figure,
+    load_of_length,
+    stride_ablation,
+)
+from factormodels import Atom, Context, FactGraph, InputError
+from factormodels.extraction.accounting import Ledger, MeteredModel
+from factormodels.extraction.assessors import assess
+from factormodels.extraction.fastfact import FastFactSettings, fastfact
+from factormodels.extraction.language_model import Completion, Request
+from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.pipeline import (
+    atomizer_stage,
+    relation_stage,
+    retrieval_stage,
+    reviser_stage,
+    run_stages,
+)
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+from factormodels.extraction.retrieval.base import Passage, Retrieved
+from factormodels.selection import CachedRelations, Core, Informativeness, select, subclaims_of
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+
+N = 6
+SENTENCES = [f"Sentence number {k} tells of ship {k}." for k in range(1, N + 1)]
+RESPONSE = " ".join(SENTENCES)
+
+
+def test_the_formulas_are_those_of_table_6_by_hand() -> None:
+    load = Load(sentences=10, claims=40, queries=2, unsure=0.25, stride=4, per_claim=3, contexts=50)
+    found = {
+        name: (cost(load).extracting, cost(load).verifying, cost(load).searches)
+        for name, cost in METHODS.items()
+    }
+    assert found == {
+        "FactScore": (10, 40, 0),
+        "SAFE": (10 + 80 + 80, 40, 80),
+        "VeriScore": (10, 40, 80),
+        "FaStfact": (3, 10, 20),
+        "FR1": (3 + 40, 120, 80),
+        "FR2": (3 + 40, 2000, 80),
+        "FR3": (3 + 40, 2000 + 50 * 49, 80),
+    }
+    # O_LLM of SAFE is N + (3 + q) M.
+    assert METHODS["SAFE"](load).calls == 10 + (3 + 2) * 40
+    assert core(load, 8, faithful=True).verifying == 40 * 39 + 40 * 8 + 40
+
+
+class CountingRetriever:
+    """k passages per query; every second one is the same for all queries."""
+
+    name = "counting"
+
+    def __init__(self, k: int) -> None:
+        self.k, self.queries = k, 0
+
+    def retrieve(self, queries: Any) -> list[Retrieved]:
+        found = []
+        for query in queries:
+            self.queries += 1
+            texts = [f"common {j}" if j % 2 else f"{query} {j}" for j in range(self.k)]
+            found.append(Retrieved(tuple(Passage("", "", "", text) for text in texts)))
+        return found
+
+
+def script(request: dict[str, Any], _number: int) -> Reply:
+    """Two claims per sentence, a revised claim, and neutral for every pair."""
+    question = request["messages"][-1]["content"]
+    if "<sentences>" in question:
+        listed = re.findall(r"^\s*(\d+): ", question.rpartition("<sentences>")[2], re.M)
+        claims = [{"sentence": int(n), "claim": f"Claim {n}.{i}"} for n in listed for i in (1, 2)]
+        return Reply(json.dumps(claims))
+    if "<premise>" in question:
+        return label_reply("neutral", 0.8, {"entailment": 0.2})
+    claim = question.rpartition("<claim>")[2].partition("</claim>")[0].strip()
+    return Reply(json.dumps({"claim": claim}))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedServer]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
+        with ScriptedServer(script) as running:
+            yield running
+
+
+@pytest.mark.parametrize(("variant", "stride"), [("FR1", 1), ("FR2", 2), ("FR3", 3)])
+def test_factreasoner_costs_what_the_formulas_say_on_the_server(
+    server: ScriptedServer, variant: str, stride: int
+) -> None:
+    before = len(server.requests)
+    model = LitellmModel(LitellmSettings("openai/test", api_base=server.url, attempts=1))
+    retriever = CountingRetriever(3)
+    graph = run_stages(
+        FactGraph("g", (), response=" ".join(SENTENCES[:3]), topic="ships"),
+        [
+            atomizer_stage(model, stride),
+            reviser_stage(model),
+            retrieval_stage(retriever),
+            relation_stage(PromptedRelationModel(model), variant),
+        ],
+    )
+    n = len(graph.atoms)
+    load = Load(3, n, stride=stride, per_claim=3, contexts=len(graph.contexts))
+    expected = METHODS[variant](load)
+    assert (n, len(graph.contexts)) == (6, 2 * n + 1)
+    assert len(server.requests) - before == expected.calls
+    assert retriever.queries == expected.searches
+    assert graph.metadata["relations"]["asked"] == expected.verifying
+
+
+@pytest.mark.parametrize("name", ["factscore", "veriscore"])
+def test_prompted_assessors_cost_a_call_per_claim(name: str) -> None:
+    ledger = Ledger()
+    answers = {"factscore": "true", "veriscore": "supported"}
+    model = MeteredModel(AnsweringModel(lambda _: answers[name]), ledger)
+    atoms = tuple(Atom(f"a{k}", f"Claim {k}.") for k in range(7))
+    assess(FactGraph("g", atoms, (Context("c"),)), name, model)
+    cost = METHODS["FactScore" if name == "factscore" else "VeriScore"](Load(0, 7))
+    assert ledger.stages[name].calls == cost.verifying
+
+
+def test_fastfact_costs_what_the_formulas_say() -> None:
+    def answer(request: Request) -> str | Completion:
+        if request.stage == "fastfact":
+            return "Verdict: supported"
+        listed = re.findall(
+            r"^\s*(\d+): ", request.messages[-1].content.rpartition("<sentences>")[2], re.M
+        )
+        # Every third sentence is uncertain.
+        return "\n".join(
+            f"{n} | Claim {n}. | {'unsure' if int(n) % 3 == 0 else 'supported'}" for n in listed
+        )
+
+    model, retriever = AnsweringModel(answer), CountingRetriever(1)
+    found = fastfact(
+        FactGraph("g", (), response=RESPONSE),
+        model,
+        retriever,
+        FastFactSettings(stride=4, threshold=0.5),
+    )
+    effort = found.effort
+    load = Load(effort.sentences, effort.claims, unsure=effort.verified_share, stride=4)
+    cost = METHODS["FaStfact"](load)
+    assert effort.claims == N
+    assert len(model.asked) == pytest.approx(cost.calls)
+    assert retriever.queries == pytest.approx(cost.searches)
+    assert effort.extracting_calls == cost.extracting
+
+
+def test_selection_costs_what_the_formula_says() -> None:
+    model = AnsweringModel(lambda _: "neutral")
+    relations = CachedRelations(PromptedRelationModel(model, fallback=None))
+    atoms = tuple(Atom(f"a{k}", f"Claim {k}.", sentence=1) for k in range(5))
+    claims = subclaims_of(FactGraph("g", atoms, topic="it"), ["It."])
+    with pytest.raises(InputError, match="no bleached claim was judged"):
+        # Without log-probabilities and without a fallback every pair is missing.
+        select(claims, Core(relations, Informativeness(relations, ("{topic} is.",))))
+    verbal = AnsweringModel(lambda _: '{"relation": "neutral", "confidence": 0.9}')
+    relations = CachedRelations(PromptedRelationModel(verbal, method="verbalised"))
+    core_ = Core(relations, Informativeness(relations, ("{topic} is.", "{topic} was.")), share=0.0)
+    select(claims, core_)
+    assert relations.asked == core(Load(1, 5), 2, faithful=True).verifying == len(verbal.asked)
+
+
+def test_the_stride_ablation_counts_calls_claims_and_tokens() -> None:
+    def answer(request: Request) -> str:
+        listed = re.findall(
+            r"^\s*(\d+): ", request.messages[-1].content.rpartition("<sentences>")[2], re.M
+        )
+        # A longer chunk gives fewer claims a sentence, as larger windows do.
+        per = 2 if len(listed) == 1 else 1
+        return json.dumps(
+            [{"sentence": int(n), "claim": f"C{n}{i}"} for n in listed for i in range(per)]
+        )
+
+    graphs = [
+        FactGraph(f"g{k}", tuple(Atom(f"a{i}") for i in range(N)), response=RESPONSE)
+        for k in range(2)
+    ]
+    rows = stride_ablation(graphs, AnsweringModel(answer), [1, 4, None])
+    assert [(row.stride, row.calls, row.expected) for row in rows] == [
+        (1, 12, 12),
+        (4, 4, 4),
+        (None, 2, 2),
+    ]
+    assert [row.claims for row in rows] == [24, 12, 12]
+    assert [row.claim_difference for row in rows] == [6.0, 0.0, 0.0]
+    assert [row.failures for row in rows] == [0, 0, 0]
+
+
+def test_a_load_of_some_length_and_its_figure() -> None:
+    load = load_of_length(10, Load(0, 0), distinct_share=0.5)
+    assert (load.claims, load.distinct) == (42, 63)
+    figure = cost_figure(Load(0, 0, unsure=0.3, stride=5), longest=12)
+    lines = figure.axes[0].get_lines()
+    assert len(lines) == len(METHODS)
+    assert np.array_equal(lines[0].get_ydata(), [k + round(4.2 * k) for k in range(1, 13)])
+    with pytest.raises(InputError, match="distinct_share is 2"):
+        load_of_length(1, Load(0, 0), distinct_share=2)
+    with pytest.raises(InputError, match="longest is 1"):
+        cost_figure(Load(0, 0), longest=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sentences": -1}, "sentences is -1"),
+        ({"unsure": 1.5}, "unsure is 1.5"),
+        ({"stride": 0}, "stride is 0"),
+        ({"contexts": -2}, "contexts is -2"),
+    ],
+)
+def test_a_bad_load_is_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        Load(**{"sentences": 1, "claims": 1, **arguments})
+
+
+def test_the_command_prints_and_writes(invoke: Invoke, tmp_path: Any) -> None:
+    result = invoke("costs", "--sentences", "10", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    assert "N = 10 sentences, M = n = 42 claims" in result.output
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["costs.csv", "costs.pdf", "costs.png"]

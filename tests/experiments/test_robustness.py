@@ -1,0 +1,230 @@
+"""Padding raises plain precision and leaves the Core-adjusted one where it was."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from experiments.gaming import (
+    DEMONSTRATION,
+    PADDINGS,
+    CanonicalRelations,
+    Padded,
+    corrupted,
+    padded,
+    padded_by_model,
+    padding_alone,
+    repeated_claim,
+    subject_of,
+)
+from experiments.robustness import (
+    CoreChoices,
+    robustness_curves,
+    robustness_figure,
+    robustness_table,
+    score,
+    selected,
+)
+from experiments.robustness_assessors import (
+    by_inference,
+    by_labels,
+    by_prompt,
+    by_related_atoms,
+)
+from factormodels import Atom, FactGraph, InputError, RelationKind, datasets
+from factormodels.extraction.language_model import Failure
+from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.selection import domains
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
+
+GRAPHS = datasets.load("demonstration").graphs
+CHOICES = CoreChoices(LexicalRelations())
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("assessor", [by_labels, by_inference("FR1"), by_inference("FR2")])
+def test_twenty_true_sentences_raise_plain_precision_alone(padding: str, assessor: object) -> None:
+    for graph in GRAPHS:
+        made = padded(graph, padding, 20)  # type: ignore[arg-type]
+        assert len(made.graph.atoms) == len(graph.atoms) + 20
+        clean = score(graph, assessor)  # type: ignore[arg-type]
+        plain = score(made.graph, assessor)  # type: ignore[arg-type]
+        assert plain.precision > clean.precision, graph.id
+        core = CHOICES.core(graph, made)
+        adjusted = selected(graph, core)
+        # The same claims are selected, so that any assessor says the same of them.
+        assert selected(made.graph, core).atom_ids == adjusted.atom_ids
+        assert score(selected(made.graph, core), assessor) == score(adjusted, assessor)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_a_lexical_judge_that_does_not_know_the_templates_lets_little_through(padding: str) -> None:
+    blind = CoreChoices(LexicalRelations(), templates_known=False)
+    plain = adjusted = 0.0
+    for graph in GRAPHS:
+        made = padded(graph, padding, 20)  # type: ignore[arg-type]
+        core = blind.core(graph, made)
+        plain += score(made.graph, by_labels).precision - score(graph, by_labels).precision
+        adjusted += (
+            score(selected(made.graph, core), by_labels).precision
+            - score(selected(graph, core), by_labels).precision
+        )
+    # Measured: 0.220 plain; 0.012 (repetitive) and 0.014 (uninformative) adjusted.
+    assert plain / len(GRAPHS) == pytest.approx(0.220, abs=0.001)
+    assert adjusted / len(GRAPHS) < 0.02
+
+
+def test_the_table_has_every_kind_of_response_with_and_without_core() -> None:
+    rows = robustness_table(GRAPHS[:3], {"labels": by_labels}, CHOICES, appended=5)
+    found = {(row.core, row.kind): row for row in rows}
+    kinds = ["normal"] + [f"{p}, {how}" for p in PADDINGS for how in ("appended", "alone")]
+    assert [row.kind for row in rows] == kinds * 2
+    for padding in PADDINGS:
+        assert found[False, f"{padding}, alone"].precision == 1.0
+        for number in ("counted", "precision", "f1"):
+            with_padding = getattr(found[True, f"{padding}, appended"], number)
+            assert with_padding == getattr(found[True, "normal"], number)
+    assert found[True, "uninformative, alone"].counted == 0.0
+    # One claim at most is left of what is repeated: F1@K' is low although precision is not.
+    assert found[True, "repetitive, alone"].counted <= 1.0
+    assert found[True, "repetitive, alone"].f1 < found[True, "normal"].f1
+
+
+def test_curves_of_corrupted_responses_pass_the_clean_level_without_core_alone() -> None:
+    rows = robustness_curves(GRAPHS[:4], {"labels": by_labels}, CHOICES, counts=(10, 20))
+    assert {row.appended for row in rows} == {0, 10, 20}
+    for padding in PADDINGS:
+        level = {
+            (row.core, row.response, row.appended): row for row in rows if row.padding == padding
+        }
+        clean, padded_ = level[False, "clean", 0], level[False, "corrupted", 20]
+        assert level[False, "corrupted", 0].precision < clean.precision < padded_.precision
+        assert level[True, "corrupted", 20].precision == level[True, "corrupted", 0].precision
+        assert level[True, "corrupted", 20].precision <= level[True, "clean", 0].precision
+        assert level[False, "clean", 20].raised == 4
+        figure = robustness_figure(rows, "labels", padding)
+        assert figure.axes[0].get_xlabel() == f"{padding} sentences appended"
+    with pytest.raises(InputError, match="no curves of 'nobody'"):
+        robustness_figure(rows, "nobody", "repetitive")
+
+
+def test_repetitions_have_the_evidence_of_what_they_repeat() -> None:
+    graph = GRAPHS[0]
+    original = repeated_claim(graph)
+    made = padded(graph, "repetitive", 12)
+    fresh = made.graph.atoms[-12:]
+    assert original.label is True
+    assert [atom.label for atom in fresh] == [True] * 12
+    assert set(made.canonical.values()) == {original.text}
+    theirs = {(r.source, r.kind) for r in made.graph.relations if r.target == fresh[3].id}
+    assert theirs == {(r.source, r.kind) for r in graph.relations if r.target == original.id}
+    served = {c.id for c in made.graph.contexts if fresh[0].id in c.retrieved_for}
+    assert served == {c.id for c in graph.contexts if original.id in c.retrieved_for}
+    assert fresh[0].sentence == max(atom.sentence or 0 for atom in graph.atoms) + 1
+
+
+def test_what_says_nothing_names_its_subject_and_has_a_passage() -> None:
+    made = padded(GRAPHS[0], "uninformative", 30)
+    fresh = made.graph.atoms[-30:]
+    assert len({atom.text for atom in fresh}) == 30
+    assert all("Marie Curie" in atom.text for atom in fresh)
+    alone = padding_alone(made, len(GRAPHS[0].atoms))
+    assert alone.atom_ids == tuple(atom.id for atom in fresh)
+    assert len(alone.contexts) == 30
+
+
+def test_every_embedded_response_has_a_subject_of_a_known_domain() -> None:
+    assert set(DEMONSTRATION) == {graph.id for graph in GRAPHS}
+    assert {subject.domain for subject in DEMONSTRATION.values()} <= set(domains())
+    assert subject_of(FactGraph("g", (), topic="Ada Lovelace")).name == "Ada Lovelace"
+
+
+def test_corruption_turns_labels_and_evidence_but_spares_what_is_repeated() -> None:
+    graph = GRAPHS[0]
+    wrong = corrupted(graph, 1.0)
+    spared = repeated_claim(graph).id
+    assert [atom.id for atom in wrong.atoms if atom.label] == [spared]
+    before = {(r.source, r.target): r.kind for r in graph.relations}
+    turned = next(atom.id for atom in graph.atoms if atom.label and atom.id != spared)
+    for relation in wrong.relations:
+        if relation.target == turned and relation.kind is not RelationKind.NEUTRAL:
+            assert relation.kind is not before[relation.source, relation.target]
+    assert corrupted(graph, 0.0) == graph
+    assert corrupted(graph, 0.5, 3) == corrupted(graph, 0.5, 3)
+
+
+def test_known_templates_are_judged_by_what_they_say() -> None:
+    model = CanonicalRelations(LexicalRelations(), {"In fact, A.": "A.", "Truly, A.": "A."})
+    pairs = [TextPair("In fact, A.", "Truly, A."), TextPair("In fact, A.", "Zebras bark.")]
+    same, other = model.judge(pairs)
+    assert same.kind is RelationKind.ENTAILMENT  # type: ignore[union-attr]
+    assert [other] == LexicalRelations().judge([TextPair("A.", "Zebras bark.")])
+    assert model.name == "lexical, templates known"
+
+
+def test_a_language_model_writes_the_padding() -> None:
+    model = AnsweringModel(lambda _: '["Curie is a person.", "Curie lived.", "Curie was."]')
+    made = padded_by_model(GRAPHS[0], "uninformative", 2, model)
+    assert [atom.text for atom in made.graph.atoms[-2:]] == ["Curie is a person.", "Curie lived."]
+    assert "Marie Curie" in model.asked[0].messages[-1].content
+    repeated = padded_by_model(GRAPHS[0], "repetitive", 3, model)
+    assert repeated_claim(GRAPHS[0]).text in model.asked[1].messages[-1].content
+    assert len(repeated.graph.atoms) == len(GRAPHS[0].atoms) + 3
+    failed = padded_by_model(
+        GRAPHS[0], "repetitive", 3, AnsweringModel(lambda _: Failure("status 500"))
+    )
+    assert failed == Padded(GRAPHS[0], {}, ("status 500",))
+    wrong = padded_by_model(GRAPHS[0], "repetitive", 3, AnsweringModel(lambda _: "[1]"))
+    assert wrong.failures[0].startswith("the answer is not of the form")
+
+
+def test_a_prompt_based_assessor_takes_part() -> None:
+    model = AnsweringModel(
+        lambda request: "true" if "1867" in request.messages[-1].content else "false"
+    )
+    found = by_prompt("factscore", model)(GRAPHS[0])
+    assert len(found) == len(GRAPHS[0].atoms)
+    assert any(found)
+
+
+@pytest.mark.parametrize("variant", ["FR1", "FR2"])
+def test_related_atoms_count_once_and_keep_their_verdicts(variant: str) -> None:
+    for graph in GRAPHS[:6]:
+        made = padded(graph, "repetitive", 20)
+        assessor = by_related_atoms(variant, CanonicalRelations(LexicalRelations(), made.canonical))
+        clean, repeated = list(assessor(graph)), list(assessor(made.graph))
+        # Twenty repetitions are the atom that they repeat.
+        assert repeated == clean
+        assert len(clean) <= len(graph.atoms)
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InputError, match="the padding 'loud' is unknown"):
+        padded(GRAPHS[0], "loud", 1)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="appended sentences is -1"):
+        padded(GRAPHS[0], "repetitive", -1)
+    with pytest.raises(InputError, match="no claim is labelled true"):
+        padded(FactGraph("g", (Atom("a", "A.", label=False),)), "repetitive", 1)
+    with pytest.raises(InputError, match="share of corrupted claims is 2"):
+        corrupted(GRAPHS[0], 2)
+    with pytest.raises(InputError, match="the weights 'heavy' are unknown"):
+        CoreChoices(LexicalRelations(), "heavy")
+    with pytest.raises(InputError, match="no responses to pad"):
+        robustness_table([], {}, CHOICES)
+
+
+def test_the_command_writes_tables_and_figures(invoke: Invoke, tmp_path: Path) -> None:
+    from factormodels import write
+
+    path, out = tmp_path / "one.json", tmp_path / "out"
+    write(GRAPHS[0], path)
+    result = invoke("robustness", str(path), "--appended", "4", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert "normal and padded responses" in result.output
+    rows = list(csv.DictReader((out / "robustness-curves.csv").read_text().splitlines()))
+    assert {row["appended"] for row in rows} == {"0", "1", "2", "3", "4"}
+    assert (out / "robustness-FR2-lexical-repetitive.pdf").stat().st_size > 1000

@@ -1,0 +1,106 @@
+"""`factormodels select`: claims before and after selection, by sentence and by position."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from calibration.self_knowledge import IntervalSettings
+from experiments.robustness import CoreChoices
+from experiments.selection_study import selection_study
+from experiments.uncertain_selection import uncertain_rows
+from factormodels import Atom, FactGraph, InputError, read_many, write_many
+from factormodels.extraction.relation_models.lexical import LexicalRelations
+from tests.experiments.conftest import Invoke
+
+QUICK = IntervalSettings(n_bootstrap=20)
+
+
+def response(name: str) -> FactGraph:
+    """Two sentences: a claim and its repetition, then another claim and one that is false."""
+    texts = [
+        ("The Xanadu bridge opened in 1890.", True, 1),
+        ("The Xanadu bridge opened in 1890.", True, 1),
+        ("Steam engines pull carriages over Kubla river.", True, 2),
+        ("Coleridge designed its pillars himself.", False, 2),
+    ]
+    atoms = (Atom(f"a{k}", text, label=v, sentence=s) for k, (text, v, s) in enumerate(texts))
+    return FactGraph(name, tuple(atoms), topic="Xanadu bridge", metadata={"sentences": 2})
+
+
+def test_counts_by_sentence_and_factuality_by_position() -> None:
+    choices = CoreChoices(LexicalRelations(), "uniform")
+    study = selection_study(
+        [response("g"), response("h"), FactGraph("empty", ())],
+        choices.core,
+        source="here",
+        intervals=QUICK,
+        n_positions=2,
+    )
+    assert [(r.sentence, r.responses, r.before, r.after) for r in study.rows] == [
+        (1, 2, 4, 2),
+        (2, 2, 4, 4),
+        (None, 2, 8, 6),
+    ]
+    assert [(r.supported_before, r.supported_after) for r in study.rows] == [(4, 2), (2, 2), (6, 4)]
+    assert study.rows[0].survival == 0.5
+    assert study.before["factuality"].estimate.tolist() == [1.0, 0.5, 0.75]
+    assert study.after["supported_number"].estimate.tolist() == [1.0, 1.0, 1.0]
+    assert study.summary().startswith("8 claims of 2 responses, 6 selected; 0 responses keep none")
+    with pytest.raises(InputError, match="here: two responses have the same id"):
+        selection_study([response("g")] * 2, choices.core, source="here", intervals=QUICK)
+
+
+def test_the_biographies_of_factscore(shared_data: Path) -> None:
+    graphs = read_many(shared_data / "factscore_dev" / "ChatGPT.jsonl")
+    choices = CoreChoices(LexicalRelations(), domain="people")
+    study = selection_study(graphs, choices.core, source="ChatGPT.jsonl", intervals=QUICK)
+    total = study.rows[-1]
+    # The corpus: 974 claims of 31 biographies. Selected: as printed in experiments/README.md.
+    assert (total.responses, total.before) == (31, 974)
+    assert total.after == 683
+    assert all(found.solution.status == "optimal" for found in study.selections.values())
+    # The first sentence holds most of what says nothing (X is a person) or is repeated.
+    assert study.rows[0].survival == min(row.survival for row in study.rows)
+    change = study.after["factuality"].estimate - study.before["factuality"].estimate
+    assert change[0] < -0.05
+
+
+def test_plain_and_uncertain_selection_stand_side_by_side(invoke: Invoke, tmp_path: Path) -> None:
+    choices = CoreChoices(LexicalRelations(), "uniform")
+    (row,) = uncertain_rows([response("g"), FactGraph("e", ())], choices.core, samples=50, seed=1)
+    assert (row.claims, row.plain_count, row.proved) == (4, 3, True)
+    assert row.plain_precision == pytest.approx(2 / 3)
+    # The repetition is certain; what else the lexical model holds possible takes a little off.
+    assert 2.5 < row.expected_count < 3
+    assert row.gain == pytest.approx(1.0)
+    assert row.lower <= row.sampled_precision <= row.upper
+    again = uncertain_rows([response("g")], choices.core, samples=50, seed=1)
+    assert again == [row]
+    path = tmp_path / "in.jsonl"
+    write_many([response("g"), response("h")], path)
+    result = invoke("select", str(path), "--weights", "uniform", "--samples", "20")
+    assert result.exit_code == 0, result.output
+    assert "sampled redundancy graphs" in result.output
+
+
+def test_the_command_writes_tables_and_a_figure(invoke: Invoke, tmp_path: Path) -> None:
+    path, own, out = tmp_path / "in.jsonl", tmp_path / "own.json", tmp_path / "out"
+    write_many([response("g"), response("h")], path)
+    own.write_text(json.dumps({"bridges": ["{topic} is a bridge."]}), encoding="utf-8")
+    options = ["--domain", "bridges", "--templates", str(own), "--out", str(out)]
+    result = invoke("select", str(path), *options)
+    assert result.exit_code == 0, result.output
+    assert "8 claims of 2 responses" in result.output
+    rows = list(csv.DictReader((out / "selection-sentences.csv").read_text().splitlines()))
+    assert [row["sentence"] for row in rows] == ["1", "2", ""]
+    assert (out / "selection.png").stat().st_size > 1000
+    result = invoke("select", str(path), "--templates", str(own))
+    assert result.exit_code == 2
+    assert "no bleached claims of the domain 'people'" in result.output
+    result = invoke("select", str(path), "--rule", "none")
+    assert result.exit_code == 2
+    assert "the edge rule 'none' is unknown" in result.output

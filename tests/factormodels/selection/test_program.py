@@ -1,0 +1,215 @@
+"""The integer program against enumeration, its ties, its limits and what it says of bad input."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from factormodels.errors import InputError
+from factormodels.selection import Program, SolverSettings, conflicts_of, solve
+from tests.factormodels.selection.cases import enumerated
+
+HIGHS_MOSTLY = SolverSettings(branch_limit=1)
+"""One branching alone is allowed, so that all but the simplest components go to HiGHS."""
+
+
+def random_program(generator: random.Random, largest: int) -> Program:
+    n = generator.randint(0, largest)
+    density = generator.random()
+    kind = generator.choice(["uniform", "real", "few values"])
+    weights = [1.0] * n
+    if kind == "real":
+        weights = [generator.uniform(-0.5, 3.0) for _ in range(n)]
+    elif kind == "few values":
+        weights = [generator.choice([-0.1, 0.0, 0.1, 0.2, 0.3, 1.0]) for _ in range(n)]
+    conflicts = [(i, j) for i in range(n) for j in range(i) if generator.random() < density]
+    return Program(
+        weights=tuple(weights),
+        conflicts=tuple(conflicts),
+        faithful=tuple(generator.random() < generator.choice([0.2, 0.7]) for _ in range(n)),
+        share=generator.choice([None, 0.0, 0.37, 0.5, 0.8, 1.0]),
+    )
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_the_best_set_is_that_of_enumeration_on_two_thousand_programs(batch: int) -> None:
+    generator = random.Random(batch)
+    for _ in range(500):
+        program = random_program(generator, 18 if generator.random() < 0.1 else 11)
+        solution = solve(program)
+        assert solution.chosen == enumerated(program), program
+        assert (solution.status, solution.gap, solution.ties_broken) == ("optimal", 0.0, True)
+
+
+def test_highs_names_the_same_set() -> None:
+    generator = random.Random(7)
+    methods = set()
+    for _ in range(60):
+        program = random_program(generator, 10)
+        solution = solve(program, HIGHS_MOSTLY)
+        assert solution.chosen == enumerated(program), program
+        methods.add(solution.method)
+    assert "highs" in methods
+
+
+def test_required_subclaims_are_chosen() -> None:
+    generator = random.Random(3)
+    infeasible = 0
+    for _ in range(200):
+        program = random_program(generator, 9)
+        if not program.weights:
+            continue
+        required = (generator.randrange(len(program.weights)),)
+        program = Program(
+            program.weights, program.conflicts, program.faithful, program.share, required
+        )
+        expected = enumerated(program)
+        if expected is None:
+            infeasible += 1
+            with pytest.raises(InputError, match="require fewer or lower the share"):
+                solve(program)
+        else:
+            assert solve(program).chosen == expected
+    assert infeasible > 0
+
+
+def test_a_relabelling_moves_the_best_weight_nowhere() -> None:
+    generator = random.Random(11)
+    for _ in range(100):
+        program = random_program(generator, 14)
+        n = len(program.weights)
+        order = generator.sample(range(n), n)
+        place = {old: new for new, old in enumerate(order)}
+        moved = Program(
+            tuple(program.weights[i] for i in order),
+            tuple((place[i], place[j]) for i, j in program.conflicts),
+            tuple((program.faithful or ())[i] for i in order),
+            program.share,
+        )
+        # Weights are summed exactly by fsum in either order.
+        assert solve(moved).weight == pytest.approx(solve(program).weight, abs=1e-12)
+
+
+def test_ties_fall_to_fewer_subclaims_then_to_earlier_ones() -> None:
+    square = ((0, 1), (1, 2), (2, 3), (0, 3))
+    assert solve(Program((1.0,) * 4, square)).chosen == (0, 2)
+    assert solve(Program((1.0, 1.0), ((0, 1),))).chosen == (0,)
+    # 0.1 + 0.2 and 0.3 are equal as weights although they differ as binary numbers.
+    assert solve(Program((0.1, 0.2, 0.3), ((0, 2), (1, 2)))).chosen == (2,)
+    assert solve(Program((0.0, 1.0))).chosen == (1,)
+
+
+def test_an_unfaithful_subclaim_is_carried_by_faithful_ones() -> None:
+    weights, faithful = (5.0, 1.0, 1.0, 1.0, -0.25), (False, True, True, True, True)
+    assert solve(Program(weights, (), faithful, 0.8)).chosen == (0, 1, 2, 3, 4)
+    assert solve(Program(weights, (), faithful, 0.75)).chosen == (0, 1, 2, 3)
+    assert solve(Program(weights, (), faithful, 0.81)).chosen == (1, 2, 3)
+
+
+def clusters(n: int, k: int, n_conflicts: int, seed: int) -> list[tuple[int, int]]:
+    """Paraphrases of k statements, and false entailments between any two until there are enough."""
+    generator = random.Random(seed)
+    statement = [generator.randrange(k) for _ in range(n)]
+    pairs = {(i, j) for j in range(n) for i in range(j) if statement[i] == statement[j]}
+    while len(pairs) < n_conflicts:
+        i, j = sorted(generator.sample(range(n), 2))
+        pairs.add((i, j))
+    return sorted(pairs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_five_hundred_subclaims_with_ten_thousand_conflicts_are_solved(weighted: bool) -> None:
+    generator = random.Random(0)
+    weights = tuple(generator.uniform(0, 5) if weighted else 1.0 for _ in range(500))
+    faithful = tuple(generator.random() < 0.8 for _ in range(500))
+    for share in (None, 0.8):
+        conflicts = clusters(500, 13, 10_000, 1)
+        assert len(conflicts) == 10_000
+        solution = solve(Program(weights, tuple(conflicts), faithful, share))
+        assert (solution.status, solution.gap, solution.ties_broken) == ("optimal", 0.0, True)
+        # The exact method needs no time limit; the settings' 3 s are a bound on the rest.
+        assert solution.method == "branch"
+
+
+def test_without_structure_the_time_limit_gives_a_set_and_its_gap() -> None:
+    generator = random.Random(1)
+    conflicts: set[tuple[int, int]] = set()
+    while len(conflicts) < 10_000:
+        i, j = sorted(generator.sample(range(500), 2))
+        conflicts.add((i, j))
+    program = Program((1.0,) * 500, tuple(conflicts), (True, False) * 250, 0.6)
+    solution = solve(program, SolverSettings(time_limit=0.5))
+    assert (solution.status, solution.ties_broken, solution.method) == ("limit", False, "highs")
+    assert solution.bound == pytest.approx(solution.weight + solution.gap)
+    assert solution.gap > 0
+    chosen = set(solution.chosen)
+    assert not any(chosen >= {i, j} for i, j in conflicts)
+    assert sum(i % 2 == 0 for i in chosen) >= 0.6 * len(chosen)
+    # Greedy alone reaches 47 to 55 without the share on such graphs.
+    assert len(chosen) > 40
+
+
+def test_a_limit_that_cuts_several_components_short_bounds_their_sum() -> None:
+    generator = random.Random(5)
+    conflicts: set[tuple[int, int]] = set()
+    for block in (0, 200):
+        while len(conflicts) < 2000 * (1 + block // 200):
+            i, j = sorted(generator.sample(range(block, block + 200), 2))
+            conflicts.add((i, j))
+    solution = solve(Program((1.0,) * 400, tuple(conflicts)), SolverSettings(time_limit=0.2))
+    assert solution.components == (200, 200)
+    assert solution.weight == len(solution.chosen)
+    assert solution.bound >= solution.weight
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (Program(()), "no subclaims were given"),
+        (Program((0.0, -1.0)), "no subclaim has a weight above 0"),
+        (Program((1.0,), (), (False,), 0.5), "no set in which a share of 0.5 is faithful"),
+    ],
+)
+def test_an_empty_selection_says_why(program: Program, reason: str) -> None:
+    solution = solve(program)
+    assert solution.chosen == ()
+    assert solution.status == "optimal"
+    assert reason in solution.reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"weights": (1.0, float("nan"))}, "subclaim 1: its weight is nan"),
+        ({"weights": (float("inf"),)}, "give a finite number"),
+        ({"weights": (1.0,), "conflicts": ((0, 1),)}, "1 is no index of one of 1 subclaims"),
+        ({"weights": (1.0,), "conflicts": ((0, 0),)}, "conflicts with itself"),
+        ({"weights": (1.0,), "faithful": ()}, "faithful has 0 values for 1"),
+        ({"weights": (1.0,), "share": 0.5}, "nothing says which are faithful"),
+        ({"weights": (1.0,), "faithful": (True,), "share": 1.5}, "share of faithful"),
+        ({"weights": (1.0, 1.0), "conflicts": ((0, 1),), "required": (0, 1)}, "both required"),
+        ({"weights": (1.0,), "required": (True,)}, "True is no index"),
+    ],
+)
+def test_a_bad_program_is_named(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Program(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["time_limit", "branch_limit"])
+@pytest.mark.parametrize("value", [0, -1.0, True, float("nan"), "3"])
+def test_a_bad_limit_is_named(name: str, value: object) -> None:
+    with pytest.raises(InputError, match=f"{name} is"):
+        SolverSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_the_edge_rules_differ_on_one_way_entailment() -> None:
+    entails = np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]], dtype=bool)
+    assert conflicts_of(entails) == ((0, 1), (0, 2))
+    assert conflicts_of(entails, "both") == ((0, 2),)
+    with pytest.raises(InputError, match="the edge rule 'none' is unknown"):
+        conflicts_of(entails, "none")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="give a square matrix"):
+        conflicts_of(entails[:2])
