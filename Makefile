@@ -30,7 +30,7 @@ help: ## List the targets
 install: $(VENV)/kernels ## Make .venv with everything in it; done at once if nothing changed
 
 run: install ## Compare the algorithms on the embedded data: a table, a plot, files in results/
-	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare
+	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
 
 test: install ## Run the tests
 	$(VENV)/bin/python -m pytest -n $(WORKERS)

@@ -20,6 +20,7 @@ from experiments.commands import (
     convert,
     costs,
     datasets,
+    diff,
     fit,
     infer,
     positions,
@@ -101,7 +102,7 @@ def _factormodels(
 
 
 _COMMANDS = (
-    *(infer, assess, run, fit, positions, select, robustness, costs),
+    *(infer, assess, run, fit, diff, positions, select, robustness, costs),
     *(convert, backends, datasets, bench, references),
 )
 

@@ -4,149 +4,53 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
-from factormodels.variants import VARIANTS
-from inference.registry import entries
+from experiments.config_parts import (
+    STRICT,
+    BackendChoice,
+    DatasetChoice,
+    Encoding,
+    MeasureName,
+    Priors,
+    PriorSetting,
+    Reliability,
+    Seed,
+    Selector,
+    Significance,
+    Strength,
+    Variant,
+    distinct,
+    file_name,
+    k_policy,
+)
+from experiments.tables import DEFAULT_MEASURES
+from factormodels.datasets import names
+from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.errors import unknown_name
 
-Output = Literal["latex", "markdown", "reliability"]
+Output = Literal["csv", "latex", "markdown", "reliability"]
 
-_STRICT = {"extra": "forbid"}
-
-
-def _known(names: Callable[[], Iterable[str]], what: str) -> AfterValidator:
-    def check(name: str) -> str:
-        if name not in (valid := list(names())):
-            raise ValueError(f"the {what} is unknown; use one of {', '.join(valid)}")
-        return name
-
-    return AfterValidator(check)
-
-
-def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    for position, value in enumerate(values):
-        if value in values[:position]:
-            raise ValueError(f"{value!r} is listed twice; keep one")
-    return values
-
-
-def _file_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ValueError("it names files: use letters, digits, '.', '_' and '-', no space")
-    return name
-
-
-def _k_policy(value: int | str) -> int | str:
-    number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
-    if value in ("median", "half") or (number.isascii() and number.isdigit() and int(number) > 0):
-        return value
-    raise ValueError("use median, half, or a whole number above 0")
-
-
-Variant = Annotated[str, _known(lambda: VARIANTS, "variant")]
-Encoding = Annotated[str, _known(lambda: ENCODINGS, "encoding")]
-BackendName = Annotated[str, _known(entries, "backend")]
-Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-
-
-@dataclass(frozen=True)
-class DatasetChoice:
-    """A dataset of a study: an embedded one by name, or a file.
-
-    Attributes:
-        name: name of the embedded dataset, or what to call the file's (its stem if absent).
-        path: a file of responses; relative to the folder of the configuration.
-        options: options of the embedded dataset's loader.
-        limit: only the first so many responses.
-    """
-
-    __pydantic_config__: ClassVar = _STRICT
-
-    name: Annotated[str, Field(min_length=1)] = ""
-    path: Annotated[str, Field(min_length=1)] | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    limit: Annotated[int, Field(ge=1)] | None = None
-
-    def __post_init__(self) -> None:
-        if self.path is None and not self.name:
-            raise ValueError("give the name of an embedded dataset, or the path of a file")
-        if self.path is not None and self.options:
-            raise ValueError("options belong to embedded datasets; leave them out beside a path")
-
-    @property
-    def title(self) -> str:
-        """What tables call this dataset."""
-        return self.name or PurePath(str(self.path)).stem
-
-
-@dataclass(frozen=True)
-class Only:
-    """The part of a study that a backend takes part in; an absent key restricts nothing."""
-
-    __pydantic_config__: ClassVar = _STRICT
-
-    datasets: tuple[str, ...] | None = None
-    variants: tuple[Variant, ...] | None = None
-    encodings: tuple[Encoding, ...] | None = None
-
-
-@dataclass(frozen=True)
-class BackendChoice:
-    """A backend of a study.
-
-    Attributes:
-        backend: name in the registry.
-        label: what tables call it; must differ from the other labels of the study.
-        settings: settings by name; the others keep their defaults.
-        only: restricts it to a part of the study.
-    """
-
-    __pydantic_config__: ClassVar = _STRICT
-
-    backend: BackendName
-    label: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    only: Only = Only()
-
-    @property
-    def title(self) -> str:
-        """What tables call this backend: its label, or its name and the settings given."""
-        if self.label or not self.settings:
-            return self.label or self.backend
-        given = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        return f"{self.backend} {given}"
-
-
-@dataclass(frozen=True)
-class Priors:
-    """Priors that replace those of the data; None keeps the data's own."""
-
-    __pydantic_config__: ClassVar = _STRICT
-
-    atom: Probability | None = None
-    context: Probability | None = None
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """How the reliability diagram is binned."""
-
-    __pydantic_config__: ClassVar = _STRICT
-
-    bins: Annotated[int, Field(ge=1)] = 10
-    strategy: Literal["uniform", "quantile"] = "uniform"
+PRESENTATION = (
+    "description",
+    "unlabelled",
+    "k",
+    "measures",
+    "significance",
+    "reliability",
+    "outputs",
+)
+"""Keys that no posterior depends on: they may change between a run and its resumption."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A compare experiment: datasets x variants x encodings x backends over all responses.
+    """A study: datasets x variants x encodings x priors x strengths x backends x seeds.
 
     Attributes:
         study: its name; also that of its folder of results.
@@ -154,78 +58,137 @@ class Study:
         description: what it is for.
         variants: views of the fact graphs: given, FR1, FR2, FR3.
         encodings: encodings of relations.
-        backends: the algorithms.
         priors: priors that replace those of the data.
-        seed: seed of every backend that has a setting `seed` and is not given one.
+        strengths: what the log odds of every relation's probability are multiplied by.
+        backends: the algorithms.
+        seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.
+        seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
         unlabelled: what an atom without a human label counts as in scores.
         k: K of F1@K: median, half, or a number.
+        measures: columns of the tables.
+        significance: pairs to be tested.
         reliability: bins of the reliability diagram.
         outputs: artefacts to make beside the rows, the summary and the manifest.
     """
 
-    __pydantic_config__: ClassVar = _STRICT
+    __pydantic_config__: ClassVar = STRICT
 
-    study: Annotated[str, AfterValidator(_file_name)]
+    study: Annotated[str, AfterValidator(file_name)]
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     description: str = ""
-    variants: Annotated[tuple[Variant, ...], Field(min_length=1), AfterValidator(_distinct)] = (
+    variants: Annotated[tuple[Variant, ...], Field(min_length=1), AfterValidator(distinct)] = (
         "FR2",
     )
-    encodings: Annotated[tuple[Encoding, ...], Field(min_length=1), AfterValidator(_distinct)] = (
+    encodings: Annotated[tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct)] = (
         DEFAULT_ENCODING,
     )
+    priors: Annotated[tuple[Priors, ...], Field(min_length=1)] = (Priors(),)
+    strengths: Annotated[tuple[Strength, ...], Field(min_length=1), AfterValidator(distinct)] = (
+        1.0,
+    )
     backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)] = (BackendChoice("exact"),)
-    priors: Priors = Priors()
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
-    k: Annotated[int | str, AfterValidator(_k_policy)] = "median"
-    reliability: Reliability = Reliability()
-    outputs: Annotated[tuple[Output, ...], AfterValidator(_distinct)] = (
+    k: Annotated[int | str, AfterValidator(k_policy)] = "median"
+    measures: Annotated[tuple[MeasureName, ...], Field(min_length=1), AfterValidator(distinct)] = (
+        DEFAULT_MEASURES
+    )
+    significance: Significance = field(default_factory=Significance)
+    reliability: Reliability = field(default_factory=Reliability)
+    outputs: Annotated[tuple[Output, ...], AfterValidator(distinct)] = (
+        "csv",
         "latex",
         "markdown",
         "reliability",
     )
 
     def __post_init__(self) -> None:
-        _distinct_titles("datasets", "name", [choice.title for choice in self.datasets])
-        _distinct_titles("backends", "label", [choice.title for choice in self.backends])
         titles = [choice.title for choice in self.datasets]
-        self._check_only(titles)
-        if not any(
-            takes_part(choice, title, variant, encoding)
-            for choice in self.backends
-            for title in titles
-            for variant in self.variants
-            for encoding in self.encodings
-        ):
+        _distinct_titles("datasets", "name", list(enumerate(titles)))
+        backends = [
+            (position, title)
+            for position, choice in enumerate(self.backends)
+            for title, _ in choice.settings_of_each()
+        ]
+        _distinct_titles("backends", "label", backends)
+        priors = [
+            (position, setting.title)
+            for position, choice in enumerate(self.priors)
+            for setting in choice.settings()
+        ]
+        _distinct_titles("priors", "name", priors)
+        for position, choice in enumerate(self.backends):
+            self._check_only(position, choice)
+        self._check_pairs([title for _, title in backends])
+        if not any(self._takes_part(choice) for choice in self.backends):
             raise ValueError(
                 "no backend takes part in any cell, because `only` excludes every dataset, "
-                "variant and encoding of this study; widen it or leave it out"
+                "variant, encoding, prior, strength or seed of this study; widen it or leave it out"
             )
 
-    def _check_only(self, titles: list[str]) -> None:
-        for position, choice in enumerate(self.backends):
-            for name in choice.only.datasets or ():
-                if name not in titles:
+    @property
+    def prior_settings(self) -> tuple[PriorSetting, ...]:
+        """Every setting of the priors, in order."""
+        return tuple(setting for priors in self.priors for setting in priors.settings())
+
+    @property
+    def backend_seeds(self) -> tuple[int, ...]:
+        """The seeds of backends that have a setting `seed`."""
+        return self.seeds or (self.seed,)
+
+    def dimensions(self) -> dict[str, tuple[Any, ...]]:
+        """Return the values of each dimension that `only` may restrict."""
+        return {
+            "datasets": tuple(choice.title for choice in self.datasets),
+            "variants": self.variants,
+            "encodings": self.encodings,
+            "priors": tuple(setting.title for setting in self.prior_settings),
+            "strengths": self.strengths,
+            "seeds": self.backend_seeds,
+        }
+
+    def _takes_part(self, choice: BackendChoice) -> bool:
+        return all(
+            any(allows(choice, name, value) for value in values)
+            for name, values in self.dimensions().items()
+        )
+
+    def _check_only(self, position: int, choice: BackendChoice) -> None:
+        for name in ("datasets", "priors"):
+            of_study = self.dimensions()[name]
+            # A study may be laid over one with more datasets, whose backends name them still.
+            elsewhere = names() if name == "datasets" else ()
+            for value in getattr(choice.only, name) or ():
+                if value not in of_study and value not in elsewhere:
                     raise ValueError(
-                        f"backends[{position}].only.datasets names {name!r}, which is no dataset "
-                        f"of this study; use one of {', '.join(titles)}"
+                        unknown_name(
+                            f"backends[{position}].only.{name} names {value!r}, which in this "
+                            "study",
+                            value,
+                            of_study,
+                        )
                     )
 
+    def _check_pairs(self, backends: list[str]) -> None:
+        dimensions = self.dimensions()
+        of_study: dict[str, Iterable[Any]] = {
+            "variant": self.variants,
+            "encoding": self.encodings,
+            "prior": dimensions["priors"],
+            "strength": self.strengths,
+            "backend": backends,
+            "seed": self.backend_seeds,
+        }
+        for position, pair in enumerate(self.significance.pairs):
+            for selector in pair:
+                _check_selector(selector, f"significance.pairs[{position}]", of_study)
 
-def takes_part(choice: BackendChoice, dataset: str, variant: str, encoding: str) -> bool:
-    """Return whether a backend of a study is asked in a cell."""
-    only = choice.only
-    asked = ((only.datasets, dataset), (only.variants, variant), (only.encodings, encoding))
-    return all(allowed is None or value in allowed for allowed, value in asked)
 
-
-def _distinct_titles(key: str, mend: str, titles: list[str]) -> None:
-    for position, title in enumerate(titles):
-        if title in titles[:position]:
-            raise ValueError(
-                f"{key}[{position}] is called {title!r} like another; give it its own {mend}"
-            )
+def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
+    """Return whether a backend of a study takes part where a dimension has a value."""
+    allowed = getattr(choice.only, dimension)
+    return allowed is None or value in allowed
 
 
 def as_plain(study: Study) -> dict[str, Any]:
@@ -242,5 +205,37 @@ def as_plain(study: Study) -> dict[str, Any]:
 
 def config_hash(study: Study) -> str:
     """Return the SHA-256 of the study's plain form: equal for studies that ask the same."""
-    canonical = json.dumps(as_plain(study), sort_keys=True, separators=(",", ":"))
+    return plain_hash(as_plain(study))
+
+
+def plain_hash(plain: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of plain data, whatever the order of keys."""
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def computed_part(study: Study) -> dict[str, Any]:
+    """Return the plain form of what posteriors depend on: the study less its presentation."""
+    return {key: value for key, value in as_plain(study).items() if key not in PRESENTATION}
+
+
+def _check_selector(selector: Selector, place: str, of_study: Mapping[str, Iterable[Any]]) -> None:
+    for name, value in selector.given().items():
+        if value not in (valid := list(of_study[name])):
+            raise ValueError(
+                unknown_name(
+                    f"{place} names the {name} {value!r}, which in this study",
+                    value,
+                    map(str, valid),
+                )
+            )
+
+
+def _distinct_titles(key: str, mend: str, titles: list[tuple[int, str]]) -> None:
+    seen: set[str] = set()
+    for position, title in titles:
+        if title in seen:
+            raise ValueError(
+                f"{key}[{position}] is called {title!r} like another; give it its own {mend}"
+            )
+        seen.add(title)

@@ -1,30 +1,46 @@
-"""Reading a study: a YAML file or an embedded one, overrides, and errors that name the place."""
+"""Reading a study: a YAML file or an embedded one, the file it is based on, and overrides."""
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
+import copy
+import os
 import re
-import types
-import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from experiments.config import BackendChoice, Study
-from experiments.misfit import misfit
+from experiments.config import Study
+from experiments.config_errors import Fault, Step, first_fault
 from experiments.text_input import parse_assignment, parse_yaml
-from factormodels.errors import InputError
+from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 
 _SHORTHANDS = {"datasets": "name", "backends": "backend"}
 """Lists whose entries may be written as a text, and the key that the text stands for."""
 
-_LISTS = ("datasets", "variants", "encodings", "backends", "outputs")
+_LISTS = ("datasets", "variants", "encodings", "backends", "measures", "outputs")
+
+_SINGLES = ("priors", "strengths", "seeds")
+"""Lists of which a single entry may be written without brackets."""
 
 _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
+
+_LEARNED = "learned"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What said something of a study.
+
+    Attributes:
+        steps: the place that it set.
+        name: what errors call it: a file, or an override.
+    """
+
+    steps: tuple[Step, ...]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -35,11 +51,18 @@ class LoadedStudy:
         study: the study.
         folder: where its relative paths start.
         where: what errors call its configuration.
+        sources: what set its places, later ones over earlier ones.
     """
 
     study: Study
     folder: Path
     where: str
+    sources: tuple[Source, ...] = ()
+
+    def blame(self, place: str) -> str:
+        """Return what an error at a place begins with: who said it, then the place."""
+        steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(place))
+        return f"{_blamed(self.sources, steps, self.where)}: {place}"
 
 
 def embedded_studies() -> dict[str, str]:
@@ -61,46 +84,20 @@ def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
         overrides: "key=value" texts; a key is a place such as "priors.atom" or "backends[1].label".
 
     Raises:
-        InputError: for an unknown name, a bad file, or a key or value that a study cannot have.
+        InputError: for an unknown name, a bad file, or a key or value that a study cannot have;
+            it begins with the file or the override that said so.
     """
-    path = Path(config)
-    if path.suffix or len(path.parts) != 1 or path.is_file():
-        text, where, folder = read_text(path), config, path.parent
-    else:
-        embedded = embedded_studies()
-        if config not in embedded:
-            raise InputError(
-                f"there is no embedded study {config!r}; use one of {', '.join(embedded)}, "
-                "or name a YAML file"
-            )
-        text, where, folder = embedded[config], f"{config}.yaml", Path()
-    raw = parse_yaml(text, where)
-    if not isinstance(raw, dict):
-        raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
-    expand_shorthands(raw)
-    for override in (given := list(overrides)):
+    raw, where, folder, sources = _read(config, Path(), ())
+    given = list(overrides)
+    changed = copy.deepcopy(raw)
+    for override in given:
+        name = f"override {override!r}"
         key, value = parse_assignment(override, "override")
-        _assign(raw, key, value, f"override {override!r}")
-        expand_shorthands(raw)
-    place = f"{where} with its overrides" if given else where
-    return LoadedStudy(validated(raw, place), folder, where)
-
-
-def validated(raw: Mapping[str, Any], where: str) -> Study:
-    """Return the study that plain data stands for.
-
-    Raises:
-        InputError: one sentence that names the place, the value and the mend.
-    """
-    import json
-
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        # Strict JSON mode: a text is never taken for a number, a list is a tuple.
-        return TypeAdapter(Study).validate_json(json.dumps(raw), strict=True)
-    except ValidationError as error:
-        raise InputError(f"{where}: {_sentence(raw, error.errors())}") from None
+        steps = _assign(changed, key, value, name)
+        expand_shorthands(changed)
+        sources.append(Source(steps, name))
+    study = _validated(changed, where, sources, given, raw)
+    return LoadedStudy(study, folder, where, tuple(sources))
 
 
 def expand_shorthands(raw: dict[str, Any]) -> None:
@@ -119,92 +116,175 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
         raw["unlabelled"] = str(policy).lower()
 
 
-def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> None:
-    steps = _PLACE.findall(key)
-    if "".join(steps) != key.replace(".", "") or not steps:
+def _read(
+    config: str, beside: Path, seen: tuple[str, ...]
+) -> tuple[dict[str, Any], str, Path, list[Source]]:
+    """Return the raw study that `config` names, on top of the one that it is based on."""
+    path = beside / config
+    if path.suffix or len(Path(config).parts) != 1 or path.is_file():
+        text, where, folder = read_text(path), str(path), path.parent
+    else:
+        embedded = embedded_studies()
+        if config not in embedded:
+            near = nearest(config, embedded)
+            hint = "" if near is None else f" (did you mean {near!r}?)"
+            raise InputError(
+                f"there is no embedded study {config!r}{hint}; use one of {', '.join(embedded)}, "
+                "or name a YAML file"
+            )
+        text, where, folder = embedded[config], f"{config}.yaml", Path()
+    if where in seen:
+        raise InputError(f"{where}: the study is based on itself; mend 'base' of {seen[-1]}")
+    own = parse_yaml(text, where)
+    if not isinstance(own, dict):
+        raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
+    base = own.pop("base", None)
+    expand_shorthands(own)
+    if base is None:
+        return own, where, folder, []
+    if not isinstance(base, str):
+        raise InputError(f"{where}: base: {base!r} is no study; name a file or an embedded study")
+    try:
+        raw, _, base_folder, sources = _read(base, folder, (*seen, where))
+    except InputError as error:
+        raise InputError(f"{where}: base: {error}") from None
+    _move_paths(raw, base_folder, folder)
+    base_name = str(folder / base) if (folder / base).is_file() else f"{base}.yaml"
+    sources = sources or [Source((), base_name)]
+    _merge(raw, own, (), where, sources)
+    return raw, where, folder, sources
+
+
+def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
+    """Have the relative paths of datasets start in another folder."""
+    if isinstance(datasets := raw.get("datasets"), list):
+        for dataset in datasets:
+            if isinstance(dataset, dict) and isinstance(path := dataset.get("path"), str):
+                dataset["path"] = os.path.relpath(before / path, after)
+
+
+def _merge(
+    target: dict[str, Any],
+    own: Mapping[str, Any],
+    steps: tuple[Step, ...],
+    name: str,
+    sources: list[Source],
+) -> None:
+    """Lay `own` over `target`: mappings key by key, everything else whole."""
+    for key, value in own.items():
+        place = (*steps, key)
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            _merge(target[key], value, place, name, sources)
+        else:
+            target[key] = value
+            sources.append(Source(place, name))
+
+
+def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:
+    texts = _PLACE.findall(key)
+    if "".join(texts) != key.replace(".", "") or not texts:
         raise InputError(f"{where}: {key!r} is no place; write priors.atom or backends[1].label")
+    steps = tuple(int(text[1:-1]) if text.startswith("[") else text for text in texts)
+    if steps[0] == "base":
+        raise InputError(f"{where}: 'base' is for files; name the other file instead")
     target: Any = raw
     for position, step in enumerate(steps):
         last = position == len(steps) - 1
-        index: Any = int(step[1:-1]) if step.startswith("[") else step
-        if isinstance(index, int):
-            if not isinstance(target, list) or index >= len(target):
+        if isinstance(step, int):
+            if not isinstance(target, list) or step >= len(target):
                 count = len(target) if isinstance(target, list) else 0
-                raise InputError(f"{where}: there is no entry {step}; it has {count}, from [0]")
+                raise InputError(f"{where}: there is no entry [{step}]; it has {count}, from [0]")
         elif not isinstance(target, dict):
             raise InputError(f"{where}: {step!r} is no key there; check the place")
         if last:
-            target[index] = value
-        elif isinstance(index, str):
-            if target.get(index) is None:
-                target[index] = {}
-            target = target[index]
+            target[step] = value
+        elif isinstance(step, str):
+            if target.get(step) is None:
+                target[step] = {}
+            target = target[step]
         else:
-            target = target[index]
+            target = target[step]
+    return steps
 
 
-def _sentence(raw: Any, errors: Sequence[Any]) -> str:
-    # An unknown key explains a missing one better than the other way round.
-    ordered = sorted(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")
-    error = ordered[0]
-    place, value, cls = _locate(raw, error["loc"])
-    match error["type"]:
-        case "unexpected_keyword_argument":
-            key = error["loc"][-1]
-            known = [field.name for field in dataclasses.fields(cls)]
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
-            if cls is BackendChoice and not near:
-                hint += "; settings of the algorithm go under settings"
-            return f"{place or key}: there is no such key; {hint}"
-        case "missing":
-            return f"the key {place!r} is missing; give it"
-        case "value_error":
-            reason = str(error["ctx"]["error"])
-            return f"{place}: {_shown(value)}: {reason}" if place else reason
-        case "dataclass_type" | "dataclass_exact_type":
-            if value is None:
-                return f"{place}: there is no value; give a mapping or leave the key out"
-            return f"{place}: {_shown(value)} is no mapping; write keys and values"
-    return f"{place}: {misfit(value, error, _shown(value))}"
+def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a study's raw form with every list written as one, for the validation."""
+    plain: dict[str, Any] = copy.deepcopy(dict(raw))
+    for key in _SINGLES:
+        if key in plain and plain[key] is not None and not isinstance(plain[key], list):
+            plain[key] = [plain[key]]
+    for priors in plain.get("priors") or ():
+        if isinstance(priors, dict):
+            for key in ("atom", "context"):
+                if key in priors and not isinstance(priors[key], list):
+                    priors[key] = [priors[key]]
+    significance = plain.get("significance")
+    if isinstance(significance, dict) and isinstance(pairs := significance.get("pairs"), list):
+        significance["pairs"] = [
+            [{"backend": side} if isinstance(side, str) else side for side in pair]
+            if isinstance(pair, list)
+            else pair
+            for pair in pairs
+        ]
+    return plain
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _validated(
+    raw: dict[str, Any],
+    where: str,
+    sources: list[Source],
+    overrides: list[str],
+    before: dict[str, Any],
+) -> Study:
+    study, fault = _study_or_fault(raw)
+    if study is not None:
+        return study
+    blamed = _blamed(sources, fault.steps, where)
+    if blamed == where and overrides and _study_or_fault(before)[0] is not None:
+        # The file alone is a study, so that it is what the overrides make of it.
+        blamed = f"override{'s' if len(overrides) > 1 else ''} {', '.join(map(repr, overrides))}"
+    raise InputError(f"{blamed}: {fault.sentence}")
 
 
-def _locate(raw: Any, loc: Sequence[Any]) -> tuple[str, Any, type]:
-    """Return the place of an error, the value there, and the dataclass that holds it."""
-    place, value = "", raw
-    cls: type = Study
-    hint: Any = Study
-    for position, step in enumerate(loc):
-        if isinstance(step, int) and isinstance(value, list) and step < len(value):
-            place, value = f"{place}[{step}]", value[step]
-        elif isinstance(step, str) and isinstance(value, dict) and step in value:
-            place, value = f"{place}.{step}" if place else step, value[step]
-            hint = _field_type(cls, step) or hint
-        elif position == len(loc) - 1 and isinstance(value, dict) and isinstance(step, str):
-            place = f"{place}.{step}" if place else step
-            break
-        else:
-            break  # The rest names a branch of a union, which is no place of the user's.
-        if position < len(loc) - 1:
-            cls = _dataclass_in(hint) or cls
-    return place, value, cls
+def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
+    """Return the study that plain data stand for, or else what is wrong with them."""
+    import json
+
+    from pydantic import TypeAdapter, ValidationError
+
+    nothing = Fault((), "")
+    learned = _learned(raw)
+    if learned is not None:
+        return None, learned
+    try:
+        # Strict JSON mode: a text is never taken for a number, a list is a tuple.
+        return TypeAdapter(Study).validate_json(json.dumps(canonical(raw)), strict=True), nothing
+    except ValidationError as error:
+        return None, first_fault(raw, error.errors())
 
 
-def _field_type(cls: type, name: str) -> Any:
-    return typing.get_type_hints(cls, include_extras=False).get(name)
+def _learned(raw: Mapping[str, Any]) -> Fault | None:
+    """Return what is wrong with priors that are to be learned, if a study asks for them."""
+    priors = raw.get("priors")
+    asked = priors == _LEARNED or any(
+        one == _LEARNED or (isinstance(one, dict) and (_LEARNED in one or _LEARNED in one.values()))
+        for one in (priors if isinstance(priors, list) else [priors])
+    )
+    if not asked:
+        return None
+    return Fault(
+        ("priors",),
+        "priors: priors cannot be learned within a study yet; give numbers, or null for the "
+        "data's own",
+    )
 
 
-def _dataclass_in(hint: Any) -> type | None:
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return hint
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is not None:
-        for argument in typing.get_args(hint):
-            found = _dataclass_in(argument)
-            if found is not None:
-                return found
-    return None
+def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:
+    """Return the last source that set a place, or a part of it, or what it is a part of."""
+    blamed = where
+    for source in sources:
+        if source.steps == steps[: len(source.steps)] or (
+            steps and source.steps[: len(steps)] == steps
+        ):
+            blamed = source.name
+    return blamed

@@ -57,6 +57,11 @@ def plain_table() -> Table:
     )
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, "1 unit" or "2,000 units"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """Return `value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
     if value is None or math.isnan(value):

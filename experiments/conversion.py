@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from experiments.console import counted
 from experiments.models import DEFAULT_VARIANT, load_model, read_graphs, read_model
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -46,7 +47,11 @@ def convert(
             source, response=response, variant=variant, encoding=encoding
         ).factor_graph
         write(graph, target)
-        return f"{target}: {graph.n_variables:,} variables, {graph.n_factors:,} factors"
+        variables, factors = (
+            counted(graph.n_variables, "variable"),
+            counted(graph.n_factors, "factor"),
+        )
+        return f"{target}: {variables}, {factors}"
     if encoding is not None:
         raise InputError(
             f"{target}: a fact graph holds relations, not tables, so --encoding {encoding} has "
@@ -57,7 +62,7 @@ def convert(
         graphs = [variant_of(graph, view) for graph in read_graphs(source)]
         write_many(graphs, target)
         atoms = sum(len(graph.atoms) for graph in graphs)
-        return f"{target}: {len(graphs):,} responses, {atoms:,} atoms"
+        return f"{target}: {counted(len(graphs), 'response')}, {counted(atoms, 'atom')}"
     model = read_model(source, response)
     if not isinstance(model, FactGraph):
         raise InputError(
@@ -66,7 +71,9 @@ def convert(
         )
     fact_graph = variant_of(model, view)
     write(fact_graph, target)
-    return (
-        f"{target}: {len(fact_graph.atoms):,} atoms, {len(fact_graph.contexts):,} contexts, "
-        f"{len(fact_graph.relations):,} relations"
+    parts = (
+        counted(len(fact_graph.atoms), "atom"),
+        counted(len(fact_graph.contexts), "context"),
+        counted(len(fact_graph.relations), "relation"),
     )
+    return f"{target}: {', '.join(parts)}"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.summary import REFERENCE, arrays, as_texts
+from experiments.config_parts import OWN_PRIORS
+from experiments.judgements import read_judgements
+from experiments.rows import FAILED, CellRows, RowsFile
+from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from experiments.config import Reliability
+    from experiments.config_parts import Reliability
 
 SAME_CURVE = 5e-3
 """Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
@@ -23,8 +24,7 @@ SAME_CURVE = 5e-3
 MAX_CURVES = 6
 """Curves in one diagram; beyond these, backends other than the exact one are left out first."""
 
-_PANEL = ["dataset", "encoding"]
-_DIMENSIONS = ["variant", "backend_label"]
+_DIMENSIONS = ("variant", "prior", "strength", "seed", "backend_label")
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Curve:
     """Cells that share a curve.
 
     Attributes:
-        cells: (variant, backend label) of each, the drawn one first.
+        cells: what each is called, part by part, the drawn one first.
         p: posteriors (n,).
         label: human labels (n,), NaN where there is none.
-        response: response ids (n,).
+        response: positions of the responses (n,).
     """
 
     cells: tuple[tuple[str, ...], ...]
@@ -45,7 +45,7 @@ class Curve:
 
 
 def write_diagrams(
-    rows: pd.DataFrame,
+    rows: RowsFile,
     folder: Path,
     *,
     policy: str,
@@ -71,13 +71,21 @@ def write_diagrams(
     """
     from calibration.figures import reliability_diagram, save_figure
 
-    panels = {as_texts(key): panel for key, panel in rows.groupby(_PANEL, sort=False)}
-    labelled = {key: _n_labelled(panel) for key, panel in panels.items()}
-    main = max(labelled, key=lambda key: labelled[key])
+    panels: dict[tuple[str, str], list[CellRows]] = {}
+    for cell in rows.cells():
+        named = cell.named()
+        panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    labelled = {
+        key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
+        for key, cells in panels.items()
+    }
+    main = max(labelled, key=lambda key: labelled[key], default=None)
     paths: list[Path] = []
-    for key, panel in panels.items():
-        curves = _readable(distinct_curves(panel))
-        if not curves or not labelled[key]:
+    for key, cells in panels.items():
+        if not labelled[key]:
+            continue
+        curves = _readable(distinct_curves(rows, cells))
+        if not curves:
             continue
         everything = [cell for curve in curves for cell in curve.cells]
         bins = {
@@ -91,28 +99,39 @@ def write_diagrams(
     return paths
 
 
-def distinct_curves(rows: pd.DataFrame) -> list[Curve]:
+def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
     """Return the curves of one dataset and encoding; cells with the same posteriors share one.
 
     Cells with a failed unit are left out: a curve over fewer atoms is another question.
     """
     curves: list[Curve] = []
-    for group_key, cell in rows.groupby(_DIMENSIONS, sort=False):
-        key = as_texts(group_key)
-        if cell["error"].notna().any():
+    for cell in cells:
+        own = read_judgements(rows, cell)
+        if (own.status == FAILED).any():
             continue
-        p, label, response = arrays(cell)
+        judged = own.judged
+        p, label, response = own.p[judged], own.label[judged], own.index[judged]
+        key = _curve_key(cell)
         for position, curve in enumerate(curves):
             if p.shape == curve.p.shape and np.allclose(p, curve.p, rtol=0, atol=SAME_CURVE):
-                curves[position] = Curve((*curve.cells, key), curve.p, curve.label, curve.response)
+                curves[position] = replace(curve, cells=(*curve.cells, key))
                 break
         else:
             curves.append(Curve((key,), p, label, response))
     return curves
 
 
-def _n_labelled(rows: pd.DataFrame) -> int:
-    return int(rows.drop_duplicates(["response", "atom"])["label"].notna().sum())
+def _curve_key(cell: CellRows) -> tuple[str, ...]:
+    """Return what tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    named = cell.named()
+    prior = "the data's priors" if named["prior"] == OWN_PRIORS else f"priors {named['prior']}"
+    return (
+        named["variant"],
+        prior,
+        f"strength {named['strength']:g}",
+        f"seed {named['seed']}",
+        named["backend_label"],
+    )
 
 
 def _readable(curves: Sequence[Curve]) -> list[Curve]:
@@ -147,8 +166,9 @@ def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[st
     for own in values:
         product *= len(own)
     if product != len(cells):
-        return "; ".join(" ".join(cell) for cell in cells)
+        varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
+        return "; ".join(" ".join(cell[d] for d in varying) for cell in cells)
     for dimension, own in enumerate(values):
         if len({cell[dimension] for cell in everything}) > 1:
             parts.append(" ≈ ".join(own))
-    return ", ".join(parts) or " ".join(cells[0])
+    return ", ".join(parts) or cells[0][-1]

@@ -20,6 +20,7 @@ from experiments.study_data import StudyData
 DISTRIBUTION = "factormodels"
 
 _PACKAGES = (
+    "distributed",
     "jax",
     "jaxlib",
     "litellm",
@@ -45,7 +46,12 @@ _PACKAGES = (
 
 
 def manifest(
-    study: Study, data: Sequence[StudyData], units: Mapping[str, int], files: Iterable[Path]
+    study: Study,
+    data: Sequence[StudyData],
+    units: Mapping[str, int],
+    missing: int,
+    code: Sequence[str],
+    files: Iterable[Path],
 ) -> dict[str, Any]:
     """Return the manifest of a run as plain data.
 
@@ -53,11 +59,14 @@ def manifest(
         study: the study.
         data: its datasets.
         units: counts of units by how they ended.
+        missing: number of units that have not been run.
+        code: versions of the code that the units were computed with.
         files: the files that the run wrote; each is named with its hash.
     """
     return {
         "format": "factormodels/manifest",
-        "version": 1,
+        "version": 2,
+        "complete": missing == 0,
         "study": study.study,
         "config": as_plain(study),
         "config_sha256": config_hash(study),
@@ -70,8 +79,10 @@ def manifest(
             }
             for dataset in data
         },
-        "seeds": [study.seed],
+        "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
+        "units_missing": missing,
+        "code_of_units": list(code),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
         **environment(),
     }
@@ -83,9 +94,31 @@ def environment() -> dict[str, Any]:
         "code": {"version": code_version(), **_commit()},
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "processor": processor(),
         "cpu_count": os.cpu_count(),
         "packages": package_versions(),
     }
+
+
+def processor() -> str:
+    """Return the model of the processor; its architecture where the system does not say."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def code_identity() -> str:
+    """Return what tells this state of the code from others: version, commit, and if modified."""
+    commit = _commit()
+    if not commit:
+        return code_version()
+    modified = " modified" if commit["modified"] else ""
+    return f"{code_version()} {commit['commit']}{modified}"
 
 
 def code_version() -> str:

@@ -6,45 +6,48 @@ import json
 import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from experiments import tables
+from experiments.assembly import Finished, row_tables
 from experiments.config import Study, config_hash
+from experiments.design import Cell
 from experiments.figures import write_diagrams
 from experiments.manifest import manifest
-from experiments.rows import as_frame, as_table, write_csv, write_parquet
+from experiments.rows import CELL, RowsFile, write_csv, write_rows
+from experiments.significance import significance_table
 from experiments.study_data import StudyData
-from experiments.summary import StudySummary, summarise_study
+from experiments.summary import TIMES, StudySummary, summarise_study
 from factormodels.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MANIFEST = "manifest.json"
+ROWS = "rows.parquet"
 
 
-@contextmanager
-def results_folder(folder: Path) -> Iterator[None]:
-    """Make the folder of results; if the block fails, remove again the folders that were made.
+@dataclass(frozen=True)
+class Results:
+    """What a run has written.
 
-    Raises:
-        InputError: if it cannot be made or written.
+    Attributes:
+        summary: its summary.
+        tests: its significance tests.
+        files: the files, in order.
     """
-    absent = [place for place in (folder, *folder.parents) if not place.exists()]
-    try:
-        prepare_folder(folder)
-        yield
-    except BaseException:
-        for place in absent:
-            # A folder that holds something by now is not this run's alone.
-            with suppress(OSError):
-                place.rmdir()
-        raise
+
+    summary: StudySummary
+    tests: pd.DataFrame
+    files: tuple[Path, ...]
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make the folder of results, or fail before anything was computed.
+    """Make a folder for results, or fail before anything was computed.
 
     Raises:
         InputError: if it cannot be made or written.
@@ -59,59 +62,110 @@ def prepare_folder(folder: Path) -> None:
         raise InputError(f"{folder}: the folder cannot be written; give another with --out")
 
 
+@contextmanager
+def results_folder(folder: Path) -> Iterator[None]:
+    """Make a folder of results; if the block fails, remove again the folders that were made.
+
+    Raises:
+        InputError: if it cannot be made or written.
+    """
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        prepare_folder(folder)
+        yield
+    except BaseException:
+        remove_empty(absent)
+        raise
+
+
+def remove_empty(places: Sequence[Path]) -> None:
+    """Remove the folders that hold nothing, the innermost first."""
+    for place in places:
+        # A folder that holds something by now is not this run's alone.
+        with suppress(OSError):
+            place.rmdir()
+
+
 def write_results(
     study: Study,
     data: Sequence[StudyData],
-    rows: Iterable[Mapping[str, Any]],
-    statuses: Iterable[str],
+    cells: Sequence[Cell],
+    finished: Finished,
+    code: Sequence[str],
     folder: Path,
-) -> tuple[StudySummary, list[Path]]:
-    """Write every file of a run and return its summary and the paths, in order.
+) -> Results:
+    """Write every file of a run.
 
     Args:
         study: the study.
         data: its datasets.
-        rows: its rows.
-        statuses: how each of its units ended.
+        cells: its cells.
+        finished: its finished units.
+        code: versions of the code that they were computed with.
         folder: where the files go; other files in it are left alone.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
-    prepare_folder(folder)
     origin = {"study": study.study, "config_sha256": config_hash(study)}
     with _workshop(folder) as workshop:
-        table = as_table(rows, origin)
-        frame = as_frame(table)
-        summary = summarise_study(frame, policy=study.unlabelled, k=study.k)
-        write_parquet(table, workshop / "rows.parquet")
-        write_csv(table, workshop / "rows.csv")
-        summary.cells.to_csv(workshop / "summary.csv", index=False, lineterminator="\n")
-        files = [workshop / name for name in ("rows.parquet", "rows.csv", "summary.csv")]
-        if "latex" in study.outputs:
-            comment = f"study {study.study}\nconfig sha256 {config_hash(study)}"
-            files.append(workshop / "table.tex")
-            files[-1].write_text(tables.latex(summary.cells, comment), encoding="utf-8")
-        if "markdown" in study.outputs:
-            files.append(workshop / "table.md")
-            files[-1].write_text(tables.markdown(summary.cells, study.study), encoding="utf-8")
+        files: list[Path] = []
+
+        def file(name: str) -> Path:
+            files.append(workshop / name)
+            return files[-1]
+
+        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin)
+        rows = RowsFile(workshop / ROWS)
+        if "csv" in study.outputs:
+            write_csv(rows, file("rows.csv"))
+        summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
+        times = [*CELL, *TIMES]
+        _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
+        _write_frame(summary.cells[times], file("times.csv"))
+        tests = significance_table(study, rows)
+        if study.significance.pairs:
+            _write_frame(tests, file("significance.csv"))
+        for name, text in _texts(study, summary).items():
+            file(name).write_text(text, encoding="utf-8")
         if "reliability" in study.outputs:
             files += write_diagrams(
-                frame,
+                rows,
                 workshop,
                 policy=study.unlabelled,
                 binning=study.reliability,
                 seed=study.seed,
                 metadata=origin,
             )
-        units = dict(sorted(Counter(statuses).items()))
-        document = manifest(study, data, units, files)
-        files.append(workshop / MANIFEST)
-        files[-1].write_text(
-            json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-        )
+        sizes = {dataset.name: len(dataset.graphs) for dataset in data}
+        missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
+        document = manifest(study, data, finished.statuses(), missing, code, files)
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        file(MANIFEST).write_text(text, encoding="utf-8")
         _publish(files, folder)
-    return summary, [folder / file.name for file in files]
+    return Results(summary, tests, tuple(folder / file.name for file in files))
+
+
+def _texts(study: Study, summary: StudySummary) -> dict[str, str]:
+    makers: dict[str, tuple[str, Callable[[], str]]] = {
+        "latex": (
+            "table.tex",
+            lambda: tables.latex(
+                summary.cells,
+                f"study {study.study}\nconfig sha256 {config_hash(study)}",
+                study.measures,
+            ),
+        ),
+        "markdown": (
+            "table.md",
+            lambda: tables.markdown(summary.cells, study.study, study.measures),
+        ),
+    }
+    return {name: make() for output, (name, make) in makers.items() if output in study.outputs}
+
+
+def _write_frame(frame: pd.DataFrame, path: Path) -> None:
+    frame.to_csv(path, index=False, lineterminator="\n")
 
 
 @contextmanager
@@ -130,7 +184,20 @@ def _workshop(folder: Path) -> Iterator[Path]:
 
 
 def _publish(files: Sequence[Path], folder: Path) -> None:
-    # A folder with a manifest is complete: it goes first and comes last.
+    before = _listed(folder / MANIFEST)
+    # A folder with a manifest is whole: it goes first and comes last.
     (folder / MANIFEST).unlink(missing_ok=True)
+    for name in before - {file.name for file in files}:
+        # An artefact of the run before that this one does not make would pass for its own.
+        (folder / name).unlink(missing_ok=True)
     for file in files:
         file.replace(folder / file.name)
+
+
+def _listed(path: Path) -> set[str]:
+    """Return the files that a manifest lists, those in its own folder; none if there is none."""
+    try:
+        files = json.loads(path.read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {str(name) for name in files if Path(str(name)).name == str(name)}

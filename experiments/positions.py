@@ -25,7 +25,7 @@ from calibration.self_knowledge import (
 )
 from calibration.self_knowledge.records import looks_like_record
 from experiments.console import heading, number, plain_table
-from experiments.outputs import prepare_folder
+from experiments.outputs import results_folder
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
@@ -202,21 +202,21 @@ def write_positions(positions: Positions, folder: Path, title: str) -> list[Path
     """
     from calibration.figures import save_figure
 
-    prepare_folder(folder)
     texts = {
         "csv": csv_text(positions),
         "md": markdown(positions, title),
         "tex": latex(positions),
     }
-    paths = []
-    for suffix, text in texts.items():
-        paths.append(folder / f"{STEM}.{suffix}")
-        write_text(paths[-1], text)
     panels: list[Panel] = list(label_panels(positions.labels))
     panels += [knowledge_panel(table) for table in positions.knowledge.values()]
-    figure = position_figure(panels, title=title)
-    metadata = {"Title": title, "Subject": positions.summary()}
-    return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
+    with results_folder(folder):
+        paths = []
+        for suffix, text in texts.items():
+            paths.append(folder / f"{STEM}.{suffix}")
+            write_text(paths[-1], text)
+        figure = position_figure(panels, title=title)
+        metadata = {"Title": title, "Subject": positions.summary()}
+        return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
 
 
 def csv_text(positions: Positions) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.console import ANY_WIDTH, duration, plain_table
+from experiments.console import ANY_WIDTH, counted, duration, plain_table
 from experiments.text_input import jsonable
 from factormodels.claims import Atom, Context
 from factormodels.fact_graph import FactGraph
@@ -93,7 +93,7 @@ def _facts(posterior: Posterior) -> str:
         log_z = f"log Z {rounded:.6f} ({posterior.log_z_kind})"
     parts = [log_z, f"status {posterior.status}", f"backend {posterior.backend}"]
     if "iterations" in posterior.stats:
-        parts.append(f"{posterior.stats['iterations']} iterations")
+        parts.append(counted(posterior.stats["iterations"], "iteration"))
     parts.append(duration(posterior.stats.get("seconds", math.nan)))
     return "\n" + " · ".join(parts)
 

@@ -2,41 +2,110 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Protocol
 
 from experiments.assessment import Judged
-from experiments.rows import FAILED
-from experiments.runner import UnitResult
+from experiments.console import counted, duration
+from experiments.runner import Progress
+from experiments.warm_up import announced
 from factormodels.extraction.accounting import Ledger
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+LINE_SECONDS = 30.0
+"""How often a log is told where a long run stands."""
+
 
 @contextmanager
-def unit_progress(console: Console, total: int) -> Iterator[Callable[[UnitResult], None]]:
-    """Show a bar while the block runs; yield what is to be called with every finished unit.
+def run_progress(
+    console: Console, study: str, left: int, kept: int
+) -> Iterator[Callable[[Progress], None]]:
+    """Show how far a run is while the block runs; yield what is to be called with finished units.
 
-    Outside a terminal nothing is drawn, so that a log holds no remains of a bar.
+    Args:
+        console: where to.
+        study: name of the study.
+        left: number of units to be run.
+        kept: number of units that were finished before.
     """
+    going_on = f", {kept:,} kept" if kept else ""
+    loading_too = "; loading and compiling backends" if left else ""
+    console.print(f"{study}: {counted(left, 'unit')}{going_on}{loading_too}")
+    with ExitStack() as loading:
+        loading.enter_context(announced(console))
+        with unit_progress(console, left) as bar:
+
+            def report(progress: Progress) -> None:
+                loading.close()
+                bar(progress)
+
+            yield report
+
+
+@contextmanager
+def unit_progress(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
+    """Show a bar while the block runs; yield what is to be called with units that are finished.
+
+    Outside a terminal no bar is drawn, so that a log holds no remains of it, but a line now and
+    then.
+    """
+    if console.is_terminal:
+        with _bar(console, total) as report:
+            yield report
+    else:
+        yield _lines(console, total)
+
+
+def _lines(console: Console, total: int) -> Callable[[Progress], None]:
+    start = last = time.monotonic()
+    done = failed = 0
+
+    def report(progress: Progress) -> None:
+        nonlocal last, done, failed
+        done += progress.n_units
+        failed += len(progress.failures)
+        now = time.monotonic()
+        if now - last >= LINE_SECONDS and done < total:
+            last = now
+            rate = done / (now - start)
+            console.print(
+                f"{done:,} of {counted(total, 'unit')}, {rate:,.0f} a second, "
+                f"{duration((total - done) / rate)} remaining, {failed:,} failed"
+            )
+
+    return report
+
+
+@contextmanager
+def _bar(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
     failures = 0
     with counted_progress(console, "units", total) as advance:
 
-        def report(result: UnitResult) -> None:
+        def report(progress: Progress) -> None:
             nonlocal failures
-            failures += result.status == FAILED
-            advance(f"{failures} failed" if failures else "")
+            failures += len(progress.failures)
+            advance(f"{failures} failed" if failures else "", progress.n_units)
 
         yield report
+
+
+class Advance(Protocol):
+    """What takes steps of a bar."""
+
+    def __call__(self, text: str, steps: int = 1) -> None:
+        """Take steps, and show `text` in red beside the bar."""
+        ...
 
 
 @contextmanager
 def counted_progress(
     console: Console, what: str, total: int, within: Callable[[], str] | None = None
-) -> Iterator[Callable[[str], None]]:
-    """Show a bar while the block runs; yield what takes a step, with what to say in red beside it.
+) -> Iterator[Advance]:
+    """Show a bar while the block runs; yield what takes its steps.
 
     Outside a terminal nothing is drawn. `within` says what goes on between two steps; it is asked
     several times a second, from another thread.
@@ -44,12 +113,12 @@ def counted_progress(
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         ProgressColumn,
         Task,
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.progress import Progress as Bar
     from rich.text import Text
 
     class RateColumn(ProgressColumn):
@@ -61,7 +130,7 @@ def counted_progress(
         def render(self, _: Task) -> Text:
             return Text("" if within is None else within(), style="dim")
 
-    with Progress(
+    with Bar(
         TextColumn(what),
         BarColumn(),
         MofNCompleteColumn(),
@@ -72,11 +141,11 @@ def counted_progress(
         TextColumn("{task.fields[failed]}", style="red"),
         console=console,
         disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task(what, total=total, failed="")
+    ) as bar:
+        task = bar.add_task(what, total=total, failed="")
 
-        def advance(text: str) -> None:
-            progress.update(task, advance=1, failed=text)
+        def advance(text: str, steps: int = 1) -> None:
+            bar.update(task, advance=steps, failed=text)
 
         yield advance
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factormodels.errors import InputError, MissingDependencyError
+
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 FAILED = "failed"
 """The status of a unit whose backend raised: its rows have no `p`, and say why in `error`."""
@@ -34,10 +38,16 @@ SCHEMA = pa.schema(
         ),
         _field("variant", pa.string(), "view of the fact graph: given, FR1, FR2 or FR3"),
         _field("encoding", pa.string(), "encoding of relations: implication or conditional"),
+        _field("prior", pa.string(), "what the study calls the priors; data: the data's own"),
+        _field(
+            "strength",
+            pa.float64(),
+            "what the log odds of the relations' probabilities were multiplied by",
+        ),
         _field("backend", pa.string(), "name of the algorithm in the registry"),
         _field("backend_label", pa.string(), "what tables call it, unique in the study"),
         _field("setting", pa.string(), "settings of the backend, a JSON object with sorted keys"),
-        _field("seed", pa.int64(), "seed of the study"),
+        _field("seed", pa.int64(), "seed of the backend in this cell"),
         _field(
             "p",
             pa.float64(),
@@ -72,27 +82,117 @@ SCHEMA = pa.schema(
         _field("error", pa.string(), "why the unit failed; null if it did not", nullable=True),
     ]
 )
-"""Columns of rows.parquet and rows.csv; one row per atom, variant, encoding and backend."""
+"""Columns of rows.parquet and rows.csv; one row per atom and cell."""
+
+CELL = ("dataset", "variant", "encoding", "prior", "strength", "backend_label", "seed")
+"""Columns that tell the cells of a study apart."""
+
+CellKey = tuple[Any, ...]
+"""The values of these columns."""
+
+_QUESTION = CELL.index("backend_label")
 
 
-def as_table(rows: Iterable[Mapping[str, Any]], metadata: Mapping[str, str]) -> pa.Table:
-    """Return rows as a table with the schema and facts about the study in its metadata."""
-    return pa.Table.from_pylist(list(rows), schema=SCHEMA.with_metadata(dict(metadata)))
+@dataclass(frozen=True)
+class CellRows:
+    """Where the rows of one cell are in a file.
+
+    Attributes:
+        key: the cell.
+        backend: name of its algorithm in the registry.
+        setting: settings of the algorithm, as JSON.
+        groups: numbers of the file's row groups, each of which holds rows of one cell alone.
+    """
+
+    key: CellKey
+    backend: str
+    setting: str
+    groups: tuple[int, ...]
+
+    @property
+    def question(self) -> CellKey:
+        """What the algorithms that differ are asked alike: the cell less algorithm and seed."""
+        return self.key[:_QUESTION]
+
+    def named(self) -> dict[str, Any]:
+        """Return the cell's values by column."""
+        return dict(zip(CELL, self.key, strict=True))
 
 
-def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write rows as Parquet; equal rows give equal bytes."""
-    pq.write_table(table, path, compression="zstd")
+class RowsFile:
+    """A rows.parquet file, of which no more than one cell need be in memory at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            InputError: if there is none, or it does not have the columns of rows.
+        """
+        try:
+            self._file = pq.ParquetFile(path)
+        except FileNotFoundError:
+            raise InputError(
+                f"{path}: there is no such file; name the folder of a finished run"
+            ) from None
+        except (OSError, pa.ArrowInvalid) as error:
+            raise InputError(f"{path}: cannot be read ({error}); run the study again") from None
+        missing = [name for name in SCHEMA.names if name not in self._file.schema_arrow.names]
+        if missing:
+            raise InputError(
+                f"{path}: the column {missing[0]!r} is missing; run the study again with this "
+                "version"
+            )
+
+    def cells(self) -> list[CellRows]:
+        """Return every cell of the file, in its order."""
+        columns = [*CELL, "backend", "setting"]
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for number in range(self._file.num_row_groups):
+            # A group holds one cell, so that its first row tells which.
+            row = next(self._file.iter_batches(1, row_groups=[number], columns=columns)).to_pylist()
+            groups.setdefault(tuple(row[0][name] for name in columns), []).append(number)
+        return [
+            CellRows(row[: len(CELL)], row[-2], row[-1], tuple(numbers))
+            for row, numbers in groups.items()
+        ]
+
+    def read(self, cell: CellRows, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
+        """Return columns of the rows of one cell."""
+        return self._file.read_row_groups(list(cell.groups), columns=list(columns))
 
 
-def write_csv(table: pa.Table, path: Path) -> None:
+def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
+    """Return the schema with facts about the study in its metadata."""
+    return SCHEMA.with_metadata(dict(metadata))
+
+
+def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, str]) -> None:
+    """Write rows as Parquet, cell by cell; equal rows give equal bytes.
+
+    Args:
+        tables: the rows of one cell each.
+        path: the file.
+        metadata: facts about the study.
+    """
+    with pq.ParquetWriter(path, schema_with(metadata), compression="zstd") as writer:
+        for table in tables:
+            for start in range(0, table.num_rows, _GROUP_ROWS):
+                writer.write_table(table.slice(start, _GROUP_ROWS), row_group_size=_GROUP_ROWS)
+
+
+def write_csv(rows: RowsFile, path: Path) -> None:
     """Write rows as CSV with a header; null is empty, numbers are written in full."""
-    as_frame(table).to_csv(path, index=False, lineterminator="\n")
+    from pyarrow import csv
+
+    options = csv.WriteOptions(quoting_style="needed")
+    with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
+        for cell in rows.cells():
+            writer.write_table(rows.read(cell).cast(SCHEMA))
 
 
-def read_rows(path: Path) -> pd.DataFrame:
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the rows of a rows.parquet file as a data frame with nullable columns."""
-    return as_frame(pq.read_table(path))
+    return as_frame(pq.read_table(path, columns=None if columns is None else list(columns)))
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:
@@ -107,3 +207,56 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
     }
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
     return frame
+
+
+def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
+    """Return rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
+
+    The coordinates of `cell` are those that tell cells apart; of `claim` the dataset, response and
+    atom, with the label. A claim that a cell does not have is NaN.
+
+    Args:
+        path: a rows.parquet file.
+        values: columns of numbers to take, each a variable of the dataset.
+
+    Raises:
+        InputError: if the file cannot be read.
+        MissingDependencyError: if xarray is not installed.
+    """
+    try:
+        import xarray as xr
+    except ImportError:
+        raise MissingDependencyError(
+            "rows as an xarray dataset need xarray, which is not installed; run: pip install xarray"
+        ) from None
+    import numpy as np
+
+    rows = RowsFile(path)
+    cells = rows.cells()
+    claims: dict[tuple[Any, ...], tuple[int, Any]] = {}
+    found: list[tuple[list[int], dict[str, Any]]] = []
+    for cell in cells:
+        table = rows.read(cell, ("dataset", "response", "atom", "label", *values))
+        names = ("dataset", "response", "atom", "label")
+        places = []
+        for *claim, label in zip(*(table[name].to_pylist() for name in names), strict=True):
+            places.append(claims.setdefault(tuple(claim), (len(claims), label))[0])
+        found.append((places, {name: table[name].to_numpy() for name in values}))
+    arrays = {name: np.full((len(cells), len(claims)), np.nan) for name in values}
+    for number, (places, own) in enumerate(found):
+        for name in values:
+            arrays[name][number, places] = own[name]
+    coordinates: dict[str, Any] = {
+        name: ("cell", [cell.key[position] for cell in cells]) for position, name in enumerate(CELL)
+    }
+    # The name `dataset` is that of the cell's coordinate; a claim's is the same by construction.
+    for position, name in ((1, "response"), (2, "atom")):
+        coordinates[name] = ("claim", [claim[position] for claim in claims])
+    coordinates["claim_dataset"] = ("claim", [claim[0] for claim in claims])
+    labels = [np.nan if label is None else float(label) for _, label in claims.values()]
+    coordinates["label"] = ("claim", labels)
+    return xr.Dataset({name: (("cell", "claim"), arrays[name]) for name in values}, coordinates)
+
+
+_GROUP_ROWS = 131_072
+"""Most rows of one row group; a cell with more has several."""

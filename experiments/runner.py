@@ -1,255 +1,310 @@
-"""The runner: every cell of a study over every response, one unit at a time."""
+"""The runner: every unit of a study, each safe once it is finished, wherever it is run."""
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.config import BackendChoice, Study, takes_part
+from experiments.agenda import Agenda
+from experiments.assembly import Finished
+from experiments.config import Study
+from experiments.config_file import LoadedStudy
+from experiments.design import Algorithm, Cell, algorithms, cells
+from experiments.journal import Journal
+from experiments.outputs import Results, write_results
 from experiments.rows import FAILED
-from experiments.settings import build_backend, setting_types
-from experiments.study_data import StudyData
+from experiments.run_folder import Plan, open_run, read_finished
+from experiments.study_data import StudyData, load_data
+from experiments.units import UnitResult, decode, encode
 from experiments.warm_up import warm_up
-from factormodels.errors import FactormodelsError, MissingDependencyError
-from factormodels.fact_graph import FactGraph
-from factormodels.factor_graph import FactorGraph
-from factormodels.variants import variant as variant_of
-from inference import Backend, Posterior
-from inference.registry import backend_class
+from experiments.workers import (
+    Outcomes,
+    at_first_here,
+    in_processes,
+    in_this_process,
+    on_dask,
+)
+from factormodels.errors import InputError, nearest
+from inference import Backend
 
-logger = logging.getLogger(__name__)
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination of a study, asked over all responses of its dataset.
-
-    Attributes:
-        study: name of the study.
-        dataset: name of the dataset.
-        variant: view of the fact graphs.
-        encoding: encoding of relations.
-        backend: name of the algorithm in the registry.
-        backend_label: what tables call it.
-        seed: seed of the study.
-    """
-
-    study: str
-    dataset: str
-    variant: str
-    encoding: str
-    backend: str
-    backend_label: str
-    seed: int
+_ONLY = {
+    "dataset": "dataset",
+    "variant": "variant",
+    "encoding": "encoding",
+    "prior": "prior",
+    "strength": "strength",
+    "backend": "backend_label",
+    "seed": "seed",
+}
+"""Keys of --only, and the column that each restricts."""
 
 
 @dataclass(frozen=True)
-class Algorithm:
-    """A backend of a study, ready to run, or the reason why it is not.
+class Design:
+    """A study with everything that is needed to run it.
 
     Attributes:
-        choice: what the study says.
-        setting: all its settings as JSON with sorted keys (those given, if it is not installed).
-        backend: the backend; None if a library that it needs is absent.
-        error: the sentence that says so.
-    """
-
-    choice: BackendChoice
-    setting: str
-    backend: Backend | None
-    error: str = ""
-
-    def infer(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of a graph.
-
-        Raises:
-            MissingDependencyError: if a library that the backend needs is absent.
-            InferenceError: if the backend cannot answer for this graph.
-        """
-        if self.backend is None:
-            raise MissingDependencyError(self.error)
-        return self.backend.infer(graph)
-
-
-@dataclass(frozen=True)
-class UnitResult:
-    """What became of one unit: one response in one cell.
-
-    Attributes:
-        cell: position of its cell in `cells(study)`.
-        rows: its rows, one per atom.
-        status: how it ended, `FAILED` if its backend raised.
-    """
-
-    cell: int
-    rows: tuple[Row, ...]
-    status: str
-
-
-def cells(study: Study) -> tuple[Cell, ...]:
-    """Return the cells of a study: dataset by variant by encoding by backend, in its order."""
-    return tuple(
-        Cell(
-            study=study.study,
-            dataset=dataset.title,
-            variant=variant,
-            encoding=encoding,
-            backend=choice.backend,
-            backend_label=choice.title,
-            seed=study.seed,
-        )
-        for dataset in study.datasets
-        for variant in study.variants
-        for encoding in study.encodings
-        for choice in study.backends
-        if takes_part(choice, dataset.title, variant, encoding)
-    )
-
-
-def algorithms(study: Study, where: str) -> dict[str, Algorithm]:
-    """Return the backends of a study by label, built and not yet warm.
-
-    Args:
         study: the study.
-        where: what errors call its configuration.
+        algorithms: its algorithms, built and not yet warm.
+        cells: its cells.
+        data: its datasets.
+    """
+
+    study: Study
+    algorithms: tuple[Algorithm, ...]
+    cells: tuple[Cell, ...]
+    data: tuple[StudyData, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of responses of every cell's dataset."""
+        by_name = {dataset.name: len(dataset.graphs) for dataset in self.data}
+        return [by_name[cell.dataset] for cell in self.cells]
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The backends that can be run."""
+        return tuple(one.backend for one in self.algorithms if one.backend is not None)
+
+    def plan(self) -> Plan:
+        """Return what its run computes."""
+        return Plan.of(self.study, self.cells, self.data)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the units are run.
+
+    Attributes:
+        workers: number of processes; 1: this one; None: this one, then as many as there are
+            processors once that pays.
+        dask: address of a Dask scheduler, in their place.
+    """
+
+    workers: int | None = None
+    dask: str | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that failed.
+
+    Attributes:
+        cell: its cell.
+        response: id of its response.
+        error: why.
+    """
+
+    cell: Cell
+    response: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of some units.
+
+    Attributes:
+        n_units: how many.
+        failures: those of them that failed.
+    """
+
+    n_units: int
+    failures: tuple[Failure, ...]
+
+
+Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
+"""(units to be run, units kept) -> a context with what is to be called as units are finished."""
+
+
+def design(loaded: LoadedStudy) -> Design:
+    """Return the design of a study.
 
     Raises:
-        InputError: for a setting that a backend does not have or take.
+        InputError: for a setting that a backend does not have or take, or bad data.
     """
-    return {
-        choice.title: _algorithm(choice, study.seed, f"{where}: backends[{position}].settings.")
-        for position, choice in enumerate(study.backends)
-    }
+    chosen = algorithms(loaded)
+    return Design(loaded.study, chosen, cells(loaded.study, chosen), load_data(loaded))
 
 
-def warm_up_all(backends: Mapping[str, Algorithm]) -> None:
-    """Have each backend answer a small graph.
+def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
+    """Return the positions of the cells that texts like "backend=exact,lbp" select.
 
-    After that no unit's seconds hold the loading of a library or the compilation of a kernel.
+    Of texts with one key any must hold, of different keys all.
+
+    Raises:
+        InputError: for an unknown key, or a value that no cell has; it names the nearest.
     """
-    for algorithm in backends.values():
-        if algorithm.backend is not None:
-            warm_up(algorithm.backend)
+    wanted: dict[str, set[str]] = {}
+    for text in only:
+        key, equals, values = text.partition("=")
+        if not equals or key not in _ONLY:
+            near = nearest(key, _ONLY)
+            hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(_ONLY)}"
+            raise InputError(f"--only {text!r}: it is no KEY=VALUE of a study's cells; {hint}")
+        present = list(dict.fromkeys(_text(cell, key) for cell in chosen))
+        # A whole value may hold commas: labels of backends do.
+        for value in [values] if values in present else values.split(","):
+            if value not in present:
+                near = nearest(value, present)
+                hint = f" (did you mean {near!r}?)" if near else ""
+                raise InputError(
+                    f"--only {text!r}: no cell has the {key} {value!r}{hint}; use some of "
+                    f"{', '.join(present)}"
+                )
+            wanted.setdefault(key, set()).add(value)
+    selected = [
+        position
+        for position, cell in enumerate(chosen)
+        if all(_text(cell, key) in values for key, values in wanted.items())
+    ]
+    if not selected:
+        raise InputError("--only: no cell has all that is asked for; ask for less")
+    return selected
 
 
-def run_units(
-    study: Study, data: Sequence[StudyData], backends: Mapping[str, Algorithm]
-) -> Iterator[UnitResult]:
-    """Run every unit of a study and yield what became of it.
+def n_finished(folder: Path, planned: Design) -> list[int]:
+    """Return how many units of each cell a folder holds.
 
-    A unit that fails is yielded like any other, with its error in its rows. Views and factor
-    graphs are built once per response and shared by the backends.
+    Raises:
+        InputError: if it holds another run.
     """
-    of_data: dict[str, dict[str, dict[str, list[tuple[int, Cell]]]]] = {}
-    for position, cell in enumerate(cells(study)):
-        of_variant = of_data.setdefault(cell.dataset, {}).setdefault(cell.variant, {})
-        of_variant.setdefault(cell.encoding, []).append((position, cell))
-    for dataset in data:
-        for graph in dataset.graphs:
-            for variant, encodings in of_data.get(dataset.name, {}).items():
-                view = variant_of(graph, variant)
-                for encoding, members in encodings.items():
-                    factor_graph = view.to_factor_graph(encoding)
-                    for position, cell in members:
-                        algorithm = backends[cell.backend_label]
-                        yield run_unit(position, cell, algorithm, view, factor_graph)
-
-
-def run_unit(
-    position: int, cell: Cell, algorithm: Algorithm, view: FactGraph, graph: FactorGraph
-) -> UnitResult:
-    """Run one unit: ask one backend about one response.
-
-    Whatever the backend raises is recorded and ends this unit alone: a night of work must not be
-    lost to one graph.
-    """
-    try:
-        posterior = algorithm.infer(graph)
-        p = posterior.marginals.of_state(1, view.atom_ids)
-        if not np.isfinite(p).all():
-            raise ArithmeticError("a marginal is not a finite number")
-    except Exception as error:
-        logger.debug("response %r failed", view.id, exc_info=True)
-        outcome = _failure(error)
-        status, probabilities = FAILED, [None] * len(view.atoms)
-    else:
-        status, probabilities = str(posterior.status), p.tolist()
-        outcome = {
-            "seconds": posterior.stats.get("seconds"),
-            "log_z": posterior.log_z,
-            "log_z_kind": str(posterior.log_z_kind),
-            "error": None,
-        }
-    shared = {
-        **asdict(cell),
-        "response": view.id,
-        "setting": algorithm.setting,
-        "status": status,
-        **outcome,
-    }
-    rows = tuple(
-        {**shared, "atom": atom.id, "p": value, "label": atom.label, "annotation": atom.annotation}
-        for atom, value in zip(view.atoms, probabilities, strict=True)
-    )
-    nothing = {"atom": None, "p": None, "label": None, "annotation": None}
-    return UnitResult(position, rows or ({**shared, **nothing},), status)
+    finished = read_finished(folder, planned.plan(), planned.sizes)
+    return [int(count) for count in np.diff(finished.starts)]
 
 
 def run_study(
-    study: Study,
-    data: Sequence[StudyData],
-    backends: Mapping[str, Algorithm],
-    report: Callable[[UnitResult], None] | None = None,
-) -> list[Row]:
-    """Return the rows of a study in its order: by cell, then response, then atom.
+    planned: Design,
+    folder: Path,
+    where: Where,
+    *,
+    only: Iterable[str] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    monitor: Monitor | None = None,
+) -> tuple[Results, Finished]:
+    """Run the units of a study and write its results; what is finished is never lost.
 
     Args:
-        study: the study.
-        data: its datasets.
-        backends: its backends by label.
-        report: called with every finished unit, for progress.
+        planned: the study.
+        folder: the folder of the results.
+        where: where the units are run.
+        only: which cells, as `select` takes them.
+        resume: go on with the units that the folder holds.
+        overwrite: drop whatever run the folder holds.
+        monitor: shows how far it is.
+
+    Raises:
+        InputError: if the folder holds what may not be dropped, or the rows cannot be scored.
+        WorkerError: if the processes that should run the units cannot.
     """
-    results = []
-    for result in run_units(study, data, backends):
-        if report is not None:
-            report(result)
-        results.append(result)
-    results.sort(key=lambda result: result.cell)
-    return [row for result in results for row in result.rows]
+    wanted = select(planned.cells, only)
+    sizes = planned.sizes
+    with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
+        done = _done(planned, run.finished)
+        agenda = Agenda(planned.data, planned.cells, wanted, done)
+        watched = (monitor or _unwatched)(agenda.left, run.finished.table.num_rows)
+        with watched as report:
+            if agenda.left:
+                _run_units(planned, agenda, where, run.journal, report)
+        finished = read_finished(folder, planned.plan(), sizes)
+        results = write_results(
+            planned.study, planned.data, planned.cells, finished, run.code, folder
+        )
+    return results, finished
 
 
-def count_units(study: Study, data: Sequence[StudyData]) -> int:
-    """Return the number of units of a study."""
-    sizes = {dataset.name: len(dataset.graphs) for dataset in data}
-    return sum(sizes[cell.dataset] for cell in cells(study))
+def failures_of(planned: Design, finished: Finished) -> list[Failure]:
+    """Return the units that failed, in the order of the study."""
+    import pyarrow.compute as pc
+
+    failed = finished.table.filter(pc.equal(finished.table["status"], FAILED))
+    return _failures(planned, failed)
 
 
-def _algorithm(choice: BackendChoice, seed: int, where: str) -> Algorithm:
-    try:
-        types = setting_types(backend_class(choice.backend))
-    except MissingDependencyError as error:
-        return Algorithm(choice, _as_setting(choice.settings), None, str(error))
-    settings = dict(choice.settings)
-    if "seed" in types:
-        settings.setdefault("seed", seed)
-    backend = build_backend(choice.backend, settings, where)
-    values = {field.name: getattr(backend, field.name) for field in fields(backend)}
-    return Algorithm(choice, _as_setting(values), backend)
+@contextmanager
+def _unwatched(*_: int) -> Iterator[Callable[[Progress], None]]:
+    yield lambda _: None
 
 
-def _as_setting(settings: Mapping[str, Any]) -> str:
-    return json.dumps(settings, sort_keys=True, default=str)
+def _run_units(
+    planned: Design,
+    agenda: Agenda,
+    where: Where,
+    journal: Journal,
+    report: Callable[[Progress], None],
+) -> None:
+    with closing(_outcomes(planned, agenda, where)) as outcomes:
+        for task, answer in outcomes:
+            if answer is None:
+                if not agenda.died(task):
+                    continue
+                lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
+                answer = encode([lost])
+                batch = decode(answer)
+            else:
+                batch = decode(answer)
+                units = (batch[name].to_pylist() for name in ("cell", "response"))
+                agenda.settle(task, zip(*units, strict=True))
+            journal.append(answer)
+            report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
 
 
-def _failure(error: Exception) -> dict[str, Any]:
-    text = " ".join(str(error).split())
-    if not isinstance(error, FactormodelsError):
-        text = f"{type(error).__name__}: {text}"
-    return {"seconds": None, "log_z": None, "log_z_kind": None, "error": text}
+_DIED = (
+    "the process that ran it ended without an answer, twice: it was killed, as for want of "
+    "memory, or crashed"
+)
+
+
+def _outcomes(planned: Design, agenda: Agenda, where: Where) -> Outcomes:
+    backends = planned.backends
+    if where.dask is not None:
+        return on_dask(agenda.take, where.dask, backends)
+    processors = len(os.sched_getaffinity(0))
+    if where.workers is not None and where.workers > 1:
+        return in_processes(agenda.take, where.workers, backends)
+    # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
+    for backend in backends:
+        warm_up(backend)
+    if where.workers == 1 or processors == 1:
+        return in_this_process(agenda.take)
+    return at_first_here(agenda.take, lambda: agenda.left, processors, backends)
+
+
+def _done(planned: Design, finished: Finished) -> list[np.ndarray]:
+    """Return whether each unit is done, per dataset bool (n_cells, n_responses)."""
+    done = [
+        np.zeros((len(planned.cells), len(dataset.graphs)), dtype=np.bool_)
+        for dataset in planned.data
+    ]
+    number = {dataset.name: position for position, dataset in enumerate(planned.data)}
+    for position, cell in enumerate(planned.cells):
+        done[number[cell.dataset]][position, finished.responses[finished.of_cell(position)]] = True
+    return done
+
+
+def _failures_in(planned: Design, batch: Any) -> list[Failure]:
+    if batch["error"].null_count == batch.num_rows:
+        return []
+    return _failures(planned, batch.filter(batch["error"].is_valid()))
+
+
+def _failures(planned: Design, table: Any) -> list[Failure]:
+    graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
+    columns = (table[name].to_pylist() for name in ("cell", "response", "error"))
+    result = []
+    for number, response, error in zip(*columns, strict=True):
+        cell = planned.cells[number]
+        result.append(Failure(cell, graphs[cell.dataset].graphs[response].id, error))
+    return result
+
+
+def _text(cell: Cell, key: str) -> str:
+    value = cell.key()[_ONLY[key]]
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from experiments.misfit import misfit
 from experiments.text_input import parse_assignment
-from factormodels.errors import InputError
+from factormodels.errors import InputError, nearest
 from inference import Backend, get_backend
 from inference.registry import backend_class
 
@@ -55,13 +54,15 @@ def settings_by_backend(
     return {name: {**shared, **own} for name, own in found.items()}
 
 
-def build_backend(name: str, settings: Mapping[str, Any], where: str = "--set ") -> Backend:
+def build_backend(
+    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--set {}".format
+) -> Backend:
     """Return the backend called `name` with its settings checked against their declared types.
 
     Args:
         name: name of a registered backend.
         settings: settings by name, of plain YAML or JSON data.
-        where: what precedes the name of a setting in an error, such as "backends[1].settings.".
+        where: the place of a setting, by its name, as errors begin; of all of them, by "".
 
     Raises:
         InputError: for an unknown backend or setting, or a value of the wrong type or range.
@@ -71,12 +72,13 @@ def build_backend(name: str, settings: Mapping[str, Any], where: str = "--set ")
     checked = {}
     for key, value in settings.items():
         if key not in types:
-            raise InputError(f"{where}{key}: {_unknown(key, list(types), name)}")
-        checked[key] = _checked(value, types[key], f"{where}{key}")
+            raise InputError(f"{where(key)}: {_unknown(key, list(types), name)}")
+        checked[key] = _checked(value, types[key], where(key))
     try:
         return get_backend(name, **checked)
     except InputError as error:
-        raise InputError(f"{where.rstrip('. ')}: {error}" if settings else str(error)) from None
+        place = where("").rstrip(". ")
+        raise InputError(f"{place}: {error}" if settings else str(error)) from None
 
 
 def setting_types(backend: type[Backend]) -> dict[str, Any]:
@@ -86,9 +88,9 @@ def setting_types(backend: type[Backend]) -> dict[str, Any]:
 
 
 def _unknown(key: str, known: list[str], backend: str) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
+    near = nearest(key, known)
     if near:
-        hint = f"did you mean {near[0]!r}?"
+        hint = f"did you mean {near!r}?"
     else:
         hint = f"it has {', '.join(known)}" if known else "it has none"
     return f"the backend {backend!r} has no such setting; {hint}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.console import ANY_WIDTH, duration, heading, number, plain_table, small
+from experiments.console import ANY_WIDTH, counted, duration, heading, number, plain_table, small
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,11 +46,29 @@ def _count(value: float) -> str:
     return f"{int(value):,}"
 
 
-KEYS = (
-    Column("variant", "variant", str, "Variant"),
-    Column("encoding", "encoding", str, "Encoding"),
-    Column("backend_label", "backend", str, "Backend"),
+def _plain(value: float) -> str:
+    return f"{value:g}"
+
+
+_VARYING = (
+    Column("prior", "priors", str, "Priors"),
+    Column("strength", "strength", _plain, "Strength"),
+    Column("seed", "seed", str, "Seed"),
 )
+"""Columns that tell cells apart only where a study has several of them."""
+
+
+def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
+    """Return the columns that tell the cells of a study apart."""
+    varying = {c.name: c for c in _VARYING if c.name in cells and cells[c.name].nunique() > 1}
+    return (
+        Column("variant", "variant", str, "Variant"),
+        Column("encoding", "encoding", str, "Encoding"),
+        *(varying[name] for name in ("prior", "strength") if name in varying),
+        Column("backend_label", "backend", str, "Backend"),
+        *(varying[name] for name in ("seed",) if name in varying),
+    )
+
 
 MEASURES = (
     Column("precision", "Pr", number, r"$\mathit{Pr}$"),
@@ -61,7 +79,19 @@ MEASURES = (
     Column("brier", "Brier", number, "Brier"),
     Column("log_loss", "log loss", number, "Log loss"),
     Column("accuracy", "accuracy", number, "Accuracy"),
+    Column("expected_precision", "E[Pr]", number, r"$\mathbb{E}[\mathit{Pr}]$"),
+    Column("mean_surprisal", "surprisal", number, "Surprisal"),
+    Column("human_precision", "Pr*", number, r"$\mathit{Pr}^*$"),
+    Column("supported", "#S", number, r"\#S"),
+    Column("contradicted", "#C", number, r"\#C"),
+    Column("undecided", "#U", number, r"\#U"),
 )
+
+ALL_MEASURES = tuple(column.name for column in MEASURES)
+"""Measures that a table can show, by name."""
+
+DEFAULT_MEASURES = ALL_MEASURES[:8]
+"""Measures that a table shows unless it is told which."""
 
 AGREEMENT = (
     Column("max_difference", "max |Δp|", _difference, r"$\max|\Delta p|$"),
@@ -76,20 +106,26 @@ TIMES = (
 )
 
 
-def show(console: Console, cells: pd.DataFrame) -> None:
+def _chosen(measures: Iterable[str]) -> tuple[Column, ...]:
+    by_name = {column.name: column for column in MEASURES}
+    return tuple(by_name[name] for name in measures)
+
+
+def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAULT_MEASURES) -> None:
     """Print the summary of a study, a table per dataset; two where the terminal is narrow."""
+    chosen, own = _chosen(measures), keys(cells)
     failures = FAILURES if cells["n_failed"].any() else ()
     computation = (*AGREEMENT, *failures, *TIMES)
     for dataset, group in cells.groupby("dataset", sort=False):
         facts = f"{dataset}: {_size(group)}"
-        whole = _flat_table(group, (*MEASURES, *computation))
+        whole = _flat_table(group, own, (*chosen, *computation))
         unbounded = console.options.update(max_width=ANY_WIDTH)
         if console.measure(whole, options=unbounded).maximum <= console.width:
             parts = {facts: whole}
         else:
             parts = {
-                facts: _grouped_table(group, MEASURES),
-                f"{dataset}: computation": _grouped_table(group, computation),
+                facts: _grouped_table(group, own, chosen),
+                f"{dataset}: computation": _grouped_table(group, own, computation),
             }
         for title, table in parts.items():
             heading(console, title)
@@ -97,35 +133,38 @@ def show(console: Console, cells: pd.DataFrame) -> None:
             console.print()
 
 
-def markdown(cells: pd.DataFrame, title: str) -> str:
+def markdown(cells: pd.DataFrame, title: str, measures: Iterable[str] = DEFAULT_MEASURES) -> str:
     """Return the summary as Markdown, a table per dataset."""
-    columns = (*KEYS, *MEASURES, *AGREEMENT, *(FAILURES if cells["n_failed"].any() else ()))
+    own = keys(cells)
+    columns = _columns(cells, own, measures)
     blocks = [f"# {_escaped_markdown(title)}\n"]
     for dataset, group in cells.groupby("dataset", sort=False):
         lines = [
             f"## {_escaped_markdown(str(dataset))}\n",
             f"{_size(group)}.\n",
             _markdown_row(column.title for column in columns),
-            _markdown_row("---" if column in KEYS else "---:" for column in columns),
+            _markdown_row("---" if column in own else "---:" for column in columns),
             *(_markdown_row(row) for row in _texts(group, columns)),
         ]
         blocks.append("\n".join(lines) + "\n")
     return "\n".join(blocks)
 
 
-def latex(cells: pd.DataFrame, comment: str) -> str:
+def latex(cells: pd.DataFrame, comment: str, measures: Iterable[str] = DEFAULT_MEASURES) -> str:
     """Return the summary as a LaTeX table that needs the package booktabs.
 
     Args:
         cells: the summary.
         comment: what the file says of its origin, in a comment at its head.
+        measures: names of the measures to show.
     """
-    columns = (*KEYS, *MEASURES, *AGREEMENT, *(FAILURES if cells["n_failed"].any() else ()))
+    own = keys(cells)
+    columns = _columns(cells, own, measures)
     width = len(columns)
     lines = [
         *(f"% {line}" for line in comment.splitlines()),
         r"% \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{'l' * len(KEYS)}{'r' * (width - len(KEYS))}}}",
+        rf"\begin{{tabular}}{{{'l' * len(own)}{'r' * (width - len(own))}}}",
         r"\toprule",
         " & ".join(column.latex for column in columns) + r" \\",
     ]
@@ -136,9 +175,17 @@ def latex(cells: pd.DataFrame, comment: str) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
+def _columns(
+    cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
+) -> tuple[Column, ...]:
+    failures = FAILURES if cells["n_failed"].any() else ()
+    return (*own, *_chosen(measures), *AGREEMENT, *failures)
+
+
 def _size(group: pd.DataFrame) -> str:
     responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
-    return f"{responses:,} responses, {atoms:,} atoms, {labelled:,} labelled"
+    sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
+    return f"{sizes}, {labelled:,} labelled"
 
 
 def _texts(group: pd.DataFrame, columns: Sequence[Column]) -> Iterator[list[str]]:
@@ -146,14 +193,14 @@ def _texts(group: pd.DataFrame, columns: Sequence[Column]) -> Iterator[list[str]
         yield [column.show(record[column.name]) for column in columns]
 
 
-def _flat_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
+def _flat_table(group: pd.DataFrame, own: Sequence[Column], columns: Sequence[Column]) -> Table:
     table = plain_table()
-    for column in KEYS:
+    for column in own:
         table.add_column(column.title, no_wrap=True)
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     before = ""
-    for row in _texts(group, (*KEYS, *columns)):
+    for row in _texts(group, (*own, *columns)):
         if before not in ("", row[0]):
             table.add_section()
         before = row[0]
@@ -161,22 +208,23 @@ def _flat_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
     return table
 
 
-def _grouped_table(group: pd.DataFrame, columns: Sequence[Column]) -> Table:
-    """Return a table with variant and encoding in lines of their own above their backends."""
+def _grouped_table(group: pd.DataFrame, own: Sequence[Column], columns: Sequence[Column]) -> Table:
+    """Return a table with what backends share in lines of their own above them."""
     table = plain_table()
-    rows = list(_texts(group, (*KEYS, *columns)))
+    rows = list(_texts(group, (*own, *columns)))
+    at = [column.name for column in own].index("backend_label")
     # Where it is narrow, headings break between words and names anywhere; numbers stay whole.
     table.add_column("backend", overflow="fold")
-    for position, column in enumerate(columns, start=len(KEYS)):
+    for position, column in enumerate(columns, start=len(own)):
         whole = [*column.title.split(), *(row[position] for row in rows)]
         table.add_column(column.title, justify="right", min_width=max(map(len, whole)))
     before = ""
-    for variant, encoding, backend, *row in rows:
-        heading = f"{variant} {encoding}"
-        if heading != before:
-            table.add_row(heading, style="bold")
-        before = heading
-        table.add_row(f"  {backend}", *row)
+    for row in rows:
+        shared = " ".join(row[:at])
+        if shared != before:
+            table.add_row(shared, style="bold")
+        before = shared
+        table.add_row(f"  {' '.join(row[at : len(own)])}", *row[len(own) :])
     return table
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from numbers import Real
 from typing import cast
 
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 
 ATOM_PRIOR = 0.5
 """Default prior of an atom: nothing is assumed about the response (FactReasoner, section 3.1)."""
@@ -157,9 +157,8 @@ class Relation:
         try:
             kind = RelationKind(self.kind)
         except ValueError:
-            known = ", ".join(RelationKind)
             raise InputError(
-                f"{where}: the relation {self.kind!r} is unknown; use one of {known}"
+                unknown_name(f"{where}: the relation {self.kind!r}", self.kind, RelationKind)
             ) from None
         object.__setattr__(self, "kind", kind)
         probability = validated_probability(self.probability, where)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.claims import RelationKind
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 
 Encoding = Callable[[RelationKind, float, float], NDArray[np.float64]]
 """(relation kind, probability, prior of the target) -> log table of shape (2, 2)."""
@@ -112,7 +112,7 @@ def encode_many(
 
 def _check_name(encoding: str) -> None:
     if encoding not in ENCODINGS:
-        raise InputError(f"the encoding {encoding!r} is unknown; use one of {', '.join(ENCODINGS)}")
+        raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, ENCODINGS))
 
 
 def _codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class FactormodelsError(Exception):
     """Base of every error of this project whose message is written for its user.
@@ -16,3 +18,26 @@ class InputError(FactormodelsError, ValueError):
 
 class MissingDependencyError(FactormodelsError, ImportError):
     """An optional library is absent: the message names the command that installs it."""
+
+
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """Return the known name that `name` most likely means, or None if none is near."""
+    import difflib
+
+    by_folded = {str(known_name).casefold(): str(known_name) for known_name in known}
+    found = difflib.get_close_matches(str(name).casefold(), by_folded, n=1)
+    return by_folded[found[0]] if found else None
+
+
+def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
+    """Return what an error says of a name that is not known: the nearest one, then all of them.
+
+    Args:
+        subject: what is unknown, its name included, such as "the backend 'exat'".
+        name: the name that was given.
+        known: the names there are.
+    """
+    names = [str(known_name) for known_name in known]
+    near = nearest(name, names)
+    hint = "" if near is None else f" (did you mean {near!r}?)"
+    return f"{subject} is unknown{hint}; use one of {', '.join(names)}"

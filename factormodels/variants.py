@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from factormodels.claims import Context, Relation, RelationKind
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
 COPY_SEPARATOR = "@"
@@ -29,9 +29,7 @@ def variant(graph: FactGraph, name: str) -> FactGraph:
     try:
         view = VARIANTS[name]
     except KeyError:
-        raise InputError(
-            f"the variant {name!r} is unknown; use one of {', '.join(VARIANTS)}"
-        ) from None
+        raise InputError(unknown_name(f"the variant {name!r}", name, VARIANTS)) from None
     return view(graph)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -10,7 +9,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.errors import InputError, MissingDependencyError
+from factormodels.errors import InputError, MissingDependencyError, nearest, unknown_name
 from inference.backend import Backend
 
 
@@ -83,9 +82,7 @@ def get_entry(name: str) -> Entry:
     try:
         return _ENTRIES[name]
     except KeyError:
-        raise InputError(
-            f"the backend {name!r} is unknown; use one of {', '.join(_ENTRIES)}"
-        ) from None
+        raise InputError(unknown_name(f"the backend {name!r}", name, _ENTRIES)) from None
 
 
 def backend_class(name: str) -> type[Backend]:
@@ -119,8 +116,8 @@ def get_backend(name: str, **settings: Any) -> Backend:
     known = [field.name for field in fields(cls)]
     for setting in settings:
         if setting not in known:
-            near = difflib.get_close_matches(setting, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(known) or 'none'}"
+            near = nearest(setting, known)
+            hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(known) or 'none'}"
             raise InputError(f"the backend {name!r} has no setting {setting!r}; {hint}")
     build: Callable[..., Backend] = cls
     return build(**settings)

@@ -283,7 +283,8 @@ def _compared(cell: Cell, measure: Measure, result: SignificanceTest) -> Cell:
     )
 
 
-_MEANS_OVER_RESPONSES = ("precision", "f1_at_k", "precision_mae")
+MEANS_OVER_RESPONSES = ("precision", "f1_at_k", "precision_mae")
+"""Measures with one number per response, which Student's test takes."""
 
 
 def _test(test: str, measures: Sequence[str]) -> PairedTest:
@@ -292,10 +293,10 @@ def _test(test: str, measures: Sequence[str]) -> PairedTest:
     except ValueError:
         names = ", ".join(PairedTest)
         raise InputError(f"test is {test!r}; choose one of {names}") from None
-    pooled = [name for name in measures if name not in _MEANS_OVER_RESPONSES]
+    pooled = [name for name in measures if name not in MEANS_OVER_RESPONSES]
     if kind is PairedTest.T and pooled:
         raise InputError(
             f"test is 't', but {', '.join(pooled)} are pooled over claims; choose 'permutation' or "
-            f"'bootstrap', or measures among {', '.join(_MEANS_OVER_RESPONSES)}"
+            f"'bootstrap', or measures among {', '.join(MEANS_OVER_RESPONSES)}"
         )
     return kind

@@ -206,7 +206,7 @@ def parse_algorithm(text: str, extra: Mapping[str, Algorithm] = MappingProxyType
     pairs = [parse_assignment(part, f"algorithm {text!r}") for part in rest.split(",") if part]
     settings = dict(pairs)
     if colon:
-        build_backend(name, settings, f"algorithm {name!r}: ")
+        build_backend(name, settings, f"algorithm {name!r}: {{}}".format)
     return backend(name, name=text, **settings)
 
 

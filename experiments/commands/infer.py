@@ -83,10 +83,13 @@ def command(
     from experiments.models import load_model, with_evidence_file
     from experiments.settings import build_backend, parse_settings
     from experiments.warm_up import announced, warm_up
+    from factormodels.errors import InputError
     from factormodels.io.files import write_text
     from inference import ZeroPartitionError
     from inference.posterior import Status
 
+    if out is not None and out.is_dir():
+        raise InputError(f"{out}: this is a folder; name a file in it")
     algorithm = build_backend(backend, parse_settings(set_ or ()))
     model = load_model(file, response=response, variant=variant, encoding=encoding)
     graph = model.factor_graph

@@ -23,67 +23,90 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the results; results/STUDY if not given."),
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the units that the folder holds.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Drop whatever run the folder holds.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes; 1 is this one. If not given: this one, then as many as there are "
+            "processors if the run is long.",
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that runs the units."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Run these cells alone, by dataset, variant, encoding, prior, strength, backend "
+            "or seed; repeatable.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the study and its data, and count its units.")
+    ] = False,
 ) -> None:
     """Run a study: datasets x variants x encodings x backends over all responses.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
     Markdown, reliability diagrams and a manifest, all of them or none; then
     prints the summary. A response that a backend cannot answer is recorded with
-    its error and the rest goes on. A value of an override is read as YAML.
+    its error and the rest goes on. Finished units are kept as they come: a run
+    that was interrupted or killed goes on with --resume, and its tables are those
+    of one that was not. A value of an override is read as YAML.
 
     [b]Examples[/b]
 
       factormodels run compare
       factormodels run compare variants='\\[FR1]' backends='\\[exact, lbp]'
       factormodels run compare 'backends\\[1].settings.damping=0.3' --out results/damped
-      factormodels run my-study.yaml priors.context=0.95
+      factormodels run my-study.yaml priors.context=0.95 --dry-run
+      factormodels run my-study.yaml --workers 8 --resume
+      factormodels run my-study.yaml --only backend=exact --dask tcp://head:8786
     """
     import time
+    from functools import partial
 
-    from experiments import tables
+    from experiments import run_view
     from experiments.config_file import load_study
     from experiments.console import duration, messages, output
-    from experiments.outputs import results_folder, write_results
-    from experiments.progress import unit_progress
-    from experiments.runner import UnitResult, algorithms, count_units, run_study, warm_up_all
-    from experiments.study_data import load_data
-    from experiments.warm_up import announced
+    from experiments.progress import run_progress
+    from experiments.runner import Where, design, failures_of, run_study
+    from experiments.workers import WorkerError
+    from factormodels.errors import InputError
 
+    if resume and overwrite:
+        raise InputError("--resume goes on with a run and --overwrite drops it; give one of them")
+    if workers is not None and dask is not None:
+        raise InputError("--dask has workers of its own; leave --workers out")
     start = time.perf_counter()
     loaded = load_study(config, overrides or ())
-    study = loaded.study
-    folder = out if out is not None else Path("results") / study.study
-    backends = algorithms(study, loaded.where)
-    data = load_data(study, loaded.folder, loaded.where)
-    remarks = messages()
-    total = count_units(study, data)
-    failures: dict[str, list[str]] = {}
-    statuses: list[str] = []
-    with results_folder(folder):
-        remarks.print(f"{study.study}: {total:,} units; loading and compiling backends")
-        with announced(remarks):
-            warm_up_all(backends)
-        with unit_progress(remarks, total) as bar:
-
-            def report(result: UnitResult) -> None:
-                bar(result)
-                statuses.append(result.status)
-                row = result.rows[0]
-                if row["error"] is not None:
-                    where = f"{row['backend_label']} on {row['dataset']}"
-                    failures.setdefault(where, []).append(f"{row['response']}: {row['error']}")
-
-            rows = run_study(study, data, backends, report)
-        summary, files = write_results(study, data, rows, statuses, folder)
-    console = output()
-    tables.show(console, summary.cells)
-    for where, errors in failures.items():
-        console.print(f"{where}: {len(errors)} units failed, the first at {errors[0]}")
-    if summary.n_misordered:
-        console.print(
-            f"E is no order of truth in {summary.n_misordered} of {len(summary.cells)} rows: it "
-            "falls again for atoms with P below 1/e; summary.csv has mean_surprisal and "
-            "expected_precision."
+    folder = out if out is not None else Path("results") / loaded.study.study
+    planned = design(loaded)
+    console, remarks = output(), messages()
+    if dry_run:
+        run_view.show_plan(console, planned, folder, only or ())
+        return
+    try:
+        results, finished = run_study(
+            planned,
+            folder,
+            Where(workers, dask),
+            only=only or (),
+            resume=resume,
+            overwrite=overwrite,
+            monitor=partial(run_progress, remarks, loaded.study.study),
         )
-    console.print(f"{folder}: {', '.join(file.name for file in files)}", soft_wrap=True)
-    remarks.print(f"{total:,} units in {duration(time.perf_counter() - start)}")
+    except (KeyboardInterrupt, WorkerError, OSError):
+        run_view.show_kept(remarks, planned, folder)
+        raise
+    run_view.show_results(console, planned, results, failures_of(planned, finished), folder)
+    remarks.print(f"done in {duration(time.perf_counter() - start)}")

@@ -14,7 +14,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
 __all__ = ["Card", "Dataset", "card", "load", "names"]
@@ -116,7 +116,7 @@ def load(name: str, **options: Any) -> Dataset:
 
 def _check(name: str, options: Mapping[str, Any]) -> None:
     if name not in _OPTIONS:
-        raise InputError(f"the dataset {name!r} is unknown; use one of {', '.join(_OPTIONS)}")
+        raise InputError(unknown_name(f"the dataset {name!r}", name, _OPTIONS))
     for option in options:
         if option not in _OPTIONS[name]:
             known = ", ".join(_OPTIONS[name]) or "none"

@@ -184,7 +184,8 @@ def test_bad_evidence_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--backend", "exactt"], ("'exactt'", "exact, lbp")),
+        (["--backend", "exactt"], ("'exactt'", "did you mean 'exact'", "exact, lbp")),
+        (["--encoding", "conditonal"], ("did you mean 'conditional'",)),
         (["--set", "dampin=0.5"], ("dampin", "'damping'")),
         (["--set", "damping=half"], ("damping", "'half'", "number")),
         (["--set", "damping='0.5'"], ("damping", "'0.5'", "number")),
@@ -197,7 +198,7 @@ def test_bad_evidence_is_refused(
         (["--set", "=1"], ("'=1'", "key=value")),
         (["--set", "damping=0.1", "--set", "damping=0.2"], ("damping", "twice")),
         (["--set", "damping=[1"], ("damping=[1", "YAML")),
-        (["--variant", "FR4"], ("'FR4'", "FR1, FR2, FR3")),
+        (["--variant", "FR4"], ("'FR4'", "did you mean 'FR", "FR1, FR2, FR3")),
         (["--response", "r9"], ("'r9'", "figure-1")),
         (["--out", "absent/out.json"], ("absent/out.json", "existing folder")),
     ],
@@ -223,11 +224,20 @@ def test_contradictory_evidence_is_one_sentence(network_file: Path, invoke: Invo
     assert_refused(result, "factormodels: ", "chain.uai: the partition function is zero")
 
 
+def test_an_unknown_relation_names_the_nearest(folder: Path, invoke: Invoke) -> None:
+    graph = changed()
+    graph["edges"][0]["relation"] = "entailmnt"
+    (folder / "bad.json").write_text(json.dumps(graph))
+    assert_refused(invoke("infer", "bad.json"), "edges[0]", "did you mean 'entailment'")
+
+
 def test_a_folder_is_no_file_to_write(graph_file: Path, invoke: Invoke) -> None:
     Path("folder.json").mkdir()
     said = "folder.json: this is a folder; name a file in it"
     assert_refused(invoke("infer", graph_file, "--json", "--out", "folder.json"), said)
     assert_refused(invoke("convert", graph_file, "folder.json"), said)
+    # Before anything else is looked at, inference of an hour included.
+    assert_refused(invoke("infer", "absent.json", "--backend", "no", "--out", "folder.json"), said)
     assert list(Path("folder.json").iterdir()) == []
 
 

@@ -13,7 +13,8 @@ import pytest
 from tests.experiments.conftest import Invoke, call, environment
 
 COMMANDS = (
-    *("infer", "assess", "run", "fit", "positions", "convert", "backends", "datasets", "bench"),
+    *("infer", "assess", "run", "fit", "diff", "positions", "convert", "backends", "datasets"),
+    *("bench", "select", "robustness", "costs", "references"),
 )
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
@@ -82,7 +83,7 @@ def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:
     assert result.stderr == "factormodels: absent.json: there is no such file; check the path\n"
 
 
-def test_an_interrupt_ends_a_run_with_130_and_no_file(folder: Path) -> None:
+def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "experiments", "run", "compare", "--out", "results"],
         stdout=subprocess.PIPE,

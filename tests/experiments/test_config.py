@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config import Only, Study, as_plain, config_hash
+from experiments.config import Study, as_plain, config_hash
 from experiments.config_file import embedded_studies, load_study
+from experiments.config_parts import Only, PriorSetting
 from factormodels.errors import InputError
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"
@@ -24,11 +25,13 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     study = load(tmp_path, MINIMAL)
     assert study.variants == ("FR2",)
     assert study.encodings == ("implication",)
-    assert [choice.title for choice in study.backends] == ["exact"]
-    assert (study.priors.atom, study.priors.context) == (None, None)
+    assert [title for one in study.backends for title, _ in one.settings_of_each()] == ["exact"]
+    assert study.prior_settings == (PriorSetting("data", None, None),)
+    assert study.strengths == (1.0,)
+    assert study.backend_seeds == (0,)
     assert (study.seed, study.unlabelled, study.k) == (0, "exclude", "median")
     assert (study.reliability.bins, study.reliability.strategy) == (10, "uniform")
-    assert study.outputs == ("latex", "markdown", "reliability")
+    assert study.outputs == ("csv", "latex", "markdown", "reliability")
 
 
 def test_short_and_long_forms_mean_the_same(tmp_path: Path) -> None:
@@ -65,7 +68,7 @@ outputs: [latex]
 """,
     )
     assert [choice.title for choice in study.datasets] == ["factcheck-bench", "mine", "other"]
-    titles = [choice.title for choice in study.backends]
+    titles = [title for one in study.backends for title, _ in one.settings_of_each()]
     assert titles == ["damped", "lbp schedule=residual", "exact"]
     # YAML 1.1 alone would read 1e-6 as a text.
     assert study.backends[0].settings == {"damping": 0.5, "tolerance": 1e-6}
@@ -92,19 +95,20 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("nonsense: 1", ("nonsense", "use one of study, datasets")),
         ("backends: [{backend: lbp, damping: 0.5}]", ("backends[0].damping", "under settings")),
         ("backends: [{backend: lbp, setings: {}}]", ("backends[0].setings", "'settings'")),
-        ("backends: [exact, lbpp]", ("backends[1].backend", "'lbpp'", "exact, lbp")),
+        ("backends: [exact, lbpp]", ("backends[1].backend", "did you mean 'lbp'", "exact, lbp")),
         ("backends: [exact, 5]", ("backends[1]", "5", "mapping")),
         ("backends: [exact, exact]", ("backends[1]", "'exact'", "label")),
         ("backends: []", ("backends: the list is empty; give at least one entry",)),
         ("backends:", ("backends: there is no value; give a list or leave the key out",)),
         ("variants: 5", ("variants: 5 does not fit: give a list",)),
-        ("priors:", ("priors: there is no value; give a mapping or leave the key out",)),
+        ("priors:", ("priors: there is no value; give a list or leave the key out",)),
         ("seed: many", ("seed: 'many' does not fit: give an integer",)),
         ("seed: -2", ("seed: -2 does not fit: give a number of at least 0",)),
         ("backends: [{backend: lbp, settings: 3}]", ("backends[0].settings", "3")),
         ("backends: [{label: x}]", ("backends[0].backend", "missing")),
         ("backends: [{backend: lbp, only: {variant: [FR1]}}]", ("only.variant", "'variants'")),
         ("backends: [{backend: lbp, only: {variants: [FR9]}}]", ("only.variants[0]", "'FR9'")),
+        ("backends: [{backend: lbp, only: {priors: [x]}}]", ("only.priors", "'x'", "data")),
         ("backends: [{backend: lbp, only: {datasets: [x]}}]", ("only.datasets", "'x'")),
         ("variants: [FR1, FR4]", ("variants[1]", "'FR4'", "FR1, FR2, FR3")),
         ("variants: [FR1, FR1]", ("variants", "'FR1'", "twice")),
@@ -113,7 +117,30 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("priors: {atom: .nan}", ("priors.atom", "nan", "finite")),
         ("priors: {atom: '0.5'}", ("priors.atom", "'0.5'", "number")),
         ("priors: {atoms: 0.5}", ("priors.atoms", "'atom'")),
-        ("priors: [0.5]", ("priors", "mapping")),
+        ("priors: [0.5]", ("priors[0]", "mapping")),
+        ("priors: 0.5", ("priors: 0.5 is no mapping",)),
+        ("priors: {atom: [0.5, 1.2]}", ("priors.atom[1]: 1.2", "at most 1")),
+        ("priors: [{}, {atom: .5, nam: x}]", ("priors[1].nam", "did you mean 'name'")),
+        ("priors: [{}, {}]", ("priors[1] is called 'data' like another", "name")),
+        ("priors: {name: x, atom: [0.1, 0.2]}", ("a name is for one setting",)),
+        ("priors: learned", ("priors cannot be learned within a study yet", "numbers")),
+        ("priors: {atom: learned}", ("priors cannot be learned within a study yet",)),
+        ("strengths: [1, 0]", ("strengths[1]: 0", "above 0")),
+        ("strengths: 0", ("strengths: 0 does not fit", "above 0")),
+        ("seeds: [1, 1]", ("seeds", "twice")),
+        ("measures: [brierr]", ("measures[0]", "did you mean 'brier'")),
+        ("backends: [{backend: lbp, grid: {damping: []}}]", ("grid.damping: the list is empty",)),
+        ("backends: [{backend: lbp, grid: {damping: 0.5}}]", ("grid.damping", "give a list")),
+        (
+            "backends: [{backend: lbp, settings: {damping: 0.1}, grid: {damping: [0.5]}}]",
+            ("backends[0]", "'damping' is given in settings and in grid"),
+        ),
+        ("significance: {pairs: [[exact, lbp]]}", ("significance.pairs[0]", "'lbp'", "exact")),
+        ("significance: {pairs: [[exact]]}", ("significance.pairs[0]", "at least 2")),
+        ("significance: {pairs: [[{variant: FR2}, exact]]}", ("told apart by the same keys",)),
+        ("significance: {pairs: [[exact, exact]]}", ("the sides of a pair are the same",)),
+        ("significance: {measures: [precison]}", ("did you mean 'precision'",)),
+        ("significance: {test: t, measures: [brier]}", ("brier is pooled over claims",)),
         ("seed: 1.5", ("seed", "1.5")),
         ("seed: -1", ("seed", "-1")),
         ("k: low", ("k:", "'low'", "median, half")),
@@ -122,6 +149,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("unlabelled: maybe", ("unlabelled", "'maybe'", "exclude")),
         ("reliability: {bins: 0}", ("reliability.bins", "0")),
         ("outputs: [pdf]", ("outputs[0]", "'pdf'", "latex")),
+        ("bases: x", ("bases", "did you mean 'base'")),
         ("seed: 1\nseed: 2", ("line 4", "'seed'", "twice")),
         ("seed: [1", ("line", "mend the YAML")),
         ("seed: !!python/object:os.system {}", ("mend the YAML",)),
@@ -147,6 +175,8 @@ def test_what_a_study_may_not_say(tmp_path: Path, extra: str, said: tuple[str, .
         ("study: s\ndatasets: [{name: a, limit: 0}]", "datasets[0].limit"),
         ("study: s\ndatasets: [{path: a.jsonl, options: {x: 1}}]", "options belong to"),
         ("study: s\ndatasets: [a, a]", "datasets[1] is called 'a'"),
+        ("study: s\ndatasets: [{name: a, subset: {topic: [x]}}]", "did you mean 'topics'"),
+        ("study: s\ndatasets: [{name: a, synthetic: {}, path: b}]", "from a path or generated"),
         ("study: a/b\ndatasets: [a]", "'a/b'"),
         ("study: ..\ndatasets: [a]", "'..'"),
         ("- 1", "mapping"),
@@ -171,7 +201,7 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
         "datasets[0].limit=2",
         "seed=3",
     )
-    assert study.priors.atom == 0.4
+    assert [(p.atom, p.context) for p in study.prior_settings] == [(0.4, None)]
     assert study.backends[1].settings == {"damping": 0.3}
     assert study.variants == ("FR1", "FR3")
     assert study.encodings == ("conditional",)
@@ -192,6 +222,7 @@ def test_overrides_reach_every_place(tmp_path: Path) -> None:
         ("priors.atm=0.5", "'atom'"),
         ("priors.atom=2", "priors.atom"),
         ("variants=[FR1", "YAML"),
+        ("base=compare", "'base' is for files"),
     ],
 )
 def test_what_an_override_may_not_say(tmp_path: Path, override: str, said: str) -> None:

@@ -186,6 +186,7 @@ def test_a_narrow_table_keeps_its_numbers_and_names(
     ("datasets", "said"),
     [
         ("[nonsense]", "datasets[0]: the dataset 'nonsense' is unknown"),
+        ("[demonstratoin]", "(did you mean 'demonstration'?)"),
         ("[{name: demonstration, options: {x: 1}}]", "datasets[0]: the option 'x'"),
         ("[demonstration, {path: absent.jsonl}]", "absent.jsonl: there is no such file"),
     ],
@@ -205,7 +206,10 @@ def test_unlabelled_atoms_under_the_policy_error_are_refused(folder: Path, invok
     result = invoke("run", path)
     assert result.exit_code == 2
     assert "unlabelled" in result.stderr
-    assert not (folder / "results").exists()
+    # What was computed is kept, and the policy is no part of it.
+    assert [file.name for file in (folder / "results" / "s").iterdir()] == ["journal"]
+    path.write_text(path.read_text().replace("error", "false"))
+    assert invoke("run", path, "--resume").exit_code == 0
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_anything(
@@ -223,13 +227,13 @@ def test_a_run_that_dies_while_writing_leaves_the_results_before_it(
     path = study_file(folder, "study: s\ndatasets: [{name: demonstration, limit: 2}]\n")
     assert invoke("run", path).exit_code == 0
     out = folder / "results" / "s"
-    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(outputs, "write_diagrams", die)
-    result = invoke("run", path, "seed=1")
+    result = invoke("run", path, "seed=1", "--overwrite")
     assert result.exit_code == 130
-    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+    assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
     assert [file.name for file in out.parent.iterdir()] == ["s"]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import io
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
 from experiments import tables
-from experiments.config import Reliability
+from experiments.config_parts import Reliability
 from experiments.figures import MAX_CURVES, distinct_curves, write_diagrams
-from experiments.rows import SCHEMA, as_frame, as_table
+from experiments.rows import CELL, SCHEMA, RowsFile, write_rows
 from experiments.summary import summarise_study
+
+FileOf = Callable[[list[dict[str, Any]]], RowsFile]
 
 P: dict[str, list[Any]] = {
     "exact": [0.9, 0.8, 0.3, 0.5],
@@ -33,6 +37,8 @@ def row(**changes: Any) -> dict[str, Any]:
         "atom": "a1",
         "variant": "FR1",
         "encoding": "implication",
+        "prior": "data",
+        "strength": 1.0,
         "backend": "exact",
         "backend_label": "exact",
         "setting": "{}",
@@ -70,12 +76,21 @@ def rows_of(p: dict[str, list[Any]], **changes: Any) -> list[dict[str, Any]]:
     ]
 
 
-def frame_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    return as_frame(as_table(rows, {}))
+@pytest.fixture
+def file_of(tmp_path: Path) -> FileOf:
+    """Make a file of rows, which are grouped by cell already."""
+
+    def make(rows: list[dict[str, Any]]) -> RowsFile:
+        groups = itertools.groupby(rows, key=lambda one: [one[name] for name in CELL])
+        tables = (pa.Table.from_pylist(list(group), SCHEMA) for _, group in groups)
+        write_rows(tables, tmp_path / "rows.parquet", {})
+        return RowsFile(tmp_path / "rows.parquet")
+
+    return make
 
 
-def test_measures_by_hand() -> None:
-    summary = summarise_study(frame_of(rows_of(P)), policy="exclude", k="median")
+def test_measures_by_hand(file_of: FileOf) -> None:
+    summary = summarise_study(file_of(rows_of(P)), policy="exclude", k="median")
     cells = summary.cells.set_index("backend_label")
     exact = cells.loc["exact"]
     # Pr: 2 of 2 and 0 of 2. Labelled: 0.9 true, 0.8 false, 0.3 false.
@@ -96,8 +111,8 @@ def test_measures_by_hand() -> None:
     assert summary.n_misordered == 2
 
 
-def test_the_policy_for_unlabelled_atoms_reaches_the_scores() -> None:
-    rows = frame_of(rows_of({"exact": P["exact"]}))
+def test_the_policy_for_unlabelled_atoms_reaches_the_scores(file_of: FileOf) -> None:
+    rows = file_of(rows_of({"exact": P["exact"]}))
     brier = {
         policy: summarise_study(rows, policy=policy, k="median").cells["brier"][0]
         for policy in ("exclude", "false", "true")
@@ -106,36 +121,38 @@ def test_the_policy_for_unlabelled_atoms_reaches_the_scores() -> None:
     assert brier["false"] == brier["true"] == pytest.approx((0.74 + 0.25) / 4, abs=1e-15)
 
 
-def test_differences_are_within_variant_and_encoding() -> None:
+def test_differences_are_within_variant_and_encoding(file_of: FileOf) -> None:
     rows = rows_of({"exact": P["exact"]}) + rows_of({"lbp": P["lbp"]}, variant="FR2")
-    cells = summarise_study(frame_of(rows), policy="exclude", k=3).cells
+    cells = summarise_study(file_of(rows), policy="exclude", k=3).cells
     assert cells["max_difference"].isna().all()
     assert cells["k"].tolist() == [3, 3]
 
 
-def test_a_failed_response_counts_in_neither_difference_nor_measures() -> None:
-    rows = frame_of(rows_of({"exact": P["exact"], "lbp": [None, None, 0.31, 0.5]}))
+def test_a_failed_response_counts_in_neither_difference_nor_measures(file_of: FileOf) -> None:
+    rows = file_of(rows_of({"exact": P["exact"], "lbp": [None, None, 0.31, 0.5]}))
     cells = summarise_study(rows, policy="exclude", k="median").cells.set_index("backend")
     assert cells["max_difference"]["lbp"] == pytest.approx(0.01, abs=1e-15)
     assert cells["n_failed"]["lbp"] == 1
     assert cells["n_atoms"]["lbp"] == 2
 
 
-def test_cells_that_agree_share_a_curve() -> None:
+def test_cells_that_agree_share_a_curve(file_of: FileOf) -> None:
     near = [value + 0.004 for value in P["exact"]]
     p = {"exact": P["exact"], "near": near, "lbp": P["lbp"], "broken": P["broken"]}
-    curves = distinct_curves(frame_of(rows_of(p)))
+    rows = file_of(rows_of(p))
+    curves = distinct_curves(rows, rows.cells())
     names = [[cell[-1] for cell in curve.cells] for curve in curves]
     assert names == [["exact", "near"], ["lbp"]]
 
 
-def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path) -> None:
+def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_of: FileOf) -> None:
     many = {f"lbp {n}": [min(1.0, v + 0.02 * n) for v in P["exact"]] for n in range(1, 9)}
-    rows = frame_of(rows_of({**many, "exact": P["exact"]}))
-    assert len(distinct_curves(rows)) == 9
+    rows = file_of(rows_of({**many, "exact": P["exact"]}))
+    curves = distinct_curves(rows, rows.cells())
+    assert len(curves) == 9
     from experiments.figures import _readable
 
-    kept = _readable(distinct_curves(rows))
+    kept = _readable(curves)
     assert len(kept) == MAX_CURVES
     assert kept[-1].cells[0][-1] == "exact"
     arguments: dict[str, Any] = {"policy": "exclude", "seed": 0, "metadata": {"study": "s"}}
@@ -144,19 +161,21 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path) -> Non
     assert all(path.stat().st_size > 1000 for path in paths)
 
 
-def test_data_without_labels_have_no_diagram(tmp_path: Path) -> None:
+def test_data_without_labels_have_no_diagram(tmp_path: Path, file_of: FileOf) -> None:
     rows = [one | {"label": None} for one in rows_of({"exact": P["exact"]})]
     arguments: dict[str, Any] = {"policy": "exclude", "seed": 0, "metadata": {}}
-    assert write_diagrams(frame_of(rows), tmp_path, binning=Reliability(), **arguments) == []
+    assert write_diagrams(file_of(rows), tmp_path, binning=Reliability(), **arguments) == []
 
 
-def cells_of_two_datasets() -> pd.DataFrame:
+@pytest.fixture
+def two_datasets(file_of: FileOf) -> pd.DataFrame:
+    """The summary of two datasets."""
     rows = rows_of(P) + rows_of({"lbp x_1%": P["lbp"]}, dataset="d_2 & co")
-    return summarise_study(frame_of(rows), policy="exclude", k="median").cells
+    return summarise_study(file_of(rows), policy="exclude", k="median").cells
 
 
-def test_the_latex_table_is_well_formed() -> None:
-    text = tables.latex(cells_of_two_datasets(), "study s\nconfig 1")
+def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
+    text = tables.latex(two_datasets, "study s\nconfig 1")
     lines = text.splitlines()
     assert lines[:2] == ["% study s", "% config 1"]
     begin = next(line for line in lines if line.startswith(r"\begin{tabular}"))
@@ -170,8 +189,8 @@ def test_the_latex_table_is_well_formed() -> None:
     assert "nan" not in text.lower()
 
 
-def test_the_markdown_table_is_well_formed() -> None:
-    text = tables.markdown(cells_of_two_datasets(), "s")
+def test_the_markdown_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
+    text = tables.markdown(two_datasets, "s")
     table = [line for line in text.splitlines() if line.startswith("|")]
     headings = {line.replace(r"\|", "").count("|") for line in table}
     assert len(headings) == 1
@@ -180,17 +199,19 @@ def test_the_markdown_table_is_well_formed() -> None:
     assert r"max \|Δp\|" in text
 
 
-def test_files_hold_no_timings() -> None:
-    cells = cells_of_two_datasets()
+def test_files_hold_no_timings(two_datasets: pd.DataFrame) -> None:
+    cells = two_datasets
     other = cells.assign(seconds_total=99.0, seconds_median=98.0)
     assert tables.latex(cells, "x") == tables.latex(other, "x")
     assert tables.markdown(cells, "x") == tables.markdown(other, "x")
 
 
 @pytest.mark.parametrize("width", [78, 100, 200])
-def test_the_terminal_shows_every_number_at_any_width(width: int) -> None:
+def test_the_terminal_shows_every_number_at_any_width(
+    two_datasets: pd.DataFrame, width: int
+) -> None:
     stream = io.StringIO()
-    tables.show(Console(file=stream, width=width, markup=False), cells_of_two_datasets())
+    tables.show(Console(file=stream, width=width, markup=False), two_datasets)
     text = stream.getvalue()
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width

@@ -1,0 +1,163 @@
+"""The design of a study: its algorithms, and the cells in which each of them is asked."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+from experiments.config import Study, allows
+from experiments.config_file import LoadedStudy
+from experiments.config_parts import BackendChoice, PriorSetting
+from experiments.settings import build_backend, setting_types
+from factormodels.errors import MissingDependencyError
+from inference import Backend
+from inference.registry import backend_class
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A backend with its settings, ready to run, or the reason why it is not.
+
+    Attributes:
+        choice: position in the study's list of backends.
+        title: what tables call it.
+        name: its name in the registry.
+        seed: the seed of its cells.
+        setting: all its settings as JSON with sorted keys (those given, if it is not installed).
+        backend: the backend; None if a library that it needs is absent.
+        error: the sentence that says so.
+    """
+
+    choice: int
+    title: str
+    name: str
+    seed: int
+    setting: str
+    backend: Backend | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """How a response becomes a factor graph.
+
+    Attributes:
+        variant: view of the fact graph.
+        encoding: encoding of relations.
+        prior: priors of atoms and contexts.
+        strength: what the log odds of every relation's probability are multiplied by.
+    """
+
+    variant: str
+    encoding: str
+    prior: PriorSetting
+    strength: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of a study, asked over all responses of its dataset.
+
+    Attributes:
+        dataset: name of the dataset.
+        view: how its responses become factor graphs.
+        algorithm: the algorithm.
+    """
+
+    dataset: str
+    view: View
+    algorithm: Algorithm
+
+    def key(self) -> dict[str, Any]:
+        """Return what tells it from the other cells, by column of the rows."""
+        return {
+            "dataset": self.dataset,
+            "variant": self.view.variant,
+            "encoding": self.view.encoding,
+            "prior": self.view.prior.title,
+            "strength": self.view.strength,
+            "backend_label": self.algorithm.title,
+            "seed": self.algorithm.seed,
+        }
+
+
+def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
+    """Return the algorithms of a study in its order, one for each setting and seed, not yet warm.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take.
+    """
+    study = loaded.study
+    return tuple(
+        algorithm
+        for position, choice in enumerate(study.backends)
+        for title, settings in choice.settings_of_each()
+        for algorithm in _of_each_seed(loaded, position, choice, title, settings)
+    )
+
+
+def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
+    """Return the cells of a study in its order, the algorithms of one question side by side."""
+    views = itertools.product(
+        study.variants, study.encodings, study.prior_settings, study.strengths
+    )
+    questions = itertools.product(study.datasets, [View(*values) for values in views])
+    return tuple(
+        Cell(dataset.title, view, algorithm)
+        for dataset, view in questions
+        for algorithm in chosen
+        if _takes_part(study.backends[algorithm.choice], dataset.title, view)
+    )
+
+
+def _takes_part(choice: BackendChoice, dataset: str, view: View) -> bool:
+    return all(
+        allows(choice, dimension, value)
+        for dimension, value in (
+            ("datasets", dataset),
+            ("variants", view.variant),
+            ("encodings", view.encoding),
+            ("priors", view.prior.title),
+            ("strengths", view.strength),
+        )
+    )
+
+
+def _of_each_seed(
+    loaded: LoadedStudy,
+    position: int,
+    choice: BackendChoice,
+    title: str,
+    settings: Mapping[str, Any],
+) -> list[Algorithm]:
+    seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
+    blank = Algorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
+    if not seeds:
+        return []
+    try:
+        types = setting_types(backend_class(choice.backend))
+    except MissingDependencyError as error:
+        return [replace(blank, setting=_as_setting(settings), error=str(error))]
+    if "seed" not in types or "seed" in settings:
+        seeds = seeds[:1]
+    result = []
+    for one in seeds:
+        given = {"seed": one, **settings} if "seed" in types else dict(settings)
+        backend = build_backend(choice.backend, given, partial(_place, loaded, position))
+        values = {field.name: getattr(backend, field.name) for field in fields(backend)}
+        seed = given.get("seed", one)
+        result.append(replace(blank, seed=seed, setting=_as_setting(values), backend=backend))
+    return result
+
+
+def _place(loaded: LoadedStudy, position: int, setting: str) -> str:
+    part = "grid" if setting in loaded.study.backends[position].grid else "settings"
+    return loaded.blame(f"backends[{position}].{part}{setting and '.'}{setting}")
+
+
+def _as_setting(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, sort_keys=True, default=str)

@@ -1,0 +1,102 @@
+"""A run that is killed and begun again: kill -9 at random moments, then one that may finish.
+
+Called as `python -m tests.experiments.killed_run STUDY OUT KILLS SEED`. Every attempt is a process
+of its own, forked from one that has imported everything, so that little time goes into imports.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.config_file import load_study
+from experiments.journal import read_journal
+from experiments.runner import Design, Where, design, run_study
+from experiments.units import decode, encode
+from experiments.warm_up import warm_up
+from inference import get_backend
+from tests.experiments import strange
+
+
+def attempt(planned: Design, out: Path) -> int:
+    """Begin or go on with a run in a process of its own, and return that process."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            run_study(planned, out, Where(workers=1), resume=True)
+            code = 0
+        finally:
+            os._exit(code)
+    return process
+
+
+def kept(out: Path) -> int:
+    """Return how many units the journal holds."""
+    return sum(decode(record).num_rows for record in read_journal(out / "journal" / "units.bin"))
+
+
+def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:
+    """Kill a run some times, then let it finish; return the units that were kept at each death.
+
+    A third of the deaths come at any moment of an attempt's start, the others at any moment after
+    it has finished something more; the last one while the files are written, if it is not too late.
+    """
+    generator = random.Random(seed)
+    planned = design(load_study(str(study)))
+    journal = out / "journal" / "units.bin"
+    counts: list[int] = []
+    while len(counts) < kills:
+        process = attempt(planned, out)
+        last = len(counts) == kills - 1
+        if last:
+            wait(process, lambda: kept(out) == sum(planned.sizes))
+        elif generator.random() > 1 / 3:
+            wait(process, grown(journal))
+        time.sleep(generator.uniform(0.0, 0.2))
+        os.kill(process, signal.SIGKILL)
+        _, status = os.waitpid(process, 0)
+        if not last and not os.WIFSIGNALED(status):
+            raise SystemExit(f"the run was over before kill {len(counts) + 1}; give it more work")
+        counts.append(kept(out))
+    _, status = os.waitpid(attempt(planned, out), 0)
+    if status:
+        raise SystemExit(f"the last attempt failed with {status}")
+    return counts
+
+
+def grown(journal: Path) -> Callable[[], bool]:
+    """Return what tells whether a file has grown since now."""
+    before = size(journal)
+    return lambda: size(journal) > before
+
+
+def wait(process: int, until: Callable[[], bool]) -> None:
+    """Wait until something has come about, or a process has ended."""
+    while (
+        not until() and os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    ):
+        time.sleep(0.01)
+
+
+def size(path: Path) -> int:
+    """Return the size of a file; 0 if there is none, or no more than its first line."""
+    return max(0, path.stat().st_size - len(b"factormodels units 1\n")) if path.exists() else 0
+
+
+if __name__ == "__main__":
+    # Whatever is loaded at its first use is loaded before the first fork.
+    pd.DataFrame({"a": [1]}).to_csv()
+    encode([])
+    strange.register_all()
+    for name in ("slow", "lbp"):
+        warm_up(get_backend(name))
+    found = main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    sys.stdout.write(" ".join(map(str, found)) + "\n")

@@ -1,0 +1,76 @@
+"""The agenda: every unit is handed out until it is done, once, whatever becomes of its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from experiments.agenda import Agenda
+from experiments.config_file import load_study
+from experiments.design import algorithms, cells
+from experiments.study_data import load_data
+from experiments.units import Task
+from tests.experiments.conftest import study_file
+
+STUDY = """
+study: s
+datasets: [demonstration, worked-examples]
+variants: [FR1, FR2]
+backends: [exact, {backend: lbp, only: {variants: [FR2]}}]
+"""
+
+
+def units_of(task: Task) -> list[tuple[str, int, int]]:
+    return [(cell.dataset, c, r) for c, cell in task.cells for r in task.responses]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    loaded = load_study(str(study_file(tmp_path_factory.mktemp("s"), STUDY)))
+    data = load_data(loaded)
+    chosen = cells(loaded.study, algorithms(loaded))
+    generator = np.random.default_rng(seed)
+    done = [generator.random((len(chosen), len(one.graphs))) < 0.3 for one in data]
+    wanted = [0, 2, *range(3, len(chosen))]
+    expected = {
+        (one.name, c, r)
+        for number, one in enumerate(data)
+        for c in wanted
+        if chosen[c].dataset == one.name
+        for r in range(len(one.graphs))
+        if not done[number][c, r]
+    }
+    agenda = Agenda(data, chosen, wanted, done)
+    assert agenda.left == len(expected)
+    finished: Counter[tuple[str, int, int]] = Counter()
+    deaths: Counter[tuple[str, int, int]] = Counter()
+    given_up: set[tuple[str, int, int]] = set()
+    in_hand: list[Task] = []
+    while True:
+        task = agenda.take() if len(in_hand) < 3 else None
+        if task is not None:
+            in_hand.append(task)
+            if generator.random() < 0.5:
+                continue
+        if not in_hand:
+            break
+        task = in_hand.pop(int(generator.integers(len(in_hand))))
+        units = units_of(task)
+        if generator.random() < 0.2:
+            if agenda.died(task):
+                assert len(units) == 1
+                # A unit is given up only after it ended a process alone and once before.
+                assert deaths[units[0]] >= 1
+                given_up.add(units[0])
+            deaths.update(units)
+        else:
+            # A task may run out of time, and hand back a part.
+            kept = units[: int(generator.integers(1, len(units) + 1))]
+            finished.update(kept)
+            agenda.settle(task, [(c, r) for _, c, r in kept])
+    assert set(finished) | given_up == expected
+    assert not set(finished) & given_up
+    assert set(finished.values()) <= {1}
+    assert agenda.left == 0
