@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import types
 import typing
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,16 @@ def _type_name(hint: Any) -> str:
     name = hint.__name__ if isinstance(hint, type) else str(hint)
     if typing.get_origin(hint) is typing.Literal:
         return f"one of {', '.join(map(str, typing.get_args(hint)))}"
-    return name.replace("typing.", "").replace("NoneType", "null").replace("None", "null")
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(_member_name(member) for member in typing.get_args(hint))
+    return name.replace("typing.", "")
+
+
+def _member_name(hint: Any) -> str:
+    """Return how a member of a union is shown: a literal by what is written for it."""
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    return "null" if hint is type(None) else _type_name(hint)
 
 
 def _meanings(backend: type[Backend]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -123,6 +124,20 @@ def pair_beliefs(first: Floats, second: Floats, log_tables: Floats) -> Floats:
     return joint
 
 
+def united_pairs(pairs: Integers) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+    """Return the different pairs of variables, which of them each pair is, and whether reversed.
+
+    Belief propagation multiplies factors over the same variables before it starts, so that they
+    share a belief.
+
+    Args:
+        pairs: (m, 2) variables of each factor.
+    """
+    reversed_ = pairs[:, 0] > pairs[:, 1]
+    different, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    return different.reshape(-1, 2), which.ravel(), reversed_
+
+
 def _exact(graph: FactorGraph, backend: Backend) -> Run:
     from inference.exact import Exact
     from inference.planned import PlannedExact
@@ -145,7 +160,7 @@ def _exact(graph: FactorGraph, backend: Backend) -> Run:
 
 def _by_posterior(graph: FactorGraph, chosen: Engine) -> Run:
     n = graph.n_variables
-    pairs = graph.scope_variables[n:].reshape(-1, 2)
+    pairs, which, reversed_ = united_pairs(graph.scope_variables[n:].reshape(-1, 2))
 
     def run(log_values: Floats, clamps: Integers | None) -> Beliefs:
         evidence = np.full(n, UNOBSERVED) if clamps is None else clamps
@@ -154,8 +169,12 @@ def _by_posterior(graph: FactorGraph, chosen: Engine) -> Run:
         true = posterior.marginals.of_state(1)
         entries = None
         if chosen.gradient is Gradient.BELIEFS:
-            tables = log_values[2 * n :].reshape(-1, 2, 2)
-            joint = pair_beliefs(true[pairs[:, 0]], true[pairs[:, 1]], tables)
+            tables = log_values[2 * n :].reshape(-1, 2, 2).copy()
+            tables[reversed_] = tables[reversed_].transpose(0, 2, 1)
+            products = np.zeros((len(pairs), 2, 2))
+            np.add.at(products, which, tables)
+            joint = pair_beliefs(true[pairs[:, 0]], true[pairs[:, 1]], products)[which]
+            joint[reversed_] = joint[reversed_].transpose(0, 2, 1)
             entries = np.concatenate([np.stack([1.0 - true, true], axis=1).ravel(), joint.ravel()])
         return Beliefs(_log_z(posterior), true, entries, _settled(posterior))
 

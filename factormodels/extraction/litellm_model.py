@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -207,8 +208,11 @@ def _tokens(choice: Any) -> tuple[Token, ...]:
 
 def _quiet_litellm() -> Any:
     """Return litellm, which asks no network for prices, prints nothing and reports to nobody."""
-    with _environment("LITELLM_LOCAL_MODEL_COST_MAP", "True"):
+    with _environment("LITELLM_LOCAL_MODEL_COST_MAP", "True"), warnings.catch_warnings():
+        # Its types are completed with the first answer, and pydantic warns of one of them.
+        warnings.simplefilter("ignore")
         litellm = optional_module("litellm", "llm")
+        litellm.ModelResponse()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):

@@ -193,7 +193,7 @@ def test_bad_evidence_is_refused(
         (["--set", "damping=.nan"], ("damping",)),
         (["--set", "max_iterations=1.5"], ("max_iterations", "1.5", "integer")),
         (["--set", "max_iterations=true"], ("max_iterations", "True", "integer")),
-        (["--set", "schedule=random"], ("schedule", "'random'", "flooding")),
+        (["--set", "schedule=radom"], ("schedule", "'radom'", "flooding")),
         (["--set", "damping"], ("'damping'", "key=value")),
         (["--set", "=1"], ("'=1'", "key=value")),
         (["--set", "damping=0.1", "--set", "damping=0.2"], ("damping", "twice")),

@@ -83,16 +83,23 @@ def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:
     assert result.stderr == "factormodels: absent.json: there is no such file; check the path\n"
 
 
+INTERRUPTIBLE = """
+import signal
+from experiments.cli import main
+# A test run in the background of a shell ignores interrupts, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+
+
 def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments", "run", "compare", "--out", "results"],
+        [sys.executable, "-c", INTERRUPTIBLE, "run", "compare", "--out", "results"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
         env=environment(),
-        # A test run in the background of a shell ignores interrupts, and so would its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stderr is not None
     assert "units" in process.stderr.readline()

@@ -162,7 +162,7 @@ def test_grids_and_lists_become_cells(folder: Path) -> None:
 def test_seeds_are_for_backends_that_have_one(folder: Path) -> None:
     path = study_file(
         folder,
-        f"{MINIMAL}seeds: [3, 4]\nbackends:\n  - gibbs\n  - lbp\n"
+        f"{MINIMAL}seeds: [3, 4]\nbackends:\n  - gibbs\n  - enumeration\n"
         "  - {backend: gibbs, label: fixed, settings: {seed: 9}}\n"
         "  - {backend: gibbs, label: one, only: {seeds: [4]}}\n",
     )
@@ -171,7 +171,13 @@ def test_seeds_are_for_backends_that_have_one(folder: Path) -> None:
         for one in algorithms(load_study(str(path)))
     ]
     assert found == [
-        *(("gibbs", 3, 3), ("gibbs", 4, 4), ("lbp", 3, None), ("fixed", 9, 9), ("one", 4, 4)),
+        *(
+            ("gibbs", 3, 3),
+            ("gibbs", 4, 4),
+            ("enumeration", 3, None),
+            ("fixed", 9, 9),
+            ("one", 4, 4),
+        ),
     ]
 
 

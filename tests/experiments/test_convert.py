@@ -90,7 +90,7 @@ def test_backends_are_listed_with_settings(invoke: Invoke) -> None:
     for name, entry in entries().items():
         assert any(line.split()[:1] == [name] for line in result.stdout.splitlines())
         assert entry.summary in result.stdout
-    assert "damping=0.0" in result.stdout
+    assert "damping=adaptive" in result.stdout
 
 
 def test_a_backend_that_is_not_installed_names_the_command(invoke: Invoke) -> None:
@@ -108,8 +108,8 @@ def test_a_backend_that_is_not_installed_names_the_command(invoke: Invoke) -> No
 
 def test_a_backend_shows_types_defaults_and_meanings(invoke: Invoke) -> None:
     text = " ".join(invoke("backends", "lbp").stdout.split())
-    assert "damping (float; default 0.0) weight of the old log message" in text
-    assert "schedule (one of sweep, flooding, residual; default sweep)" in text
+    assert "damping (float | adaptive; default adaptive) weight of the old log message" in text
+    assert "schedule (one of sweep, flooding, residual, random; default sweep)" in text
     null = " ".join(invoke("backends", "exact").stdout.split())
     assert "memory_limit (int | null; default null)" in null
 

@@ -253,11 +253,13 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
 
 
 RUN_SLOWLY = """
-import sys
+import signal
 from tests.experiments import strange
 strange.register_all()
 from experiments.cli import main
 if __name__ == "__main__":
+    # A test run in the background of a shell ignores interrupts, and so do its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main()
 """
 
@@ -277,7 +279,6 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path, invoke: Invoke) -> No
         text=True,
         env=environment(),
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     journal = folder / "out" / "journal" / "units.bin"
     empty = len(b"factormodels units 1\n")
