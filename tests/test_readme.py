@@ -64,7 +64,7 @@ def test_the_examples_in_python_run() -> None:
 
 def test_there_are_commands() -> None:
     verbs = {command.split()[1] for command in commands()}
-    assert verbs == {"infer", "convert", "backends", "datasets", "run"}
+    assert verbs == {"infer", "convert", "backends", "datasets", "fit", "run"}
 
 
 @pytest.mark.usefixtures("folder")
@@ -79,6 +79,26 @@ def test_the_study_writes_where_the_readme_says(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     written = {path.suffix for path in (folder / "results" / "mine").iterdir()}
     assert {".parquet", ".csv", ".tex", ".json"} <= written
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_runs_are_compared_as_the_readme_says() -> None:
+    (command,) = re.findall(r"`(factormodels diff [^`]+)`", README)
+    _, _, before, after = shlex.split(command)
+    for target in (before, after):
+        result = CliRunner().invoke(app, ["run", "study.yaml", "--out", target])
+        assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == 0, result.output
+
+
+def test_what_is_learned_does_not_show_on_unseen_responses() -> None:
+    (command,) = [command for command in commands() if command.startswith("factormodels fit ")]
+    output = CliRunner().invoke(app, shlex.split(command)[1:], terminal_width=120).output
+    scores = re.findall(r"^(?:Brier|log loss|-log P).*?(-[\d.]+) to (\+[\d.]+)$", output, re.M)
+    assert len(scores) == 3, output
+    (labelled,) = re.findall(r"(\d+) labelled\s+responses", README)
+    assert f"in {labelled} responses" in output
 
 
 def test_the_table_of_backends_is_that_of_the_registry() -> None:
