@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +33,7 @@ def assessors_at_hand(
     relations: RelationModel,
     claims: RelationModel | None = None,
     model: LanguageModel | None = None,
+    missing: Counter[str] | None = None,
 ) -> dict[str, Assessor]:
     """Return the assessors at hand, by name.
 
@@ -39,6 +41,7 @@ def assessors_at_hand(
         relations: the relation model of "FR2, NAME"; the others read what is recorded.
         claims: says which atom entails which, for "FR2, atoms related"; None takes `relations`.
         model: the language model of the prompt-based assessors; None leaves them out.
+        missing: where their missing verdicts are counted, by name.
     """
     assessors = {
         "human labels": by_labels,
@@ -47,7 +50,7 @@ def assessors_at_hand(
         "FR2, atoms related": by_related_atoms("FR2", claims or relations),
     }
     if model is not None:
-        assessors |= {name: by_prompt(name, model) for name in ASSESSORS}
+        assessors |= {name: by_prompt(name, model, missing) for name in ASSESSORS}
     return assessors
 
 

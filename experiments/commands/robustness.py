@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -80,23 +81,24 @@ def command(
     judge, _ = relation_model(relations, Wishes())
     choices = CoreChoices(judge, weights, templates_known=not blind)
     claims = CachedRelations(judge if blind else known_templates(judge, graphs, appended))
-    ledger = Ledger()
+    missing: Counter[str] = Counter()
     prompted = None
     if model is not None:
         settings = LitellmSettings(model, api_base)
-        prompted = language_model(settings, cache, ledger, replay=replay)
-    assessors = robustness_view.assessors_at_hand(judge, claims, prompted)
+        prompted = language_model(settings, cache, Ledger(), replay=replay)
+    assessors = robustness_view.assessors_at_hand(judge, claims, prompted, missing)
     counts = [round(appended * k / 4) for k in range(5)]
     table = robustness_table(graphs, assessors, choices, appended=appended)
     curves = robustness_curves(graphs, assessors, choices, counts=counts, seed=seed)
     written = [] if out is None else robustness_view.write(table, curves, out)
     console = output()
     robustness_view.show(console, table, curves)
-    if ledger.total.failures:
-        console.print(
-            f"{counted(ledger.total.failures, 'call')} of {model} failed; their claims count as "
-            "not supported",
-            soft_wrap=True,
-        )
+    for name, n in missing.items():
+        if n:
+            console.print(
+                f"{name}: {counted(n, 'verdict')} missing in all tables and curves; they count as "
+                "not supported",
+                soft_wrap=True,
+            )
     for path in written:
         console.print(f"wrote {path}", soft_wrap=True)

@@ -67,7 +67,7 @@ def test_options_name_what_is_learned() -> None:
         (("--atom-prior", "high"), "--atom-prior is 'high'; use learn, keep, or a number"),
         (("--context-prior", "7"), "context_prior: the probability 7"),
         (("--objective", "ece"), "choose one of likelihood, log_loss, brier"),
-        (("--folds", "13"), "there are 12 responses"),
+        (("--folds", "13"), "folds of 12 responses"),
     ],
 )
 def test_bad_options_are_refused(
