@@ -147,7 +147,7 @@ def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> 
     }
     if wishes.model is not None:
         settings |= _model_facts(wishes, wishes.model)
-    stride = _stride(wishes.stride)
+    stride = stride_of(wishes.stride, "--stride")
     if atoms == "sentences":
         stages.append(sentences_stage())
     elif atoms == "model":
@@ -339,11 +339,16 @@ def _model_facts(wishes: Wishes, model: LanguageModel) -> dict[str, Any]:
     }
 
 
-def _stride(text: str) -> int | None:
+def stride_of(text: str, option: str) -> int | None:
+    """Return sentences per call as an option says them; None for all.
+
+    Raises:
+        InputError: for what is no number from 1, nor "all".
+    """
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"--stride {text!r} is no number of sentences; give one from 1, or all")
+        raise InputError(f"{option} {text!r} is no number of sentences; give one from 1, or all")
     return int(text)
 
 

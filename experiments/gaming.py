@@ -206,6 +206,21 @@ def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None =
     return Padded(_with_truisms(graph, texts), dict(zip(texts, said, strict=True)))
 
 
+def known_templates(
+    model: RelationModel, graphs: Sequence[FactGraph], n: int
+) -> CanonicalRelations:
+    """Return a relation model that sees through n sentences of either padding of the responses.
+
+    Raises:
+        InputError: as `padded` does.
+    """
+    known: dict[str, str] = {}
+    for graph in graphs:
+        for padding in PADDINGS:
+            known |= padded(graph, padding, n).canonical
+    return CanonicalRelations(model, known)
+
+
 def padded_by_model(
     graph: FactGraph,
     padding: Padding,

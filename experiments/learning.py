@@ -19,7 +19,7 @@ from calibration.learned_priors import (
     stance_class,
 )
 from calibration.learned_priors.specification import KindOrClass
-from experiments.console import heading, number, plain_table
+from experiments.console import counted, heading, number, plain_table
 from experiments.models import read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -116,8 +116,14 @@ def analyse(
     """Return what the labels teach, and the cross-validated comparison.
 
     Raises:
-        InputError: as `calibration.learned_priors.fit` does.
+        InputError: as `calibration.learned_priors.fit` does, or for more folds than responses.
     """
+    if settings.folds > len(graphs):
+        most = f"at most {len(graphs)}, or 0 for none" if len(graphs) > 1 else "0 for none"
+        raise InputError(
+            f"{settings.folds} folds of {counted(len(graphs), 'response')}: responses are never "
+            f"split; give {most} (--folds)"
+        )
     learned = fit(
         graphs,
         specification,

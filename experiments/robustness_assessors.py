@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -78,16 +79,20 @@ def by_related_atoms(
     return assessor
 
 
-def by_prompt(name: str, model: LanguageModel) -> Assessor:
+def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = None) -> Assessor:
     """Return a prompt-based assessor; an atom without a verdict is not supported.
 
     Args:
         name: a name of `factormodels.extraction.assessors.ASSESSORS`.
         model: the language model that judges.
+        missing: where verdicts that are missing are counted, by the assessor's name.
     """
 
     def assessor(graph: FactGraph) -> list[bool]:
-        p = posteriors(assess(graph, name, model)) if graph.atoms else {}
+        found = assess(graph, name, model) if graph.atoms else ()
+        if missing is not None:
+            missing[name] += sum(bool(verdict.missing) for verdict in found)
+        p = posteriors(found)
         return [p.get(atom, 0.0) > 0.5 + DECISION_TOLERANCE for atom in graph.atom_ids]
 
     return assessor

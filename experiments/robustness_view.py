@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,8 +12,16 @@ from experiments.console import heading, number, plain_table
 from experiments.gaming import PADDINGS
 from experiments.outputs import prepare_folder
 from experiments.robustness import CurveRow, TableRow, robustness_figure
-from experiments.robustness_assessors import Assessor, by_inference, by_labels
+from experiments.robustness_assessors import (
+    Assessor,
+    by_inference,
+    by_labels,
+    by_prompt,
+    by_related_atoms,
+)
 from experiments.selection_study import csv_text
+from factormodels.extraction.assessors import ASSESSORS
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.io.files import write_text
 
@@ -20,17 +29,29 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def assessors_at_hand(relations: RelationModel) -> dict[str, Assessor]:
-    """Return the assessors that need no language model, by name.
+def assessors_at_hand(
+    relations: RelationModel,
+    claims: RelationModel | None = None,
+    model: LanguageModel | None = None,
+    missing: Counter[str] | None = None,
+) -> dict[str, Assessor]:
+    """Return the assessors at hand, by name.
 
     Args:
-        relations: the relation model of the last one; the others read what is recorded.
+        relations: the relation model of "FR2, NAME"; the others read what is recorded.
+        claims: says which atom entails which, for "FR2, atoms related"; None takes `relations`.
+        model: the language model of the prompt-based assessors; None leaves them out.
+        missing: where their missing verdicts are counted, by name.
     """
-    return {
+    assessors = {
         "human labels": by_labels,
         **{name: by_inference(name) for name in ("FR1", "FR2", "FR3")},
         f"FR2, {relations.name}": by_inference("FR2", relations),
+        "FR2, atoms related": by_related_atoms("FR2", claims or relations),
     }
+    if model is not None:
+        assessors |= {name: by_prompt(name, model, missing) for name in ASSESSORS}
+    return assessors
 
 
 def show(console: Console, table: Sequence[TableRow], curves: Sequence[CurveRow]) -> None:

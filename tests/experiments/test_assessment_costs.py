@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from experiments.assessment_costs import (
     load_of_length,
     stride_ablation,
 )
-from factormodels import Atom, Context, FactGraph, InputError
+from factormodels import Atom, Context, FactGraph, InputError, write
 from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.assessors import assess
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
@@ -239,3 +240,46 @@ def test_the_command_prints_and_writes(invoke: Invoke, tmp_path: Any) -> None:
     assert "N = 10 sentences, M = n = 42 claims" in result.output
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["costs.csv", "costs.pdf", "costs.png"]
+
+
+def test_the_command_compares_strides(
+    invoke: Invoke, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
+    monkeypatch.chdir(tmp_path)
+    write(FactGraph("g", (Atom("a1"),), response=RESPONSE), tmp_path / "g.json")
+
+    def reply(request: dict[str, Any], _: int) -> Reply:
+        text = request["messages"][-1]["content"].rpartition("<sentences>")[2]
+        numbers = re.findall(r"^\s*(\d+): ", text, re.M)
+        return Reply(json.dumps([{"sentence": int(n), "claim": f"C{n}"} for n in numbers]))
+
+    arguments = ["costs", "--ablate", "g.json", "--out", "out", "--model", "openai/scripted"]
+    with ScriptedServer(reply) as server:
+        result = invoke(*arguments, "--strides", "1, 4, all", "--api-base", server.url)
+        assert len(server.requests) == 6 + 2 + 1
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader((tmp_path / "out" / "strides.csv").read_text().splitlines()))
+    assert [(row["stride"], row["calls"], row["claims"]) for row in rows] == [
+        ("1", "6", "6"),
+        ("4", "2", "6"),
+        ("", "1", "6"),
+    ]
+    assert "extraction by stride" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ablate", "demonstration"), "--ablate needs a language model"),
+        (("--ablate", "demonstration", "--strides", "0"), "--strides '0' is no number"),
+        (
+            ("--ablate", "factcheck-bench", "--model", "openai/none"),
+            "has no text to take apart",
+        ),
+    ],
+)
+def test_a_bad_ablation_is_named(invoke: Invoke, options: tuple[str, ...], message: str) -> None:
+    result = invoke("costs", *options)
+    assert result.exit_code == 2
+    assert message in result.output

@@ -67,7 +67,7 @@ def test_options_name_what_is_learned() -> None:
         (("--atom-prior", "high"), "--atom-prior is 'high'; use learn, keep, or a number"),
         (("--context-prior", "7"), "context_prior: the probability 7"),
         (("--objective", "ece"), "choose one of likelihood, log_loss, brier"),
-        (("--folds", "13"), "there are 12 responses"),
+        (("--folds", "13"), "folds of 12 responses"),
     ],
 )
 def test_bad_options_are_refused(
@@ -90,3 +90,13 @@ def test_unlabelled_responses_are_refused(invoke: Invoke, folder: Path) -> None:
 def test_a_specification_needs_known_words() -> None:
     with pytest.raises(InputError, match="use learn, keep, or a number"):
         specification("yes", "keep", "keep", None, "implication")
+
+
+@pytest.mark.usefixtures("folder")
+def test_more_folds_than_responses_are_named(invoke: Invoke, tmp_path: Path) -> None:
+    from factormodels import datasets, write
+
+    write(datasets.load("demonstration").graphs[0], tmp_path / "one.json")
+    result = invoke("fit", tmp_path / "one.json")
+    assert result.exit_code == 2
+    assert "5 folds of 1 response: responses are never split; give 0 for none" in result.output

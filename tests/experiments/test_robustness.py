@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from experiments.gaming import (
     CanonicalRelations,
     Padded,
     corrupted,
+    known_templates,
     padded,
     padded_by_model,
     padding_alone,
@@ -34,12 +36,14 @@ from experiments.robustness_assessors import (
     by_related_atoms,
 )
 from factormodels import Atom, FactGraph, InputError, RelationKind, datasets
+from factormodels.extraction.assessors import ASSESSORS
 from factormodels.extraction.language_model import Failure
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
-from factormodels.selection import domains
+from factormodels.selection import CachedRelations, domains
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 GRAPHS = datasets.load("demonstration").graphs
 CHOICES = CoreChoices(LexicalRelations())
@@ -200,6 +204,42 @@ def test_related_atoms_count_once_and_keep_their_verdicts(variant: str) -> None:
         # Twenty repetitions are the atom that they repeat.
         assert repeated == clean
         assert len(clean) <= len(graph.atoms)
+
+
+def test_related_atoms_alone_resist_repetition_but_not_emptiness() -> None:
+    relations = CachedRelations(known_templates(LexicalRelations(), GRAPHS[:4], 10))
+    rows = robustness_table(
+        GRAPHS[:4], {"related": by_related_atoms("FR2", relations)}, CHOICES, appended=10
+    )
+    precision = {(row.core, row.kind): row.precision for row in rows}
+    assert precision[False, "repetitive, appended"] == precision[False, "normal"]
+    assert precision[False, "uninformative, appended"] > precision[False, "normal"]
+    assert precision[True, "uninformative, appended"] == precision[True, "normal"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_asks_a_language_model_each_question_once(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from factormodels import write
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
+    write(GRAPHS[0], tmp_path / "one.json")
+    arguments = ("robustness", str(tmp_path / "one.json"), "--appended", "2", "--model")
+    with ScriptedServer(lambda *_: Reply("true")) as server:
+        result = invoke(*arguments, "openai/scripted", "--api-base", server.url)
+        asked = [json.dumps(request["messages"]) for request in server.requests]
+    assert result.exit_code == 0, result.output
+    assert len(set(asked)) == len(asked) > 0
+    lines = [line.split() for line in result.output.splitlines()]
+    normal = [line for line in lines if line[:1] == ["factscore"] and line[2] == "normal"]
+    # Every claim is "true", so that precision is 1 with and without selection.
+    assert [line[-2] for line in normal] == ["1.000", "1.000"]
+    assert {line[0] for line in lines if line} >= set(ASSESSORS)
+    # "true" is no verdict of this one, and that is told.
+    assert "veriscore: " in result.output
+    assert "factscore: " not in result.output
+    assert invoke(*arguments, "openai/scripted", "--replay").output == result.output
 
 
 def test_bad_input_is_named() -> None:
