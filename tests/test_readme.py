@@ -64,7 +64,7 @@ def test_the_examples_in_python_run() -> None:
 
 def test_there_are_commands() -> None:
     verbs = {command.split()[1] for command in commands()}
-    assert verbs == {"infer", "convert", "backends", "datasets", "run"}
+    assert verbs == {"infer", "convert", "backends", "datasets", "run", "assess"}
 
 
 @pytest.mark.usefixtures("folder")
