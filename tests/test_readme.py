@@ -69,7 +69,7 @@ def test_the_examples_in_python_run(folder: Path) -> None:
 def test_there_are_commands() -> None:
     verbs = {command.split()[1] for lines in commands() for command in lines}
     reading = {"infer", "convert", "backends", "datasets"}
-    assert verbs == {*reading, "fit", "run", "diff", "select", "robustness", "costs"}
+    assert verbs == {*reading, "assess", "fit", "run", "diff", "select", "robustness", "costs"}
 
 
 @pytest.mark.usefixtures("folder")

@@ -73,7 +73,7 @@ class LitellmModel:
 
     def __init__(self, settings: LitellmSettings) -> None:
         self.settings = settings
-        self._litellm = _quiet_litellm()
+        self._litellm = quiet_litellm()
         self._tenacity = optional_module("tenacity", "llm")
         self._slots: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
@@ -206,7 +206,7 @@ def _tokens(choice: Any) -> tuple[Token, ...]:
         return ()
 
 
-def _quiet_litellm() -> Any:
+def quiet_litellm() -> Any:
     """Return litellm, which asks no network for prices, prints nothing and reports to nobody."""
     with _environment("LITELLM_LOCAL_MODEL_COST_MAP", "True"), warnings.catch_warnings():
         # Its types are completed with the first answer, and pydantic warns of one of them.

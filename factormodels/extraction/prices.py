@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factormodels.extraction.litellm_model import _quiet_litellm
+from factormodels.extraction.litellm_model import quiet_litellm
 
 
 def model_prices(model: str) -> tuple[float, float] | None:
@@ -14,7 +14,7 @@ def model_prices(model: str) -> tuple[float, float] | None:
     Raises:
         MissingDependencyError: if litellm is not installed.
     """
-    listed = _quiet_litellm().model_cost
+    listed = quiet_litellm().model_cost
     known = listed.get(model) or listed.get(model.partition("/")[2]) or {}
     question, answer = known.get("input_cost_per_token"), known.get("output_cost_per_token")
     if not isinstance(question, int | float) or not isinstance(answer, int | float):

@@ -17,7 +17,7 @@ from pathlib import Path
 from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.cache import AnswerCache, CachedModel
 from factormodels.extraction.concurrency import each
-from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings, _quiet_litellm
+from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings, quiet_litellm
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
@@ -26,7 +26,7 @@ CONCURRENCY = 64
 
 def measure(url: str, calls: int) -> dict[str, float]:
     """Return milliseconds per call, bare and ours, in turn, and growth of memory in MiB."""
-    litellm = _quiet_litellm()
+    litellm = quiet_litellm()
     settings = LitellmSettings("openai/test", api_base=url, concurrency=CONCURRENCY)
     with tempfile.TemporaryDirectory() as folder:
         cache = AnswerCache(Path(folder) / "cache.db")
