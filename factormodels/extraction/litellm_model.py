@@ -83,7 +83,11 @@ class LitellmModel:
         return self.settings.model
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return the provider's answer."""
+        """Return the provider's answer.
+
+        Raises:
+            InputError: if the call failed and the environment lacks the provider's key.
+        """
         tenacity = self._tenacity
         retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(self.settings.attempts),
@@ -95,9 +99,20 @@ class LitellmModel:
             try:
                 response = await retrying(self._call, request)
             except Exception as error:
+                self._refuse_without_key()
                 logger.debug("a call of stage %s failed: %s", request.stage, describe(error))
                 return Failure(describe(error))
         return self._completion(response)
+
+    def _refuse_without_key(self) -> None:
+        """Raise an error if no call can succeed, for want of a key."""
+        found = self._litellm.validate_environment(model=self.settings.model)
+        lacking = found.get("missing_keys") or []
+        if lacking and not any(os.environ.get(name) for name in lacking):
+            raise InputError(
+                f"the model {self.settings.model!r} needs {', '.join(lacking)} in the environment; "
+                "set it, or replay an earlier run"
+            )
 
     def _slot(self) -> asyncio.Semaphore:
         # A semaphore belongs to a loop, and a model may outlive the loop of one `asyncio.run`.

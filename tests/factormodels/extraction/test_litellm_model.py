@@ -161,6 +161,12 @@ def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixtur
     assert "abcdef123456" not in without_secrets("sk-abcdef123456 and Bearer abcdef123456")
 
 
+def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(InputError, match="the model 'openai/test' needs OPENAI_API_KEY"):
+        complete(server, attempts=1)
+
+
 def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
     server.script = lambda _request, _number: Reply("fine", delay=0.02)
     ledger = Ledger()
