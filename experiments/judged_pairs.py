@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.curves.replicates import band_settings
+from calibration.resampling import response_weights
+from calibration.scoring.bootstrap import percentile_interval
 from experiments.relation_quality import LabelledPair, distribution
 from factormodels.claims import RelationKind, validated_probability
 from factormodels.errors import InputError
@@ -136,30 +139,24 @@ def graded_scores(
         level: coverage of the intervals.
 
     Raises:
-        InputError: if no pair was answered, or there is no replicate.
+        InputError: if no pair was answered, or a setting of the bootstrap is out of range.
     """
     if not found.forecast.size:
         raise InputError(f"none of the {found.missing} pairs was answered; give a model that does")
-    if n_bootstrap < 1:
-        raise InputError(f"n_bootstrap {n_bootstrap} is too few; give 1 or more")
+    n_replicates, first, coverage = band_settings(n_bootstrap, seed, level)
     values = _scores(found.forecast, found.judged)
-    rng = np.random.default_rng(seed)
-    order = np.argsort(found.groups, kind="stable")
-    members = np.split(order, np.flatnonzero(np.diff(found.groups[order])) + 1)
-    replicates = np.empty((n_bootstrap, len(values)))
-    for row in replicates:
-        drawn = rng.integers(len(members), size=len(members))
-        index = np.concatenate([members[group] for group in drawn])
-        row[:] = list(_scores(found.forecast[index], found.judged[index]).values())
-    tails = 100 * (1 - level) / 2
-    ends = [
-        np.nanpercentile(column, [tails, 100 - tails])
-        if np.isfinite(column).any()
-        else (np.nan,) * 2
-        for column in replicates.T
-    ]
+    premises, position = np.unique(found.groups, return_inverse=True)
+    replicates = np.array(
+        [
+            list(_scores(found.forecast[index], found.judged[index]).values())
+            for weights in response_weights(len(premises), n_replicates, first)
+            for row in weights
+            for index in [np.repeat(np.arange(position.size), row[position].astype(np.int64))]
+        ]
+    )
+    ends = [percentile_interval(column, coverage) for column in replicates.T]
     scores = {
-        name: (value, float(low), float(high))
+        name: (value, low, high)
         for (name, value), (low, high) in zip(values.items(), ends, strict=True)
     }
     return GradedScores(found.forecast.size, found.missing, scores)

@@ -50,17 +50,19 @@ def json_records(text: str, source: Source) -> Iterator[Record]:
         elements = list(decode_elements(text, source))
         if elements and all(isinstance(value, dict | InputError) for _, value in elements):
             for line, value in elements:
-                bad = isinstance(value, InputError)
-                yield Record(None, line, value) if bad else Record(value, line)
+                if isinstance(value, InputError):
+                    yield Record(None, line, value)
+                else:
+                    yield Record(value, line)
             return
     first, *others = [line for line in text.split("\n") if line.strip()]
     if not others or not (others[0].startswith("{") or _is_value(first)):
         yield _decoded(text, source, None)
         return
     # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield _decoded(line, source, number)
+    for number, row in enumerate(text.split("\n"), start=1):
+        if row.strip():
+            yield _decoded(row, source, number)
 
 
 def column_names(text: str) -> tuple[str, ...]:

@@ -210,9 +210,8 @@ def test_what_is_missing_is_counted(tmp_path: Path) -> None:
         "key 'nodes[].text': absent or null in 1 of 2",
         "texts: 1 of 1 contexts have none",
     )
-    sentences = {"s1": FACTCHECK["sentences"]["sentence1"], "s2": {"claims": []}}
-    for key in ("claims_factuality_label", "auto_evidence", "stance_claim_autoEvid"):
-        sentences["s2"][key] = []
+    columns = ("claims", "claims_factuality_label", "auto_evidence", "stance_claim_autoEvid")
+    sentences = {**FACTCHECK["sentences"], "sentence2": {key: [] for key in columns}}
     report = check_file(lines_file(tmp_path, [{**FACTCHECK, "sentences": sentences}]))
     assert report.missing == ("key 'sentences{}.auto_evidence_url': absent or null in 1 of 2",)
 
