@@ -14,6 +14,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.factscore import AtomPassages
 from factormodels.io.files import read_bytes
 from factormodels.io.json_records import location, shown
+from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import (
     FORMAT_NAMES,
     Format,
@@ -33,6 +34,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 
 _NOT_UTF8 = re.compile("[\\udc80-\\udcff]")
 _LINE = re.compile(r"line (\d+), ")
+_ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
 _STEP = re.compile(r"(\[\]|\{\})?\.")
 
 
@@ -142,6 +144,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
         if not isinstance(r.value, dict)
     ]
     problems += _repeated(items)
+    problems = [_placed(problem, text) for problem in problems]
     in_order = sorted(problems, key=lambda problem: problem.line or 0)
     found = tuple(item for item, _ in items)
     missing = (*_missing_fields([r.value for r in read], of_file), *_missing(found))
@@ -341,6 +344,15 @@ def _problem(error: InputError, path: Path, line: int | None) -> Problem:
     if line is None and found:
         return Problem(int(found[1]), message[found.end() :])
     return Problem(line, message)
+
+
+def _placed(problem: Problem, text: str) -> Problem:
+    """Return a problem of a file of one value with the line of the element that it names."""
+    if problem.line is not None:
+        return problem
+    named = _ELEMENT.search(problem.message)
+    line = element_line(text, named[1], int(named[2])) if named else None
+    return replace(problem, line=line or 1)
 
 
 def _suffix(path: Path) -> str:

@@ -118,6 +118,31 @@ def decode_elements(
         at = _next_word(text, end + 1) if text[end] == "," else end
 
 
+def element_line(text: str, key: str, index: int) -> int | None:
+    """Return the line of an element of the list at a key of the object that a JSON text is.
+
+    None where there is no such element. The text need not be strict JSON.
+    """
+    decoder = json.JSONDecoder()
+    try:
+        at = _next_word(text, text.index("{") + 1)
+        while text[at] == '"':
+            name, at = decoder.raw_decode(text, at)
+            at = _next_word(text, _next_word(text, at) + 1)
+            if name == key and text[at] == "[":
+                at = _next_word(text, at + 1)
+                for _ in range(index):
+                    at = _next_word(text, decoder.raw_decode(text, at)[1])
+                    if text[at] != ",":
+                        return None
+                    at = _next_word(text, at + 1)
+                return text.count("\n", 0, at) + 1
+            at = _next_word(text, _next_word(text, decoder.raw_decode(text, at)[1]) + 1)
+    except (ValueError, IndexError, RecursionError):
+        pass
+    return None
+
+
 def _next_word(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n":
         at += 1

@@ -119,7 +119,9 @@ def test_other_commands_take_published_files(folder: Path, invoke: Invoke) -> No
     assert "a4" in result.stdout
     assert invoke("convert", "factor.csv", "graphs.jsonl").exit_code == 0
     lines(folder, "asked.jsonl", {"question": "Who?", "response": "Ada paints.", "model": "m"})
-    assessed = invoke("assess", "asked.jsonl", "--retriever", "none")
-    assert "unknown" not in assessed.stderr
+    (folder / "notes").mkdir()
+    (folder / "notes" / "ada.txt").write_text("Ada paints birds.")
+    assessed = invoke("assess", "asked.jsonl", "--documents", "notes")
+    assert assessed.exit_code == 0, assessed.stderr
     lines(folder, "pairs.jsonl", UNLI)
     assert "use read_judged_pairs" in invoke("infer", "pairs.jsonl").stderr

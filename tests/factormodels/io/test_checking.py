@@ -16,6 +16,7 @@ import pytest
 from factormodels import InputError, read_many
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.checking import FileReport, check_file, check_paths
+from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published import (
     CONFLICTBANK,
@@ -279,6 +280,32 @@ def test_errors_in_one_json_value_have_its_line(tmp_path: Path) -> None:
     (problem, *_) = check_file(path, format_named("fact-graph")).problems
     assert problem.line == 13
     assert "1e999 is too large" in problem.message
+
+
+def test_a_wrong_element_of_one_json_value_has_its_line(tmp_path: Path) -> None:
+    wrong = copy.deepcopy(FACTREASONER)
+    wrong["atoms"] += [{"id": "a1", "text": 5}]
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(wrong, indent=1), encoding="utf-8")
+    (problem,) = check_file(path).problems
+    assert problem.message == "atoms[1]: key 'text': 5 is not a text; give a text there"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[(problem.line or 0) : (problem.line or 0) + 2] == [
+        '   "id": "a1",',
+        '   "text": 5',
+    ]
+    # Where the message names no element, the value as a whole is meant.
+    path.write_text(json.dumps({**FACTREASONER, "topic": 5}), encoding="utf-8")
+    (problem,) = check_file(path).problems
+    assert (problem.line, "'topic'" in problem.message) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"a": 1}', '{"a": [1, 2]}', '{"a": [1', "{1: 2}"]
+)
+def test_an_element_that_is_not_there_has_no_line(text: str) -> None:
+    assert element_line(text, "a", 2) is None
+    assert element_line(text, "b", 0) is None
 
 
 def test_the_shared_files_are_clean(shared_data: Path) -> None:
