@@ -5,8 +5,9 @@ Relied on, in chaitanyamalaviya/ExpertQA: the classes of data_utils/example_util
 `annotator_id`, `answers` by model with `answer_string` and `claims`; `claim_string`, `evidence`,
 `support`, `worthiness`, `correctness` of a claim; `metadata` with `field`, `question_type`), the
 labels of modeling/fact_score/compute_factuality_f1.py, the first lines of data/r1_data_anon.jsonl
-(questions alone). The answered file, data/r2_compiled_anon.jsonl, was not seen; programs that read
-it say that a piece of evidence is "[1] address", a blank line, and the passage.
+(questions alone) and of data/lfqa/rand_test.jsonl (a split of the answered file, in which a piece
+of evidence is "[1] address", a blank line, and the passage). data/r2_compiled_anon.jsonl, the whole
+answered file, was not seen.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from factormodels.io.json_records import (
 )
 from factormodels.io.published.strengths import DEFAULT_STRENGTHS, Strengths
 from factormodels.io.records import Source
-from factormodels.variants import merge_duplicate_contexts
+from factormodels.variants import merge_duplicate_contexts, normalised_text
 
 LABELS: Mapping[str, bool | None] = MappingProxyType(
     {
@@ -64,9 +65,10 @@ def parse_expertqa(
     """Return one fact graph per answer to a question.
 
     Claims are atoms in their original wording, which is what was judged; `correctness` is their
-    label. Evidence is their contexts. The experts judged whether a claim's evidence together
-    supports it, so that only a single piece has a known relation: an entailment where `support` is
-    Complete, a weaker one where it is Partial or Incomplete, none otherwise. The metadata hold
+    label. Evidence is their contexts, a passage that is given twice one of them. The experts judged
+    whether a claim's evidence together supports it, so that only a single passage has a known
+    relation: an entailment where `support` is Complete, a weaker one where it is Partial or
+    Incomplete, none otherwise. The metadata hold
     `model`, `field`, `specific_field`, `question_type`, and by atom `support` and `worthiness`.
 
     Raises:
@@ -125,7 +127,8 @@ def _answer(answer: Mapping[str, Any], where: str, strengths: Strengths) -> Fact
         ]
         contexts += passages
         probability = _support(judged["support"].get(atom.id), strengths)
-        if len(passages) == 1 and probability is not None:
+        different = {normalised_text(item.text) or item.link for item in passages}
+        if len(different) == 1 and probability is not None:
             relations.append(
                 Relation(passages[0].id, atom.id, RelationKind.ENTAILMENT, probability)
             )

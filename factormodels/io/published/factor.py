@@ -2,8 +2,9 @@
 
 Source: Muhlgay et al. 2024, "Generating Benchmarks for Factuality Evaluation of Language Models".
 Relied on: eval_factuality.py of AI21Labs/factor, which reads data/wiki_factor.csv (columns
-`turncated_prefixes`, spelled so, `doc_id`, `completion`, `contradiction_0` to `_2`), and programs
-that read news_factor.csv by its `full_prefix`; the tables themselves were not seen whole.
+`turncated_prefixes`, spelled so, `doc_id`, `completion`, `contradiction_0` to `_2`), and the head
+of news_factor.csv as ictnlp/TruthX keeps it (the same columns and `full_prefix`,
+`longest_completions`). expert_factor.csv was not seen.
 """
 
 from __future__ import annotations

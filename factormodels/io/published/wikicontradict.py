@@ -4,9 +4,10 @@ Source: Hou et al. 2024, "WikiContradict: A Benchmark for Evaluating LLMs on Rea
 Conflicts from Wikipedia" (MIT). Relied on: the columns of WikiContradict_dataset_v1_rag_qa.csv in
 ibm-research/Wikipedia_contradict_benchmark as programs that load it name them (`question_ID`,
 `question`, `context1`, `context2`, `answer1`, `answer2`, `contradictType`, `samepassage`,
-`merged_context`, `ref_answer`, `WikipediaArticleTitle`, `url`), and
-data/wiki_contradict_simple_humaneval.jsonl of IBM/FactReasoner (`context1_self_contained`,
-`gt_answer_1`, `model`, ...).
+`merged_context`, `ref_answer`, `WikipediaArticleTitle`, `url`), and two files of its authors in
+IBM/FactReasoner: data/wiki_contradict_refined.jsonl (besides these `context1_self_contained`,
+`answer1_self_contained`, `contradiction_type`) and data/wiki_contradict_simple_humaneval.jsonl
+(`gt_answer_1`, `model`). The table itself was not seen.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from factormodels.io.json_records import (
 from factormodels.io.published.strengths import DEFAULT_STRENGTHS, Strengths
 from factormodels.io.records import Source
 
-_CONTEXTS = (("context1", "context1_self_contained"), ("context2", "context2_self_contained"))
+_CONTEXTS = (("context1_self_contained", "context1"), ("context2_self_contained", "context2"))
 _ANSWERS = (("answer1", "gt_answer_1"), ("answer2", "gt_answer_2"))
-_METADATA = ("question_ID", "contradictType", "samepassage", "ref_answer", "model")
+_STATEMENTS = ("answer1_self_contained", "answer2_self_contained")
+_METADATA = (
+    *("question_ID", "contradictType", "contradiction_type", "samepassage", "ref_answer", "model"),
+)
 
 
 def looks_like_wikicontradict(obj: object) -> bool:
@@ -41,10 +45,10 @@ def parse_wikicontradict(
 ) -> FactGraph:
     """Return the fact graph of a question with its two passages.
 
-    The passages are contexts that contradict each other. The atoms are the question with the
-    answer that each passage gives: its own passage entails an answer and the other contradicts it.
-    They have no labels, since Wikipedia says both. The metadata hold what kind of contradiction it
-    is.
+    The passages are contexts that contradict each other. The atoms are what each passage answers,
+    as a statement where the record has one, else the question with the answer: its own passage
+    entails it and the other contradicts it. They have no labels, since Wikipedia says both. The
+    metadata hold what kind of contradiction it is.
 
     Raises:
         InputError: if a column or a text is missing.
@@ -54,10 +58,11 @@ def parse_wikicontradict(
     question = filled_field(record, "question", where).strip()
     title = text_field(record, "WikipediaArticleTitle", where, "")
     link = text_field(record, "url", where, "")
-    atoms = tuple(
-        Atom(f"a{number}", f"{question} {filled_field(record, first_key(record, keys), where)}")
-        for number, keys in enumerate(_ANSWERS, start=1)
-    )
+    atoms = []
+    for number, (keys, statement) in enumerate(zip(_ANSWERS, _STATEMENTS, strict=True), start=1):
+        answer = filled_field(record, first_key(record, keys), where)
+        said = text_field(record, statement, where, "").strip()
+        atoms.append(Atom(f"a{number}", said or f"{question} {answer}"))
     contexts = tuple(
         Context(
             f"c{number}",
@@ -71,7 +76,7 @@ def parse_wikicontradict(
     entails, contradicts = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
     return FactGraph(
         record_id(source, line),
-        atoms,
+        tuple(atoms),
         contexts,
         (
             Relation("c1", "a1", entails, strengths.support),

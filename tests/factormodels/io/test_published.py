@@ -154,6 +154,18 @@ def test_answers_of_expertqa(tmp_path: Path) -> None:
     assert graphs[1].atoms == ()
 
 
+def test_evidence_given_twice_is_one_passage() -> None:
+    claim = dict(EXPERTQA["answers"]["a_model"]["claims"][0])
+    claim["evidence"] = [
+        "[1] https://x.example/a\n\nA pier.",
+        "[2] https://x.example/a\n\nA  pier.",
+    ]
+    record = {**EXPERTQA, "answers": {"m": {"answer_string": "x", "claims": [claim]}}}
+    (graph,) = parse_expertqa(record, "r2.jsonl", 1)
+    assert len(graph.contexts) == 1
+    assert related(graph) == [("c1", "a1", E, 0.9)]
+
+
 def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:
     asked = {**EXPERTQA, "answers": {}}
     (prompt,) = read_prompts(written(tmp_path, lines(asked), "r1.jsonl"))
@@ -248,6 +260,20 @@ def test_passages_of_wikicontradict_contradict() -> None:
     }
     assert format_of(spelled) is format_named("wikicontradict")
     assert parse_wikicontradict(spelled, "x.jsonl", 1).metadata == {"model": "m"}
+    stated = {
+        **WIKICONTRADICT,
+        "context1_self_contained": "The old tower was built in 1890.",
+        "answer1_self_contained": "The tower was built in 1890.",
+    }
+    graph = parse_wikicontradict(stated, "x.jsonl", 1)
+    assert [context.text for context in graph.contexts] == [
+        stated["context1_self_contained"],
+        stated["context2"],
+    ]
+    assert [atom.text for atom in graph.atoms] == [
+        stated["answer1_self_contained"],
+        "When was the tower built? 1891",
+    ]
 
 
 def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
