@@ -25,7 +25,7 @@ significance:
   pairs: [[{variant: FR2}, {variant: FR1}], [lbp, exact]]
   measures: [brier, accuracy]
   resamples: 500
-outputs: []
+outputs: [latex]
 """
 
 
