@@ -125,6 +125,8 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     if known is None and not is_dataset_text(text):
         return _unknown(path, text, problems)
     records = list(records_of(text, path))
+    if not records:
+        problems.append(Problem(None, "it holds no record; name another file"))
     problems += [
         _problem(record.error, path, record.line)
         for record in records

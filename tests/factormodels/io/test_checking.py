@@ -259,6 +259,14 @@ def test_a_format_can_be_forced(tmp_path: Path) -> None:
         check_paths([path], "fastfact")
 
 
+@pytest.mark.parametrize("text", ["pre,hyp,unli\n", "no table at all"])
+def test_a_table_without_rows_is_wrong(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text, encoding="utf-8")
+    (problem,) = check_file(path, format_named("unli")).problems
+    assert problem.message == "it holds no record; name another file"
+
+
 def test_folders_are_looked_through(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
