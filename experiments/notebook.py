@@ -10,16 +10,16 @@ thorough numbers in less time, FACTORMODELS_RESULTS names the folder of results.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.artefacts import Artefacts, Origin, write_artefacts
+from experiments.config import plain_hash
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
     from IPython.display import Image
     from matplotlib.figure import Figure
-    from pandas import DataFrame
 
 FAST = "FACTORMODELS_FAST"
 RESULTS = "FACTORMODELS_RESULTS"
@@ -62,21 +62,27 @@ def preview(figure: Figure) -> Image:
     return Image(buffer.getvalue(), width=round(100 * figure.get_figwidth()))
 
 
-def write_results(
-    notebook: str,
-    tables: Mapping[str, tuple[DataFrame, str]],
-    figures: Mapping[str, tuple[Figure, DataFrame]],
-) -> tuple[Path, ...]:
-    """Write tables and figures of a notebook to its folder of results; return the paths."""
-    from calibration.figure_style import save_figure
+def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
+    """Write a notebook's tables and figures into its folder of results; return the files' names.
 
+    Each carries the notebook's name, whether it ran in the fast mode, and the hash of both and of
+    its script.
+
+    Args:
+        notebook: its name without suffix; it runs in the folder of its script.
+        artefacts: the tables and figures.
+
+    Raises:
+        InputError: if its script is not in the working folder, or a file cannot be written.
+    """
+    script = Path(f"{notebook}.py")
+    if not script.is_file():
+        raise InputError(
+            f"{script}: there is no such file in {Path.cwd()}; run a notebook in its own folder, "
+            "beside its script"
+        )
+    asked = {"notebook": notebook, "script": script.read_text(encoding="utf-8"), "fast": fast()}
+    origin = Origin(f"{notebook} (fast mode)" if fast() else notebook, plain_hash(asked))
     folder = results_folder(notebook)
     folder.mkdir(parents=True, exist_ok=True)
-    paths: list[Path] = []
-    for stem, (frame, _) in tables.items():
-        frame.to_csv(folder / f"{stem}.csv", index=False)
-        paths.append(folder / f"{stem}.csv")
-    for stem, (figure, data) in figures.items():
-        paths += save_figure(figure, folder / stem)
-        data.to_csv(folder / f"{stem}.csv", index=False)
-    return tuple(paths)
+    return tuple(path.name for path in write_artefacts(artefacts, folder, origin))

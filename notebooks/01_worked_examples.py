@@ -44,7 +44,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from calibration.figure_style import COLOURS, paper_style
+from experiments.artefacts import Artefacts, PaperFigure
 from experiments.notebook import fast, preview, write_results
+from experiments.paper_table import PaperColumn, PaperTable
 from factormodels import datasets
 from inference import entries, get_backend
 from inference.tasks import without_variables
@@ -166,12 +168,12 @@ totals.round(4)
 with paper_style():
     figure = Figure(figsize=(7.0, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1.0))
-    left.set_facecolor("0.88")
-    image = left.imshow(errors.clip(lower=1e-9), norm=LogNorm(1e-9, 1), cmap="cividis_r")
+    left.set_facecolor("0.8")
+    image = left.imshow(errors.clip(lower=1e-9), norm=LogNorm(1e-9, 1), cmap="Blues")
     for at in range(1, len(examples)):
-        left.axvline(at - 0.5, color="white", linewidth=0.6)
+        left.axvline(at - 0.5, color="0.85", linewidth=0.5)
     for at in range(1, len(backends)):
-        left.axhline(at - 0.5, color="white", linewidth=0.6)
+        left.axhline(at - 0.5, color="0.85", linewidth=0.5)
     left.set_xticks(range(len(examples)), list(examples), rotation=60, ha="right", fontsize=5.5)
     left.set_yticks(range(len(backends)), list(backends), fontsize=6.5)
     left.set_title("(a) Largest error of a known marginal")
@@ -209,7 +211,7 @@ with paper_style():
             transform=right.get_yaxis_transform(),
         )
         place += 1.9
-    right.legend(loc="lower right", bbox_to_anchor=(1.0, 0.0))
+    right.legend(loc="center right", bbox_to_anchor=(1.0, 0.77))
     right.axvline(0, color="black", linewidth=0.6)
     right.set_yticks(ticks, labels)
     right.tick_params(axis="y", length=0)
@@ -251,9 +253,34 @@ for title, row in totals.iterrows():
 # %%
 write_results(
     NOTEBOOK,
-    tables={
-        "backends": (comparison, "Sixteen worked examples by every backend."),
-        "contributions": (contributions, "The posterior of the claim without each context."),
-    },
-    figures={"figure": (figure, answers)},
+    Artefacts(
+        tables={
+            "backends": PaperTable(
+                comparison,
+                (
+                    PaperColumn("backend", "Backend"),
+                    PaperColumn("log_z", "log Z"),
+                    PaperColumn("example_1", "P(a1)", r"$P(a_1)$", digits=4),
+                    PaperColumn("largest_error", "Largest error", show="{:.0e}".format, right=True),
+                    PaperColumn("where", "on"),
+                    PaperColumn("examples", "Examples", right=True),
+                ),
+                "Worked examples with known posteriors, by every backend: the posterior of "
+                "Example 1 (48/151 = 0.3179), and the largest error of a marginal on any example.",
+            ),
+            "contributions": PaperTable(
+                contributions,
+                (
+                    PaperColumn("context", "Context removed"),
+                    PaperColumn("posterior", "P(a1)", r"$P(a_1)$", digits=4),
+                    PaperColumn("without", "without", digits=4),
+                    PaperColumn("contribution", "Contribution", digits=4),
+                    PaperColumn("log_odds", "in log-odds", digits=3),
+                ),
+                "What each context contributes to the posterior of the claim.",
+                group="graph",
+            ),
+        },
+        figures={"figure": PaperFigure(figure, answers, "Worked examples of FactReasoner")},
+    ),
 )
