@@ -59,7 +59,8 @@ def preview(figure: Figure) -> Image:
     buffer = BytesIO()
     with paper_style():
         figure.savefig(buffer, format="png", dpi=_PREVIEW_DPI)
-    return Image(buffer.getvalue(), width=round(100 * figure.get_figwidth()))
+    width = round(100 * figure.get_figwidth())
+    return Image(buffer.getvalue(), width=width)  # type: ignore[no-untyped-call]
 
 
 def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
