@@ -19,12 +19,12 @@
 #
 # **Argument.** An algorithm is worth its time if no other is both faster and more accurate: those
 # that remain are the *frontier*. Belief propagation takes microseconds and is exact on forests.
-# With cycles it is an estimate: it minimises the Bethe free energy, whose error grows with the
-# strength of interactions, and it may not settle. Weighted mini-buckets (WMB) split what does not
-# fit into tables of $i + 1$ variables and pay with a bound: by Hölder's inequality their $\log Z$
-# lies on a known side of the true one however badly the split went, and at the induced width they
-# are exact. So the two fail differently. Belief propagation has no way of telling that it is wrong;
-# WMB knows how wrong it may be.
+# With cycles it is an estimate: its fixed points are stationary points of the Bethe free energy,
+# whose error grows with the strength of interactions, and it may not settle. Weighted mini-buckets
+# (WMB) split what does not fit into tables of $i + 1$ variables and pay with a bound: by Hölder's
+# inequality their $\log Z$ lies on a known side of the true one however badly the split went, and
+# at the induced width they are exact. So the two fail differently. Belief propagation cannot tell
+# that it is wrong; WMB knows how wrong it may be.
 #
 # The graphs are of the shape of FactReasoner's (26 or 31 claims, 93 or 130 contexts) and, for
 # contrast, grids with random couplings of both signs, on which approximations are hardest. All are
@@ -264,10 +264,14 @@ print(
 # %% [markdown]
 # On graphs of claims and contexts belief propagation is hard to beat: what it costs is hardly
 # measurable, and its error is small, because interactions are moderate and cycles few. That is a
-# property of these graphs, not of the algorithm. On grids with strong couplings its error grows
-# until single marginals are wholly wrong, and convergence is no warning: it also settles on wrong
-# answers. WMB's marginals are estimates as well and err at small $i$, but its bounds hold on every
-# graph, and their gap says when to raise $i$; at the induced width (13 here) it is exact.
+# property of these graphs, not of the algorithm. Where exact elimination fits, it is the next step,
+# and leaves little room between: in marginals, WMB is seldom on the frontier here.
+#
+# On grids with strong couplings the error of belief propagation grows until single marginals are
+# wholly wrong, and convergence is no assurance: it settles on wrong answers, too. WMB's marginals
+# are estimates as well and err at small $i$, but its bounds held on every graph, as they must, and
+# their gap says when to raise $i$; at the induced width (13 here) it is exact. That is what it is
+# for: graphs that are too wide, and answers that have to come with a guarantee.
 
 
 # %%

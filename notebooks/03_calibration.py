@@ -52,7 +52,7 @@ from factormodels import datasets
 
 NOTEBOOK = "03_calibration"
 SEED = 0
-REPLICATES = 500 if fast() else 5000
+REPLICATES = 300 if fast() else 5000
 FOLDS = 10
 
 graphs = datasets.load("factcheck-bench").graphs

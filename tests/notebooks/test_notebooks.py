@@ -7,10 +7,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient.exceptions import CellExecutionError
 
-from experiments.notebook import FAST, RESULTS, fast, results_folder
-from factormodels.errors import InputError
-from tests.execute_notebooks import main, notebooks_in, twin
+from tests.execute_notebooks import execute, main, notebooks_in, twin
 from tests.notebooks.execution import NOTEBOOKS
 
 SCRIPTS = notebooks_in(NOTEBOOKS)
@@ -57,17 +56,8 @@ def test_sync_writes_the_twins_alone(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.ipynb", "one.py"]
 
 
-def test_the_environment_sets_mode_and_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv(FAST, raising=False)
-    monkeypatch.delenv(RESULTS, raising=False)
-    assert not fast()
-    assert results_folder("01_x") == Path("../results/notebooks/01_x")
-    monkeypatch.setenv(FAST, "1")
-    monkeypatch.setenv(RESULTS, str(tmp_path))
-    assert fast()
-    assert results_folder("01_x") == tmp_path / "01_x"
-    monkeypatch.setenv(FAST, "yes")
-    with pytest.raises(InputError, match=r"FACTORMODELS_FAST is 'yes'; set it to 1"):
-        fast()
+def test_a_warning_in_a_notebook_is_an_error(tmp_path: Path) -> None:
+    script = tmp_path / "one.py"
+    script.write_text("# %%\nimport warnings\n\nwarnings.warn('odd')\n")
+    with pytest.raises(CellExecutionError, match="UserWarning"):
+        execute(script, tmp_path / "results")
