@@ -110,7 +110,7 @@ comparison = measured.groupby(["family", "algorithm"], sort=False, as_index=Fals
     seconds=("seconds", "median"),
     largest_error=("largest_error", "max"),
     mean_error=("mean_error", "mean"),
-    log_z_kind=("log_z_kind", "first"),
+    log_z_kind=("log_z_kind", lambda kinds: " or ".join(dict.fromkeys(kinds))),
     log_z_error=("log_z_error", "mean"),
     converged=("converged", "mean"),
 )
