@@ -1,0 +1,72 @@
+"""Means and differences with intervals over graphs or responses, as rows of tables take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.estimands import IntervalSettings, Ratio, RatioSums, Scale, estimate_all
+from calibration.resampling import response_weights
+from calibration.scoring.bootstrap import percentile_interval
+from experiments.console import ABSENT, small
+
+Value = tuple[float, float, float]
+"""A number and the ends of its interval; nan where there is none."""
+
+N_BOOTSTRAP = 2000
+LEVEL = 0.95
+
+
+def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
+    """Return the mean of values that come in clusters, with its 95 % bootstrap interval.
+
+    Args:
+        totals: sum of the values of each graph or response, (n,).
+        sizes: how many values that is, (n,).
+        seed: seed of the bootstrap over clusters.
+    """
+    above = np.asarray(totals, dtype=np.float64)[:, np.newaxis]
+    below = np.asarray(sizes, dtype=np.float64)[:, np.newaxis]
+    estimand = Ratio("mean", RatioSums(above, below), Scale.NUMBER)
+    settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL)
+    (found,) = estimate_all((estimand,), settings)
+    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+
+
+def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
+    """Return Kendall's tau-b of two measures of the same responses, with its bootstrap interval.
+
+    Responses are redrawn; two draws of one response are tied in both measures. nan where one of
+    the measures does not vary. Source: Kendall 1945, Biometrika 33.
+
+    Args:
+        first: one measure of each response, (n,).
+        second: the other, (n,).
+        seed: seed of the bootstrap over responses.
+    """
+    signs = [_signs(np.asarray(each, dtype=np.float64)) for each in (first, second)]
+    products = signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1])
+    n = len(signs[0])
+
+    def tau(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        agree, one, other = (((weights @ each) * weights).sum(axis=1) for each in products)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((one > 0) & (other > 0), agree / np.sqrt(one * other), np.nan)
+
+    drawn = [tau(weights) for weights in response_weights(n, N_BOOTSTRAP, seed)]
+    value = float(tau(np.ones((1, n)))[0])
+    return (value, *percentile_interval(np.concatenate(drawn), LEVEL))
+
+
+def interval_text(row: Mapping[str, Any], name: str = "") -> str:
+    """Return the interval in the columns `lower` and `upper` (after `name`) as small numbers."""
+    lower, upper = row[f"{name}lower"], row[f"{name}upper"]
+    return ABSENT if math.isnan(lower) else f"{small(lower)} to {small(upper)}"
+
+
+def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sign(values[:, np.newaxis] - values)
