@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimands import IntervalSettings, Ratio, RatioSums, Scale, estimate_all
+from calibration.estimands import Difference, IntervalSettings, Ratio, RatioSums, Scale, estimate_all
 from calibration.resampling import response_weights
 from calibration.scoring.bootstrap import percentile_interval
 from experiments.console import ABSENT, small
@@ -20,6 +20,9 @@ Value = tuple[float, float, float]
 N_BOOTSTRAP = 2000
 LEVEL = 0.95
 
+ROUNDING = 1e-12
+"""A smaller difference of scores of size 1 is none."""
+
 
 def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
     """Return the mean of values that come in clusters, with its 95 % bootstrap interval.
@@ -29,12 +32,20 @@ def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
         sizes: how many values that is, (n,).
         seed: seed of the bootstrap over clusters.
     """
-    above = np.asarray(totals, dtype=np.float64)[:, np.newaxis]
-    below = np.asarray(sizes, dtype=np.float64)[:, np.newaxis]
-    estimand = Ratio("mean", RatioSums(above, below), Scale.NUMBER)
-    settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL)
-    (found,) = estimate_all((estimand,), settings)
-    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+    return _estimated(_ratio(totals, sizes), seed)
+
+
+def difference_of_clusters(
+    first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], seed: int
+) -> Value:
+    """Return the mean of the first less that of the second, over the same redrawn clusters.
+
+    Args:
+        first: totals and sizes of the clusters, as `mean_of_clusters` takes them.
+        second: the same of what it is compared with, in the same order of clusters.
+        seed: seed of the bootstrap over clusters.
+    """
+    return _estimated(Difference(_ratio(*second), _ratio(*first)), seed)
 
 
 def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
@@ -66,6 +77,22 @@ def interval_text(row: Mapping[str, Any], name: str = "") -> str:
     """Return the interval in the columns `lower` and `upper` (after `name`) as small numbers."""
     lower, upper = row[f"{name}lower"], row[f"{name}upper"]
     return ABSENT if math.isnan(lower) else f"{small(lower)} to {small(upper)}"
+
+
+def moved(value: float) -> str:
+    """Return a difference as a small number with its sign; what is rounding as 0."""
+    return "0" if abs(value) < ROUNDING else f"{value:+.1e}"
+
+
+def _ratio(totals: ArrayLike, sizes: ArrayLike) -> Ratio:
+    above, below = (np.asarray(each, dtype=np.float64)[:, np.newaxis] for each in (totals, sizes))
+    return Ratio("mean", RatioSums(above, below), Scale.NUMBER)
+
+
+def _estimated(estimand: Ratio | Difference, seed: int) -> Value:
+    settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL)
+    (found,) = estimate_all((estimand,), settings)
+    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
 
 
 def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
