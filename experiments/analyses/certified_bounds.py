@@ -87,8 +87,7 @@ def measurements(
             graph = draw_graph(drawn, (seed, number))
             names = graph.names[: drawn.atoms]
             rows += [
-                {"shape": shape, "graph": number, **row}
-                for row in _measure(graph, names, settings)
+                {"shape": shape, "graph": number, **row} for row in _measure(graph, names, settings)
             ]
             step()
     return pd.DataFrame(rows)
@@ -127,9 +126,7 @@ def _measure(
     for i_bound in settings.i_bounds:
         bounded = infer(graph, "wmb", i_bound=i_bound, iterations=settings.iterations)
         start = time.perf_counter()
-        found = certified_intervals(
-            graph, names, i_bound=i_bound, iterations=settings.iterations
-        )
+        found = certified_intervals(graph, names, i_bound=i_bound, iterations=settings.iterations)
         seconds = time.perf_counter() - start
         lower, upper = (np.array([getattr(found[n], end) for n in names]) for end in _ENDS)
         errors = np.abs(bounded.marginals.flat[1::2] - true.marginals.flat[1::2])

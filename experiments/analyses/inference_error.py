@@ -77,9 +77,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     return Artefacts(
         tables={"effects": _table(frame), "exact": _exact_table(exact)},
         figures={
-            "matters": PaperFigure(
-                _figure(frame, exact), frame, "what inference error moves"
-            )
+            "matters": PaperFigure(_figure(frame, exact), frame, "what inference error moves")
         },
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibration.validation import Floats
 from experiments.analyses.frontier_figures import (
     error_figure,
     frontier_figure,
@@ -19,7 +20,6 @@ from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.registry import Context
 from experiments.analyses.resampled import interval_text, mean_of_clusters
 from experiments.artefacts import Artefacts, PaperFigure
-from calibration.validation import Floats
 from experiments.bench.frontier import pareto
 from experiments.bench.results import digest
 from experiments.config_parts import STRICT, BackendChoice, Count, Probability, Strength
@@ -70,7 +70,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    base: GraphShape = GraphShape()
+    base: GraphShape = field(default_factory=GraphShape)
     atoms: tuple[Count, ...] = (4, 8, 16)
     density: tuple[Probability, ...] = (0.0, 0.05, 0.2)
     strength: tuple[Strength, ...] = (0.5, 2.0, 4.0)
@@ -105,8 +105,8 @@ def measurements(
 ) -> pd.DataFrame:
     """Return one row per backend on each graph of each level of each axis.
 
-    Columns: `axis`, `level`, `graph`, `digest`, `backend`, `variables`, `frustrated` (share of the cycles of
-    a basis), `induced_width`, `status` ("refused" without an answer), `total_error` (sum of
+    Columns: `axis`, `level`, `graph`, `digest`, `backend`, `variables`, `frustrated` (share of the
+    cycles of a basis), `induced_width`, `status` ("refused" without an answer), `total_error` (sum of
     |Δ P(true)| over variables), `max_error`, `log_z_error`, `log_z_kind`, `seconds`. The base
     belongs to every axis; its graphs are measured once.
 
@@ -154,9 +154,7 @@ def summarise_errors(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
     import pandas as pd
 
     rows = []
-    for (axis, level, backend), group in measured.groupby(
-        ["axis", "level", "backend"], sort=False
-    ):
+    for (axis, level, backend), group in measured.groupby(["axis", "level", "backend"], sort=False):
         rows.append(
             {
                 "axis": axis,

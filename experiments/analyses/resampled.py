@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimands import Difference, IntervalSettings, Ratio, RatioSums, Scale, estimate_all
+from calibration.estimands import (
+    Difference,
+    IntervalSettings,
+    Ratio,
+    RatioSums,
+    Scale,
+    estimate_all,
+)
 from calibration.resampling import response_weights
 from calibration.scoring.bootstrap import percentile_interval
 from experiments.console import ABSENT, small

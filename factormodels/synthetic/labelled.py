@@ -188,9 +188,7 @@ def _relations_of_originals(
     """Return the relation that each is like: that of the original to the same atom, or itself."""
     same = np.arange(len(structure.evidence) + len(structure.context_pairs))
     keys = structure.evidence @ np.array([structure.n_atoms, 1])
-    wanted = (
-        originals[structure.evidence[:, 0]] * structure.n_atoms + structure.evidence[:, 1]
-    )
+    wanted = originals[structure.evidence[:, 0]] * structure.n_atoms + structure.evidence[:, 1]
     # Evidence is in the order of contexts, then atoms, so that keys ascend.
     places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     evidence = same[: len(keys)]
