@@ -213,11 +213,12 @@ def _figure(errors: pd.DataFrame) -> Figure:
         for place, quantities, title in zip(axes, panels, titles, strict=True):
             for number, (shape, line) in enumerate(errors.groupby("shape", sort=False)):
                 for style, (name, _) in zip(("-", (0, (4, 2))), quantities, strict=False):
-                    values = line[name].to_numpy()
-                    ends = [line[f"{name}_{end}"].fillna(line[name]) for end in _ENDS]
-                    if name != "decided":
-                        values, *ends = (np.maximum(each, _FLOOR) for each in (values, *ends))
-                    reach = np.maximum([values - ends[0], ends[1] - values], 0.0)
+                    floor = 0.0 if name == "decided" else _FLOOR
+                    values, lower, upper = (
+                        np.maximum(line[each].fillna(line[name]).to_numpy(np.float64), floor)
+                        for each in (name, f"{name}_lower", f"{name}_upper")
+                    )
+                    reach = np.maximum([values - lower, upper - values], 0.0)
                     place.errorbar(
                         line["i_bound"],
                         values,

@@ -34,6 +34,9 @@ ENCODINGS = ("implication", "conditional")
 
 SCORES = ("brier", "log_loss", "calibration_slope")
 
+FEWEST = 10
+"""A mean over fewer contexts is not drawn; the data behind the figure have it."""
+
 OWN = "own labels"
 """What tables call the truth of data that come with labels."""
 
@@ -62,7 +65,8 @@ def run(settings: Settings, context: Context) -> Artefacts:
     """Return scores under both encodings, and the figure of their difference."""
     import pandas as pd
 
-    named = [(each, (OWN,)) for each in context.load(settings.datasets)]
+    own: tuple[str, ...] = (OWN,)
+    named = [(each, own) for each in context.load(settings.datasets)]
     named += [(each, ENCODINGS) for each in context.load(settings.drawn, "drawn")]
     rows: list[dict[str, Any]] = []
     beliefs: list[pd.DataFrame] = []
@@ -70,7 +74,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
         for data, truths in named:
             beliefs.append(belief_in_contexts(data.graphs).assign(dataset=data.name))
             for truth in truths:
-                graphs = data.graphs
+                graphs: Sequence[FactGraph] = data.graphs
                 if truth != OWN:
                     graphs = with_drawn_labels(graphs, truth, context.seed)
                 found = comparison(graphs, context.seed, data.name)
@@ -141,8 +145,8 @@ def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") 
         row |= {f"{name}_{key}": value for key, value in found.items()}
         contexts = context_posteriors(graphs, name)
         row[f"{name}_contexts"] = float(contexts.mean()) if contexts.size else np.nan
-    sums = [score_sums(p[name], atoms)["brier"] for name in ENCODINGS]
-    values = difference_of_clusters(*sums, seed)
+    first, second = (score_sums(p[name], atoms)["brier"] for name in ENCODINGS)
+    values = difference_of_clusters(first, second, seed)
     row |= dict(zip(("difference", "lower", "upper"), values, strict=True))
     return row
 
@@ -165,7 +169,7 @@ def belief_in_contexts(graphs: Sequence[FactGraph]) -> pd.DataFrame:
         rows += [
             {
                 "encoding": encoding,
-                "relations": int(grouping.responses[at]),  # type: ignore[call-overload]
+                "relations": int(grouping.responses[at]),
                 "posterior": float(means[at]),
                 "prior": float(stated[at]),
                 "n_contexts": int(grouping.sizes[at]),
@@ -250,9 +254,10 @@ def _difference_figure(frame: pd.DataFrame) -> Figure:
             at = truths.index(row["truth"])
             _point(axes[0], row["difference"], row["lower"], row["upper"], height, COLOURS[at])
             for offset, name in zip((0.15, -0.15), ENCODINGS, strict=True):
-                slope = [row[f"{name}_slope{end}"] for end in ("", "_lower", "_upper")]
-                colour, marker = COLOURS[3 + ENCODINGS.index(name)], MARKERS[ENCODINGS.index(name)]
-                _point(axes[1], *slope, height + offset, colour, marker)
+                value, lower, upper = (row[f"{name}_slope{end}"] for end in _ENDS)
+                at = ENCODINGS.index(name)
+                look = COLOURS[3 + at], MARKERS[at]
+                _point(axes[1], value, lower, upper, height + offset, *look)
         names = [
             row["dataset"] if row["truth"] == OWN else f"{row['dataset']}, {row['truth']} true"
             for row in frame.to_dict("records")
@@ -266,6 +271,9 @@ def _difference_figure(frame: pd.DataFrame) -> Figure:
         ]
         figure.legend(handles, ENCODINGS, loc="outside lower right", ncols=2)
     return figure
+
+
+_ENDS = ("", "_lower", "_upper")
 
 
 def _point(
@@ -285,6 +293,7 @@ def _point(
 
 def _contexts_figure(contexts: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     from calibration.figure_style import COLOURS, MARKERS, paper_style
 
@@ -293,7 +302,7 @@ def _contexts_figure(contexts: pd.DataFrame) -> Figure:
         figure = Figure(figsize=(1.75 * len(names), 2.1), layout="constrained")
         axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
         for place, name in zip(axes, names, strict=True):
-            own = contexts[contexts["dataset"] == name]
+            own = contexts[(contexts["dataset"] == name) & (contexts["n_contexts"] >= FEWEST)]
             for at, encoding in enumerate(ENCODINGS):
                 line = own[own["encoding"] == encoding]
                 place.plot(
@@ -314,6 +323,7 @@ def _contexts_figure(contexts: pd.DataFrame) -> Figure:
                 label="prior",
             )
             place.set(xlabel="relations of a context", title=name, ylim=(0.0, 1.02))
+            place.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes[0].set_ylabel("mean posterior of contexts")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))

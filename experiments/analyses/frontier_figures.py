@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,13 +119,12 @@ def _level_names(axis: str, own: pd.DataFrame, levels: Sequence[float]) -> list[
 
 
 def _error_line(place: Axes, line: pd.DataFrame, look: dict[str, Any]) -> None:
-    values = np.maximum(line["mean_error"], DRAWN_FLOOR).to_numpy()
-    ends = [np.maximum(line[name].fillna(line["mean_error"]), DRAWN_FLOOR) for name in _ENDS]
-    reach = np.maximum([values - ends[0].to_numpy(), ends[1].to_numpy() - values], 0.0)
+    values, lower, upper = (
+        np.maximum(line[name].fillna(line["mean_error"]).to_numpy(np.float64), DRAWN_FLOOR)
+        for name in ("mean_error", "lower", "upper")
+    )
+    reach = np.maximum([values - lower, upper - values], 0.0)
     place.errorbar(range(len(values)), values, yerr=reach, linewidth=0.9, elinewidth=0.6, **look)
-
-
-_ENDS = ("lower", "upper")
 
 
 def _panel(place: Axes, group: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
@@ -141,7 +140,7 @@ def _panel(place: Axes, group: pd.DataFrame, looks: dict[str, dict[str, Any]]) -
         place.plot([seconds], [error], zorder=2, clip_on=False, **look)
 
 
-def _looks(backends: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
     from calibration.figure_style import COLOURS, MARKERS
 
     return {

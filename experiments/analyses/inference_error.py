@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from calibration.measures import verdicts
@@ -140,12 +141,12 @@ def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[st
     for name in before:
         values = difference_of_clusters(after[name], before[name], seed)
         row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
-    ranks = {
-        "tau": [grouping.means(each) for each in supported],
-        "tau_mean": [grouping.means(each) for each in (p, exact)],
+    ranks: dict[str, Sequence[NDArray[Any]]] = {
+        "tau": supported,
+        "tau_mean": [p, exact],
     }
     for name, measures in ranks.items():
-        values = kendall(*measures, seed)
+        values = kendall(grouping.means(measures[0]), grouping.means(measures[1]), seed)
         row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
     return row
 
@@ -193,8 +194,8 @@ def _exact_table(exact: pd.DataFrame) -> PaperTable:
     )
 
 
-_FLOOR = 1e-7
-"""What is moved less is drawn here."""
+_FLOOR = 1e-5
+"""What is less is drawn here."""
 
 
 def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:

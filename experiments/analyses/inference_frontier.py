@@ -106,9 +106,9 @@ def measurements(
     """Return one row per backend on each graph of each level of each axis.
 
     Columns: `axis`, `level`, `graph`, `digest`, `backend`, `variables`, `frustrated` (share of the
-    cycles of a basis), `induced_width`, `status` ("refused" without an answer), `total_error` (sum of
-    |Δ P(true)| over variables), `max_error`, `log_z_error`, `log_z_kind`, `seconds`. The base
-    belongs to every axis; its graphs are measured once.
+    cycles of a basis), `induced_width`, `status` ("refused" without an answer), `total_error`
+    (sum of |Δ P(true)| over variables), `max_error`, `log_z_error`, `log_z_kind`, `seconds`.
+    The base belongs to every axis; its graphs are measured once.
 
     Args:
         settings: what is measured.
@@ -259,13 +259,17 @@ def _measure(
             "status": str(answer.status),
             "total_error": float(errors.sum()),
             "max_error": float(errors.max()),
-            "log_z_error": math.nan if answer.log_z is None else answer.log_z - true.log_z,
+            "log_z_error": _difference(answer.log_z, true.log_z),
             "log_z_kind": str(answer.log_z_kind),
             "seconds": _seconds(backend, graph, first, repeats),
         }
 
 
 _NUMBERS = ("total_error", "max_error", "log_z_error", "seconds")
+
+
+def _difference(value: float | None, true: float | None) -> float:
+    return math.nan if value is None or true is None else value - true
 
 
 def _probabilities(flat: Floats) -> Floats:

@@ -146,8 +146,8 @@ def _rows(
 
 def _table(frame: pd.DataFrame) -> PaperTable:
     def with_interval(name: str, title: str, digits: int) -> PaperColumn:
-        ends = {"lower": f"{name}_lower", "upper": f"{name}_upper"}
-        return PaperColumn(name, title, digits=digits, **ends)
+        lower, upper = f"{name}_lower", f"{name}_upper"
+        return PaperColumn(name, title, digits=digits, lower=lower, upper=upper)
 
     return PaperTable(
         frame.assign(title=[TITLES[axis] for axis in frame["axis"]]),
@@ -175,8 +175,11 @@ def _figure(frame: pd.DataFrame) -> Figure:
 
     from calibration.figure_style import COLOURS, MARKERS, paper_style
 
-    rows = (("slope", "calibration slope", 1.0), ("smooth_ece", "smooth ECE", 0.0))
-    rows = (*rows, ("cost", "cost (Brier)", 0.0))
+    rows = (
+        ("slope", "calibration slope", 1.0),
+        ("smooth_ece", "smooth ECE", 0.0),
+        ("cost", "cost (Brier)", 0.0),
+    )
     axes_of = list(dict.fromkeys(frame["axis"]))
     with paper_style():
         figure = Figure(figsize=(7.0, 1.45 * len(rows) + 0.2), layout="constrained")

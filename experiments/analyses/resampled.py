@@ -80,7 +80,7 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
     return (value, *percentile_interval(np.concatenate(drawn), LEVEL))
 
 
-def interval_text(row: Mapping[str, Any], name: str = "") -> str:
+def interval_text(row: Mapping[Any, Any], name: str = "") -> str:
     """Return the interval in the columns `lower` and `upper` (after `name`) as small numbers."""
     lower, upper = row[f"{name}lower"], row[f"{name}upper"]
     return ABSENT if math.isnan(lower) else f"{small(lower)} to {small(upper)}"
