@@ -12,10 +12,9 @@ from pydantic import Field
 
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.registry import Context
-from experiments.analyses.resampled import interval_text, mean_of_clusters
+from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
-from experiments.console import small
 from experiments.paper_table import PaperColumn, PaperTable
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -153,28 +152,25 @@ def _table(errors: pd.DataFrame) -> PaperTable:
     records = errors.to_dict("records")
     heads = [f"{row['shape']}, induced width {row['induced_width']:.1f}" for row in records]
     texts = {
-        f"{name}_text": [interval_text(row, f"{name}_") for row in records]
-        for name in ("error", "width")
+        f"{name}_text": [with_interval(row, name) for row in records] for name in ("error", "width")
     }
     return PaperTable(
         errors.assign(head=heads, **texts),
         (
             PaperColumn("i_bound", "i-bound", digits=0),
-            PaperColumn("upper_bound", "upper − log Z", show=small, right=True),
-            PaperColumn("lower_bound", "log Z − lower", show=small, right=True),
-            PaperColumn("error", "mean |Δp|", r"mean $|\Delta p|$", show=small, right=True),
-            PaperColumn("error_text", "95 % interval", right=True),
-            PaperColumn("width", "certified width", show=small, right=True),
-            PaperColumn("width_text", "95 % interval", right=True),
+            PaperColumn("upper_bound", "upper − log Z", show=tiny, right=True),
+            PaperColumn("lower_bound", "log Z − lower", show=tiny, right=True),
+            PaperColumn("error_text", "mean |Δp|", r"mean $|\Delta p|$", right=True),
+            PaperColumn("width_text", "certified width", right=True),
             PaperColumn("decided", "decided", digits=2),
             PaperColumn("held", "held", digits=2),
         ),
         "Weighted mini-buckets by i-bound: bounds in nats, pseudo-marginals, certified intervals",
         group="head",
         note=(
-            "Means over graphs; intervals: bootstrap over graphs. Decided: share of atoms whose "
-            "certified interval does not hold 1/2. Held: share whose interval holds the exact "
-            "posterior."
+            "Means over graphs; intervals: 95 %, bootstrap over graphs. Decided: share of atoms "
+            "whose certified interval does not hold 1/2. Held: share of atoms whose interval "
+            "holds the exact posterior."
         ),
     )
 

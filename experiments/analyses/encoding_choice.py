@@ -17,10 +17,9 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.analyses.registry import Context
-from experiments.analyses.resampled import difference_of_clusters
+from experiments.analyses.resampled import difference_of_clusters, tiny
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, DatasetChoice
-from experiments.console import small
 from experiments.paper_table import PaperColumn, PaperTable
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
@@ -206,7 +205,7 @@ def _table(frame: pd.DataFrame) -> PaperTable:
             PaperColumn("dataset", "data"),
             PaperColumn("truth", "truth"),
             PaperColumn("relations", "relations per context", digits=1),
-            PaperColumn("distance", "mean |Δp|", r"mean $|\Delta p|$", show=small, right=True),
+            PaperColumn("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
             *(
                 PaperColumn(f"{name}_brier", f"Brier, {name}", digits=4, bold=f"{name}_best")
                 for name in ENCODINGS

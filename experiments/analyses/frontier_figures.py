@@ -34,7 +34,7 @@ def error_figure(errors: pd.DataFrame) -> Figure:
     Backends that were measured on a part of the levels have no line.
 
     Args:
-        errors: one row per axis, level and backend, with `mean_error`, `lower` and `upper`.
+        errors: one row per axis, level and backend, with `mean_error` and the ends of its interval.
     """
     from matplotlib.figure import Figure
 
@@ -121,7 +121,7 @@ def _level_names(axis: str, own: pd.DataFrame, levels: Sequence[float]) -> list[
 def _error_line(place: Axes, line: pd.DataFrame, look: dict[str, Any]) -> None:
     values, lower, upper = (
         np.maximum(line[name].fillna(line["mean_error"]).to_numpy(np.float64), DRAWN_FLOOR)
-        for name in ("mean_error", "lower", "upper")
+        for name in ("mean_error", "mean_error_lower", "mean_error_upper")
     )
     reach = np.maximum([values - lower, upper - values], 0.0)
     place.errorbar(range(len(values)), values, yerr=reach, linewidth=0.9, elinewidth=0.6, **look)

@@ -21,14 +21,13 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.registry import Context
 from experiments.analyses.resampled import (
     difference_of_clusters,
-    interval_text,
     kendall,
     mean_of_clusters,
-    moved,
+    tiny,
+    with_interval,
 )
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
-from experiments.console import small
 from experiments.paper_table import PaperColumn, PaperTable
 from experiments.settings import build_backend
 from factormodels.encodings import DEFAULT_ENCODING
@@ -154,19 +153,17 @@ def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[st
 def _table(frame: pd.DataFrame) -> PaperTable:
     records = frame.to_dict("records")
     texts = {
-        f"{name}_text": [interval_text(row, f"{name}_") for row in records]
+        f"{name}_text": [with_interval(row, name, "+") for row in records]
         for name in ("brier", "mae")
     }
     return PaperTable(
         frame.assign(**texts),
         (
             PaperColumn("backend", "backend"),
-            PaperColumn("error", "mean |Δp|", r"mean $|\Delta p|$", show=small, right=True),
+            PaperColumn("error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
             PaperColumn("verdicts", "verdicts", digits=3),
-            PaperColumn("brier", "Δ Brier", show=moved, right=True),
-            PaperColumn("brier_text", "95 % interval", right=True),
-            PaperColumn("mae", "Δ MAE", show=moved, right=True),
-            PaperColumn("mae_text", "95 % interval", right=True),
+            PaperColumn("brier_text", "Δ Brier", right=True),
+            PaperColumn("mae_text", "Δ MAE", right=True),
             PaperColumn("tau", "tau by Pr", digits=3, lower="tau_lower", upper="tau_upper"),
             PaperColumn("tau_mean", "tau by mean p", digits=3),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,12 +18,12 @@ from experiments.analyses.frontier_figures import (
 )
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.registry import Context
-from experiments.analyses.resampled import interval_text, mean_of_clusters
+from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.bench.frontier import pareto
 from experiments.bench.results import digest
 from experiments.config_parts import STRICT, BackendChoice, Count, Probability, Strength
-from experiments.console import duration, small
+from experiments.console import duration
 from experiments.paper_table import PaperColumn, PaperTable
 from experiments.settings import build_backend
 from experiments.warm_up import warm_up
@@ -303,8 +303,8 @@ def _errors(group: pd.DataFrame, seed: int) -> dict[str, Any]:
     mean, lower, upper = mean_of_clusters(answered["total_error"], answered["variables"], seed)
     return {
         "mean_error": mean,
-        "lower": lower,
-        "upper": upper,
+        "mean_error_lower": lower,
+        "mean_error_upper": upper,
         "max_error": answered["max_error"].max(),
         "log_z_error": answered["log_z_error"].abs().max(),
         "log_z_kind": ", ".join(kind for kind in dict.fromkeys(answered["log_z_kind"])),
@@ -312,36 +312,42 @@ def _errors(group: pd.DataFrame, seed: int) -> dict[str, Any]:
     }
 
 
+def _shown(row: Mapping[Any, Any]) -> str:
+    return with_interval(row, "mean_error")
+
+
 def _error_columns() -> tuple[PaperColumn, ...]:
     return (
         PaperColumn("backend", "backend"),
-        PaperColumn("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=small, right=True),
-        PaperColumn("interval", "95 % interval", right=True),
-        PaperColumn("max_error", "max |Δp|", r"max $|\Delta p|$", show=small, right=True),
+        PaperColumn("shown", "mean |Δp|", r"mean $|\Delta p|$", right=True),
+        PaperColumn("max_error", "max |Δp|", r"max $|\Delta p|$", show=tiny, right=True),
     )
 
 
 def _backends_table(overall: pd.DataFrame) -> PaperTable:
     return PaperTable(
-        overall.assign(interval=[interval_text(row) for row in overall.to_dict("records")]),
+        overall.assign(shown=[_shown(row) for row in overall.to_dict("records")]),
         (
             *_error_columns(),
-            PaperColumn("log_z_error", "max |Δ log Z|", show=small, right=True),
+            PaperColumn("log_z_error", "distance of log Z", show=tiny, right=True),
             PaperColumn("log_z_kind", "log Z"),
             PaperColumn("not_settled", "not settled", digits=0),
             PaperColumn("n_graphs", "graphs", digits=0),
         ),
         "Error of P(true) against the exact posterior",
         group="graphs",
-        note="Intervals: bootstrap over graphs. Not settled: neither exact nor converged.",
+        note=(
+            "Intervals: 95 %, bootstrap over graphs. Distance of log Z: the largest, of the "
+            "estimate or bound that 'log Z' names. Not settled: neither exact nor converged."
+        ),
     )
 
 
 def _errors_table(errors: pd.DataFrame) -> PaperTable:
     heads = [f"{row.axis} {row.level:g}" for row in errors.itertuples()]
-    texts = [interval_text(row) for row in errors.to_dict("records")]
+    texts = [_shown(row) for row in errors.to_dict("records")]
     return PaperTable(
-        errors.assign(shape=heads, interval=texts),
+        errors.assign(shape=heads, shown=texts),
         (
             *_error_columns(),
             PaperColumn("frustrated", "frustrated", digits=2),
@@ -360,7 +366,7 @@ def _times_table(times: pd.DataFrame) -> PaperTable:
         (
             PaperColumn("backend", "backend"),
             PaperColumn("seconds", "warm call", show=duration, right=True),
-            PaperColumn("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=small, right=True),
+            PaperColumn("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
             PaperColumn("front", "on the frontier"),
         ),
         "Seconds per warm call, median over graphs, and who is on the frontier",

@@ -19,7 +19,7 @@ from calibration.estimands import (
 )
 from calibration.resampling import response_weights
 from calibration.scoring.bootstrap import percentile_interval
-from experiments.console import ABSENT, small
+from experiments.console import ABSENT
 
 Value = tuple[float, float, float]
 """A number and the ends of its interval; nan where there is none."""
@@ -80,15 +80,32 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
     return (value, *percentile_interval(np.concatenate(drawn), LEVEL))
 
 
-def interval_text(row: Mapping[Any, Any], name: str = "") -> str:
-    """Return the interval in the columns `lower` and `upper` (after `name`) as small numbers."""
-    lower, upper = row[f"{name}lower"], row[f"{name}upper"]
-    return ABSENT if math.isnan(lower) else f"{small(lower)} to {small(upper)}"
+def tiny(value: float, sign: str = "") -> str:
+    """Return a number of any size with two digits; what is rounding as 0.
+
+    Args:
+        value: the number.
+        sign: "+" if its sign is always shown.
+    """
+    if math.isnan(value):
+        return ABSENT
+    return "0" if abs(value) < ROUNDING else f"{value:{sign}.1e}"
 
 
-def moved(value: float) -> str:
-    """Return a difference as a small number with its sign; what is rounding as 0."""
-    return "0" if abs(value) < ROUNDING else f"{value:+.1e}"
+def with_interval(row: Mapping[Any, Any], name: str, sign: str = "") -> str:
+    """Return a number of a row as `tiny` does, with its interval where there is one.
+
+    Args:
+        row: holds the number under `name`, the ends of its interval under NAME_lower and
+            NAME_upper.
+        name: the number's name.
+        sign: as in `tiny`.
+    """
+    ends = [row[f"{name}_{end}"] for end in ("lower", "upper")]
+    if any(math.isnan(end) for end in ends) or all(abs(end) < ROUNDING for end in ends):
+        return tiny(row[name], sign)
+    lower, upper = (tiny(end, sign) for end in ends)
+    return f"{tiny(row[name], sign)} [{lower}, {upper}]"
 
 
 def _ratio(totals: ArrayLike, sizes: ArrayLike) -> Ratio:
