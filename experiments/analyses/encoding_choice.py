@@ -105,7 +105,8 @@ def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> 
     """
     from inference.tasks import sample
 
-    seeds = np.random.default_rng(seed).integers(0, 2**31, len(graphs)).tolist()
+    # The responses may have been generated from this seed: the draws have a stream of their own.
+    seeds = np.random.default_rng((seed, 1)).integers(0, 2**31, len(graphs)).tolist()
     drawn = []
     for graph, own in zip(graphs, seeds, strict=True):
         states = sample(graph.to_factor_graph(encoding), 1, own)[0].tolist()
