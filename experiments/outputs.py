@@ -108,15 +108,15 @@ def write_results(
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
     origin = {"study": study.study, "config_sha256": config_hash(study)}
-    with _workshop(folder) as workshop:
+    with workshop(folder) as place:
         files: list[Path] = []
 
         def file(name: str) -> Path:
-            files.append(workshop / name)
+            files.append(place / name)
             return files[-1]
 
         write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin)
-        rows = RowsFile(workshop / ROWS)
+        rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
@@ -131,7 +131,7 @@ def write_results(
         if "reliability" in study.outputs:
             files += write_diagrams(
                 rows,
-                workshop,
+                place,
                 policy=study.unlabelled,
                 binning=study.reliability,
                 seed=study.seed,
@@ -142,7 +142,7 @@ def write_results(
         document = manifest(study, data, finished.statuses(), missing, code, files)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         file(MANIFEST).write_text(text, encoding="utf-8")
-        _publish(files, folder)
+        publish(files, folder)
     return Results(summary, tests, tuple(folder / file.name for file in files))
 
 
@@ -169,7 +169,7 @@ def _write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 @contextmanager
-def _workshop(folder: Path) -> Iterator[Path]:
+def workshop(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `folder`, on the same file system; it is gone after."""
     try:
         name = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")
@@ -183,7 +183,11 @@ def _workshop(folder: Path) -> Iterator[Path]:
         shutil.rmtree(name, ignore_errors=True)
 
 
-def _publish(files: Sequence[Path], folder: Path) -> None:
+def publish(files: Sequence[Path], folder: Path) -> None:
+    """Move the files of a run, of which the manifest is the last, into their folder.
+
+    What the manifest there lists is removed where this run does not make it.
+    """
     before = _listed(folder / MANIFEST)
     # A folder with a manifest is whole: it goes first and comes last.
     (folder / MANIFEST).unlink(missing_ok=True)
