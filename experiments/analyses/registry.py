@@ -16,6 +16,7 @@ from experiments.study_data import StudyData, load_dataset
 
 _MODULES = MappingProxyType(
     {
+        "assessors": "assessors",
         "dataset-statistics": "dataset_statistics",
     }
 )
