@@ -17,7 +17,15 @@ from experiments.study_data import StudyData, load_dataset
 _MODULES = MappingProxyType(
     {
         "assessors": "assessors",
+        "claim-positions": "claim_positions",
         "dataset-statistics": "dataset_statistics",
+        "generations": "generations",
+        "padding": "padding",
+        "printed-tests": "printed_tests",
+        "relation-roc": "relation_roc",
+        "selection-agreement": "selection_agreement",
+        "self-judgement": "self_judgement",
+        "worked-numbers": "worked_numbers",
     }
 )
 """Name of an analysis -> its module in this package."""
