@@ -123,9 +123,9 @@ def _reworked(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactG
 
 
 _COLUMNS = {
-    "supported": ("#S", r"\#S", 1),
-    "contradicted": ("#C", r"\#C", 1),
-    "undecided": ("#U", r"\#U", 1),
+    "supported": ("#S", r"\#S", 0),
+    "contradicted": ("#C", r"\#C", 0),
+    "undecided": ("#U", r"\#U", 0),
     "precision": ("Pr", r"$\mathit{Pr}$", 2),
     "f1": ("F1", "F1", 2),
     "f1_at_k": ("F1@K", "F1@$K$", 2),
@@ -197,7 +197,8 @@ def _table(
     )
     note = (
         "Bold: the best of a block of ours, where a paired t-test over responses tells it from the "
-        f"next (p < {SIGNIFICANT:g})."
+        f"next (p < {SIGNIFICANT:g}). E is -P log10 P, which falls again below P = 1/e: it does not "
+        "order responses by truth, and is never in bold."
     )
     return PaperTable(frame, tuple(columns), caption, group="block", note=note)
 
@@ -216,9 +217,7 @@ def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
     return ranked[0] if p_value is not None and p_value < SIGNIFICANT else None
 
 
-def _p_value(
-    one: pd.DataFrame, other: pd.DataFrame, name: str, alternative: str
-) -> float | None:
+def _p_value(one: pd.DataFrame, other: pd.DataFrame, name: str, alternative: str) -> float | None:
     both = one[[name]].join(other[[name]], how="inner", rsuffix="_other").dropna()
     if len(both) < 2:
         return None

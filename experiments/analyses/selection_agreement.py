@@ -116,9 +116,7 @@ def _model(name: str) -> RelationModel:
         ) from None
 
 
-def _precisions(
-    graphs: Sequence[FactGraph], model: RelationModel, weights: str
-) -> list[float]:
+def _precisions(graphs: Sequence[FactGraph], model: RelationModel, weights: str) -> list[float]:
     choices = CoreChoices(model, weights)
     found = []
     for graph in graphs:

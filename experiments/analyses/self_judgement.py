@@ -192,7 +192,10 @@ def _figure(
     if name == "6b":
         quantities = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
         figure = position_figure(
-            [Panel(table, quantities, f"Share of claims, {model}", (0, 1)) for model, table in own.items()]
+            [
+                Panel(table, quantities, f"Share of claims, {model}", (0, 1))
+                for model, table in own.items()
+            ]
         )
         return PaperFigure(figure, position_table(own, "").frame, title)
     labels = {model: tables.labels for model, tables in found.items()}

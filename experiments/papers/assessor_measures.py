@@ -12,7 +12,7 @@ import numpy as np
 from calibration.measures import (
     choose_k,
     decisions,
-    entropy_measure,
+    entropy_terms,
     f1_of_counts,
     verdicts,
 )
@@ -114,7 +114,7 @@ def _measures(
         "undecided": counts.undecided,
         "precision": counts.supported / len(p),
         "f1_at_k": float(f1_of_counts(counts.supported, len(p), own_k)),
-        "entropy": entropy_measure(p) if is_graph else math.nan,
+        "entropy": float(entropy_terms(p).mean()) if is_graph else math.nan,
     }
     labelled = [atom for atom in graph.atoms if atom.label is not None and atom.id in answer]
     if not labelled:

@@ -13,7 +13,9 @@ def position_table(found: Mapping[str, PositionTable], caption: str) -> PaperTab
     """Return the estimates of tables by what they are of, one row per quantity and position."""
     import pandas as pd
 
-    frame = pd.DataFrame([{"of": name, **row} for name, table in found.items() for row in table.rows()])
+    frame = pd.DataFrame(
+        [{"of": name, **row} for name, table in found.items() for row in table.rows()]
+    )
     frame["title"] = [TITLES.get(name, name) for name in frame["quantity"]]
     first = next(iter(found.values()))
     level = 100 * next(iter(first.quantities.values())).level

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from experiments.config_parts import STRICT
 from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.printed_numbers import rows_of
 from factormodels.errors import InputError
 
 STEM = "published"
@@ -23,6 +24,7 @@ class Published:
         printed: as it is printed.
         table: stem of the study's table.
         row: the values that tell its row.
+        stand_in: the values that tell it where there is no such row, among stand-ins.
         column: its column.
         digits: decimals of ours.
         needs: the data and models that the paper's number needs.
@@ -36,6 +38,7 @@ class Published:
     table: str
     column: str
     row: Mapping[str, Any] = field(default_factory=dict)
+    stand_in: Mapping[str, Any] = field(default_factory=dict)
     digits: int | None = None
     needs: str = ""
     why: str = ""
@@ -79,19 +82,20 @@ def _ours(entry: Published, tables: Mapping[str, PaperTable]) -> str:
     if entry.table not in tables:
         raise InputError(f"{where}: there is no table {entry.table!r}; use {', '.join(tables)}")
     frame = tables[entry.table].frame
-    for name in (*entry.row, entry.column):
+    for name in (*entry.row, *entry.stand_in, entry.column):
         if name not in frame.columns:
             raise InputError(
                 f"{where}: table {entry.table} has no column {name!r}; use one of "
                 f"{', '.join(map(str, frame.columns))}"
             )
-    for name, value in entry.row.items():
-        frame = frame[frame[name] == value]
-    if not len(frame):
-        return "-"  # a row of stand-ins, and the data are the user's
-    if len(frame) > 1:
-        raise InputError(f"{where}: {dict(entry.row)} are {len(frame)} rows; say which")
-    value = frame[entry.column].iloc[0]
+    found = rows_of(frame, **entry.row)
+    if not len(found):
+        found = rows_of(frame, **{**entry.row, **entry.stand_in})
+    if not len(found):
+        return "-"  # the user's data have no such model
+    if len(found) > 1:
+        raise InputError(f"{where}: {dict(entry.row)} are {len(found)} rows; say which")
+    value = found[entry.column].iloc[0]
     if isinstance(value, str) or value is None:
         return value or "-"
     if value != value:

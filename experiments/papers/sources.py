@@ -40,7 +40,10 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "core-responses": "labelled responses with texts, such as the biographies of FActScore",
         "fastfact-bench": "FaStfact-Bench: responses with claims as people corrected and judged "
         "them, the benchmark as topic",
-        "fastfact-responses": "by model: responses with claims, judged",
+        "fastfact-pipelines": "by pipeline: its claims on FaStfact-Bench, the verdict as each "
+        "claim's annotation, and the tokens it took in the metadata",
+        "fastfact-models": "by model: responses with judged claims, and in the metadata k_prime, "
+        "the number of claims that people count",
         "factscore-labelled": "FActScore's labelled responses of ChatGPT, by sentence",
         "self-judged": "by model: claims with human labels and the model's own judgements, as "
         "records of `calibration.self_knowledge`",

@@ -98,11 +98,7 @@ def _factscore(support: float, against: float) -> str:
 
 def _factverify(support: float, against: float) -> str:
     verdict = (
-        "undecided"
-        if support == against
-        else "supported"
-        if support > against
-        else "contradicted"
+        "undecided" if support == against else "supported" if support > against else "contradicted"
     )
     return f"The strongest relation decides.\nVerdict: {verdict}"
 
