@@ -15,7 +15,7 @@ from experiments.config_parts import STRICT, BackendName, Count, Encoding, Varia
 from experiments.paper_table import PaperColumn, PaperTable
 from experiments.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
 from experiments.papers.blocks import load_evidence
-from experiments.papers.printed_numbers import printed, rows_of
+from experiments.papers.printed_numbers import printed, records, rows_of
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData
 from experiments.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
@@ -164,13 +164,10 @@ def _table(
                 row[f"{name}_sd"] = values.std(ddof=1) if len(values) > 1 else float("nan")
                 row[f"{name}_best"] = best.get(name) == assessor
             rows.append(row)
-    for (model, assessor), block in theirs.groupby(["model", "assessor"], sort=False):
+    for (model, assessor), own in _by_assessor(theirs).items():
         row = {"origin": "printed", "model": model, "assessor": assessor, "responses": None}
-        values = block.set_index("measure")
         for name in measures:
-            here = name in values.index
-            row[name] = values.at[name, "mean"] if here else float("nan")
-            row[f"{name}_sd"] = values.at[name, "sd"] if here else float("nan")
+            row[name], row[f"{name}_sd"] = own.get(name, _NOTHING)
             row[f"{name}_best"] = False
         rows.append(row)
     frame = pd.DataFrame(rows)
@@ -196,11 +193,25 @@ def _table(
         f"means over responses{' and standard deviations' if detailed else ''}. {remark}"
     )
     note = (
-        "Bold: the best of a block of ours, where a paired t-test over responses tells it from the "
-        f"next (p < {SIGNIFICANT:g}). E is -P log10 P, which falls again below P = 1/e: it does not "
-        "order responses by truth, and is never in bold."
+        "Bold: the best of a block of ours, where a paired t-test over responses tells it from "
+        f"the next (p < {SIGNIFICANT:g}). E is -P log10 P, which falls again below P = 1/e: it "
+        "does not order responses by truth, and is never in bold."
     )
     return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+
+
+_NOTHING = (float("nan"), float("nan"))
+
+
+def _by_assessor(
+    printed_rows: pd.DataFrame,
+) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Return (mean, standard deviation) by measure, of each (model, assessor)."""
+    found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    for row in records(printed_rows):
+        key = (row["model"], row["assessor"])
+        found.setdefault(key, {})[row["measure"]] = (row["mean"], row["sd"])
+    return found
 
 
 def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
@@ -287,8 +298,8 @@ def _calibration(
             values = frames[assessor]["brier"].dropna()
             rows.append(("ours", model, assessor, values.mean(), values.std(ddof=1)))
     theirs = rows_of(printed("factreasoner_tables"), table="C.2")
-    for row in theirs.itertuples():
-        rows.append(("printed", row.model, row.assessor, row.mean, row.sd))
+    for row in records(theirs):
+        rows.append(("printed", row["model"], row["assessor"], row["mean"], row["sd"]))
     frame = pd.DataFrame(rows, columns=["origin", "model", "assessor", "brier", "brier_sd"])
     columns = (
         PaperColumn("origin", "origin"),

@@ -12,11 +12,10 @@ from experiments.artefacts import Artefacts, PaperFigure
 from experiments.assessment_costs import stride_ablation
 from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import language_model, load_source, load_stand_in, stand_in_remark
+from experiments.papers.loading import language_model, load
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, user_data
+from experiments.papers.sources import PaperData
 from experiments.papers.stand_in_model import StandInModel
-from experiments.study_data import StudyData
 from factormodels.extraction.language_model import LanguageModel
 
 if TYPE_CHECKING:
@@ -50,15 +49,11 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
     from factormodels.extraction.relation_models.lexical import LexicalRelations
 
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
-    data = load_stand_in(settings.data, context) if source is None else source
-    parts = [data] if isinstance(data, StudyData) else list(data.values())
-    graphs = [graph for part in parts for graph in part.graphs]
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = loaded.graphs, loaded.remark
     models: dict[str, LanguageModel] = {
-        name: language_model(access) for name, access in user.models.items()
+        name: language_model(access) for name, access in loaded.user.models.items()
     }
-    remark = stand_in_remark(settings.data) if source is None else f"Data of {user.where}."
     if not models:
         models = {"sentences as they are": StandInModel(LexicalRelations())}
         remark += " No language model was asked: every sentence is one claim, whatever the stride."

@@ -15,7 +15,6 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts
 from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import language_model, load_source, load_stand_in, stand_in_remark
 from experiments.papers.judged_claims import (
     JudgedResponse,
     counts_of,
@@ -24,9 +23,10 @@ from experiments.papers.judged_claims import (
     run_pipeline,
     sentence_pipeline,
 )
-from experiments.papers.printed_numbers import printed
+from experiments.papers.loading import language_model, load, load_source
+from experiments.papers.printed_numbers import printed, records
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, user_data
+from experiments.papers.sources import PaperData
 from experiments.study_data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -59,22 +59,19 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return the tables of pipelines, of stages and of what people found."""
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
+    loaded = load(settings.data, context, settings.data_file)
+    remark, graphs = loaded.remark, loaded.graphs
+    user = loaded.user
     theirs = load_source(PaperData(PIPELINES, settings.data.stand_in), context, user)
-    if isinstance(source, Mapping) or isinstance(theirs, StudyData):
-        raise InputError(
-            f"{user.where}: {settings.data.source} is one file, {PIPELINES} one by pipeline"
-        )
-    data = load_stand_in(settings.data, context) if source is None else source
-    remark = stand_in_remark(settings.data) if source is None else f"Data of {user.where}."
-    human = judged_graphs(data.graphs, data.name)
-    if theirs is not None and source is not None:
+    if isinstance(theirs, StudyData):
+        raise InputError(f"{user.where}: datasets.{PIPELINES} is one file; write one by pipeline")
+    human = judged_graphs(graphs, settings.data.source)
+    if theirs is not None and not loaded.stand_in:
         pipelines = {name: judged_graphs(each.graphs, name) for name, each in theirs.items()}
     else:
         asked = next(iter(user.models), None)
         model = None if asked is None else language_model(user.models[asked])
-        pipelines = _run(data.graphs, model, settings, context)
+        pipelines = _run(graphs, model, settings, context)
         remark += (
             f" The pipelines were run with {asked}."
             if asked is not None
@@ -152,17 +149,17 @@ def _pipelines(
                 "tokens": float(np.mean(tokens)) if tokens else float("nan"),
             }
         )
-    for row in printed("fastfact_table_1").itertuples():
+    for row in records(printed("fastfact_table_1")):
         rows.append(
             {
                 "origin": "printed",
-                "pipeline": row.pipeline,
-                "f1": row.f1,
+                "pipeline": row["pipeline"],
+                "f1": row["f1"],
                 "f1_human": 0.792,
-                "f1_difference": row.f1_difference,
+                "f1_difference": row["f1_difference"],
                 "f1_mean_difference": None,
-                "k_difference": row.k_difference,
-                "tokens": row.tokens,
+                "k_difference": row["k_difference"],
+                "tokens": row["tokens"],
             }
         )
     frame = pd.DataFrame(rows).astype({"f1_mean_difference": float})
@@ -189,23 +186,13 @@ def _stages(
     gamma: float,
     remark: str,
 ) -> PaperTable:
-    import pandas as pd
 
     name = "FaStfact" if "FaStfact" in pipelines else next(iter(pipelines))
     own, people = _matched(pipelines[name], human, name)
+    pairs = list(zip(own, people, strict=True))
     groups = list(dict.fromkeys(response.group for response in people))
     found = {
-        group: _stage_values(
-            *zip(
-                *(
-                    (one, other)
-                    for one, other in zip(own, people, strict=True)
-                    if group in (OVERALL, other.group)
-                ),
-                strict=True,
-            ),
-            gamma,
-        )
+        group: _stage_values([pair for pair in pairs if group in (OVERALL, pair[1].group)], gamma)
         for group in (OVERALL, *groups)
     }
     caption = (
@@ -216,17 +203,18 @@ def _stages(
 
 
 def _stage_values(
-    own: Sequence[JudgedResponse], people: Sequence[JudgedResponse], gamma: float
+    pairs: Sequence[tuple[JudgedResponse, JudgedResponse]], gamma: float
 ) -> dict[str, float]:
-    edits = [claim_edits(one.claims, other.claims) for one, other in zip(own, people, strict=True)]
+    own, people = [one for one, _ in pairs], [other for _, other in pairs]
+    edits = [claim_edits(one.claims, other.claims) for one, other in pairs]
     verdicts = [
         (one.verdicts[i], other.verdicts[j])
-        for one, other, edit in zip(own, people, edits, strict=True)
+        for (one, other), edit in zip(pairs, edits, strict=True)
         for i, j in (*edit.unchanged, *edit.revised)
     ]
     exact = by_type = float("nan")
     if verdicts:
-        agreement = label_agreement(*zip(*verdicts, strict=True))
+        agreement = label_agreement([one for one, _ in verdicts], [other for _, other in verdicts])
         exact, by_type = 100 * agreement.exact, 100 * agreement.type
     counts = count_alignment(counts_of(own), counts_of(people), gamma)
     return {
@@ -244,7 +232,6 @@ def _stage_values(
 
 
 def _people(human: Sequence[JudgedResponse], gamma: float, remark: str) -> PaperTable:
-    import pandas as pd
 
     groups = [*dict.fromkeys(response.group for response in human), OVERALL]
     found = {
@@ -269,10 +256,9 @@ def _by_group(found: Mapping[str, Mapping[str, float]], caption: str, *, digits:
 
 
 def _printed_by_group(number: int, digits: int) -> PaperTable:
-    rows = printed(f"fastfact_table_{number}")
     found: dict[str, dict[str, float]] = {}
-    for row in rows.itertuples():
-        found.setdefault(str(row.benchmark), {})[str(row.statistic)] = float(str(row.printed))
+    for row in records(printed(f"fastfact_table_{number}")):
+        found.setdefault(row["benchmark"], {})[row["statistic"]] = row["printed"]
     return _by_group(found, f"FaStfact, table {number}, as the paper prints it.", digits=digits)
 
 

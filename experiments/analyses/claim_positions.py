@@ -14,12 +14,11 @@ from calibration.self_knowledge import (
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
-from experiments.papers.blocks import load_source, load_stand_in, stand_in_remark
+from experiments.papers.loading import load
 from experiments.papers.position_tables import position_table
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, user_data
+from experiments.papers.sources import PaperData
 from experiments.positions import claims_of_graphs
-from experiments.study_data import StudyData
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,8 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return the table and the figure of kinds of claims by position."""
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
-    remark = stand_in_remark(settings.data) if source is None else f"Data of {user.where}."
-    data = load_stand_in(settings.data, context) if source is None else source
-    parts = [data] if isinstance(data, StudyData) else list(data.values())
-    graphs = [graph for part in parts for graph in part.graphs]
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = loaded.graphs, loaded.remark
     claims = claims_of_graphs(graphs, settings.data.source)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
     table = label_positions(claims.records, n_positions=settings.positions, intervals=made)

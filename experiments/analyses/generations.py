@@ -13,10 +13,10 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts
 from experiments.config_parts import STRICT
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import load_source, load_stand_in, stand_in_remark
-from experiments.papers.printed_numbers import printed
+from experiments.papers.loading import load
+from experiments.papers.printed_numbers import printed, records
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, user_data
+from experiments.papers.sources import PaperData
 from experiments.study_data import StudyData
 from factormodels.errors import InputError
 
@@ -48,29 +48,23 @@ def run(settings: Settings, context: Context) -> Artefacts:
     """Return the table."""
     import pandas as pd
 
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
-    if source is None:
-        stand_in = load_stand_in(settings.data, context)
+    loaded = load(settings.data, context, settings.data_file)
+    remark = loaded.remark
+    if loaded.stand_in:
+        (stand_in,) = loaded.parts.values()
         texts = _texts(stand_in)
         texts |= {f"made-up refusal {number}": text for number, text in enumerate(REFUSALS, 1)}
         rows = [_row("stand-in", stand_in, texts)]
-        remark = stand_in_remark(settings.data) + (
-            f" {len(REFUSALS)} refusals were made up and put among them."
-        )
+        remark += f" {len(REFUSALS)} refusals were made up and put among them."
     else:
-        parts: Mapping[str, StudyData] = (
-            {"recorded": source} if isinstance(source, StudyData) else source
-        )
-        rows = [_row(name, part, _texts(part)) for name, part in parts.items()]
-        remark = f"Data of {user.where}."
-    for theirs in printed("self_known_table_1").itertuples():
+        rows = [_row(name, part, _texts(part)) for name, part in loaded.parts.items()]
+    for theirs in records(printed("self_known_table_1")):
         rows.append(
             {
                 "origin": "printed",
-                "model": theirs.model,
-                "claims": theirs.claims,
-                "filtered": theirs.filtered,
+                "model": theirs["model"],
+                "claims": theirs["claims"],
+                "filtered": theirs["filtered"],
             }
         )
     frame = pd.DataFrame(rows)

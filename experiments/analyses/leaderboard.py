@@ -14,9 +14,9 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, DatasetChoice
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import load_source
 from experiments.papers.judged_claims import counts_of, judged_graphs
-from experiments.papers.printed_numbers import printed, rows_of
+from experiments.papers.loading import load_source
+from experiments.papers.printed_numbers import printed, records, rows_of
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData, user_data
 from experiments.study_data import StudyData
@@ -71,10 +71,10 @@ def run(settings: Settings, context: Context) -> Artefacts:
     rows = [_row(name, data.graphs, settings.gamma) for name, data in found.items()]
     rows.sort(key=lambda row: -row["f1"])
     averages = rows_of(printed("fastfact_table_8"), benchmark="Avg")
-    for row in averages.itertuples():
+    for row in records(averages):
         rows.append(
-            {"origin": "printed", "model": row.model, "f1": row.f1, "claims": row.claims}
-            | {"lower": float("nan"), "upper": float("nan"), "precision": row.precision}
+            {"origin": "printed", "model": row["model"], "f1": row["f1"], "claims": row["claims"]}
+            | {"lower": float("nan"), "upper": float("nan"), "precision": row["precision"]}
         )
     frame = pd.DataFrame(rows)
     columns = (

@@ -13,10 +13,10 @@ from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count, Probability
 from experiments.gaming import PADDINGS
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import language_model, load_source, load_stand_in, stand_in_remark
-from experiments.papers.printed_numbers import printed
+from experiments.papers.loading import language_model, load
+from experiments.papers.printed_numbers import printed, records
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, UserData, user_data
+from experiments.papers.sources import PaperData, UserData
 from experiments.robustness import (
     CoreChoices,
     CurveRow,
@@ -26,7 +26,6 @@ from experiments.robustness import (
     robustness_table,
 )
 from experiments.robustness_assessors import Assessor, by_inference, by_labels, by_prompt
-from experiments.study_data import StudyData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,14 +70,10 @@ def run(settings: Settings, context: Context) -> Artefacts:
     """Return the table of normal and padded responses and the curves of each assessor."""
     from experiments.assessment_setup import Wishes, relation_model
 
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
-    remark = stand_in_remark(settings.data) if source is None else f"Data of {user.where}."
-    data = load_stand_in(settings.data, context) if source is None else source
-    parts = [data] if isinstance(data, StudyData) else list(data.values())
-    graphs = [graph for part in parts for graph in part.graphs]
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = loaded.graphs, loaded.remark
     choices = CoreChoices(relation_model(settings.relations, Wishes())[0], settings.weights)
-    assessors = _assessors(settings, user)
+    assessors = _assessors(settings, loaded.user)
     with context.track("table and curves", 2) as advance:
         rows = robustness_table(graphs, assessors, choices, appended=settings.appended)
         advance()
@@ -136,11 +131,11 @@ def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
     for row in rows:
         key = ("ours", "ours", row.assessor, _with(row.core))
         found.setdefault(key, {})[row.kind] = 100 * row.precision
-    for theirs in printed("core_table_4").itertuples():
-        block = f"{theirs.domain}, {theirs.generator}, as the paper prints it"
-        key = ("printed", block, str(theirs.metric), str(theirs.core))
-        kind = "normal" if theirs.kind == "normal" else f"{theirs.kind}, alone"
-        found.setdefault(key, {})[kind] = theirs.precision
+    for theirs in records(printed("core_table_4")):
+        block = f"{theirs['domain']}, {theirs['generator']}, as the paper prints it"
+        key = ("printed", block, theirs["metric"], theirs["core"])
+        kind = "normal" if theirs["kind"] == "normal" else f"{theirs['kind']}, alone"
+        found.setdefault(key, {})[kind] = theirs["precision"]
     frame = pd.DataFrame(
         [
             {"origin": origin, "block": block, "assessor": name, "core": core}
@@ -153,7 +148,7 @@ def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
     caption = f"Core, table 4: factual precision in percent, with and without Core. {remark}"
     note = (
         "Ours: Info and Rep are responses of padding alone, from templates; the paper's are of "
-        "models tuned to pad. The last two columns, padding after a normal response, are ours alone."
+        "models tuned to pad. The last two columns, padding after a normal one, are ours alone."
     )
     return PaperTable(frame, tuple(columns), caption, group="block", note=note)
 

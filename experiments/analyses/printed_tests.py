@@ -12,7 +12,7 @@ from experiments.artefacts import Artefacts
 from experiments.config_parts import STRICT
 from experiments.paper_table import PaperColumn, PaperTable
 from experiments.papers.assessor_measures import DIRECTIONS
-from experiments.papers.printed_numbers import printed, rows_of
+from experiments.papers.printed_numbers import printed, records, rows_of
 from experiments.papers.published import Published, published_table
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ _HALF = 0.005
 _HALF_P = 0.00005
 """The same of printed p-values."""
 
+_LEAST_SD = 1e-3
+"""Where a printed standard deviation may round down to none."""
+
 _EXCHANGED = {"FV": "VS", "VS": "FV", "FS": "FS"}
 
 READINGS = ("as printed", "FV and VS exchanged", "FR3 in place of FR2", "both")
@@ -52,7 +55,7 @@ class Settings:
     published: tuple[Published, ...] = ()
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, _context: Context) -> Artefacts:
     """Return what an unpaired t-test of the printed means gives for every printed p-value."""
     frame = _implied()
     counts = _counts(frame)
@@ -99,27 +102,28 @@ def _implied() -> pd.DataFrame:
     means = printed("factreasoner_tables")
     means = means[means["sd"].notna() & ~means["table"].isin(["11", "C.2"])]
     second = {"FB": "FV", "FV": "VS"}
-    twelve = means["table"] == "12"
-    means.loc[twelve, "assessor"] = means.loc[twelve, "assessor"].replace(second)
+    means["assessor"] = means["assessor"].mask(
+        means["table"] == "12", means["assessor"].replace(second)
+    )
     rows: list[dict[str, Any]] = []
-    for test in printed("factreasoner_tests").itertuples():
+    for test in records(printed("factreasoner_tests")):
         block = rows_of(
             means,
-            dataset=test.dataset,
-            source=test.source,
-            model=test.model,
-            measure=test.measure,
+            dataset=test["dataset"],
+            source=test["source"],
+            model=test["model"],
+            measure=test["measure"],
         ).set_index("assessor")
         ranges = {
-            reading: _range(block, one, other, str(test.measure), RESPONSES[str(test.dataset)])
+            reading: _range(block, one, other, test["measure"], RESPONSES[test["dataset"]])
             for reading, one, other in zip(
                 READINGS,
                 ("FR2", "FR2", "FR3", "FR3"),
                 (
-                    test.against,
-                    _EXCHANGED[str(test.against)],
-                    test.against,
-                    _EXCHANGED[str(test.against)],
+                    test["against"],
+                    _EXCHANGED[test["against"]],
+                    test["against"],
+                    _EXCHANGED[test["against"]],
                 ),
                 strict=True,
             )
@@ -127,18 +131,18 @@ def _implied() -> pd.DataFrame:
         agreeing = [
             reading
             for reading, (_, lower, upper) in ranges.items()
-            if lower - _HALF_P <= float(str(test.p_value)) <= upper + _HALF_P
+            if lower - _HALF_P <= test["p_value"] <= upper + _HALF_P
         ]
         implied, lower, upper = ranges[READINGS[0]]
         rows.append(
             {
-                "table": test.table,
-                "dataset": test.dataset,
-                "source": test.source,
-                "model": test.model,
-                "comparison": f"FR2 vs {test.against}",
-                "measure": test.measure,
-                "printed": test.p_value,
+                "table": test["table"],
+                "dataset": test["dataset"],
+                "source": test["source"],
+                "model": test["model"],
+                "comparison": f"FR2 vs {test['against']}",
+                "measure": test["measure"],
+                "printed": test["p_value"],
                 "implied": implied,
                 "lower": lower,
                 "upper": upper,
@@ -155,15 +159,17 @@ def _range(
     from scipy.stats import ttest_ind_from_stats
 
     alternative = "greater" if DIRECTIONS[measure] > 0 else "less"
+    means: Mapping[Any, float] = block["mean"].to_dict()
+    deviations: Mapping[Any, float] = block["sd"].to_dict()
 
     def p_value(change: float, other_change: float, spread: float) -> float:
         return float(
             ttest_ind_from_stats(
-                block.at[one, "mean"] + change,
-                max(block.at[one, "sd"] + spread, 1e-3),
+                means[one] + change,
+                max(deviations[one] + spread, _LEAST_SD),
                 n,
-                block.at[other, "mean"] + other_change,
-                max(block.at[other, "sd"] + spread, 1e-3),
+                means[other] + other_change,
+                max(deviations[other] + spread, _LEAST_SD),
                 n,
                 equal_var=False,
                 alternative=alternative,

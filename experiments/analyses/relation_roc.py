@@ -14,9 +14,9 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import language_model, load_source, load_stand_in, stand_in_remark
+from experiments.papers.loading import language_model, load
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, UserData, user_data
+from experiments.papers.sources import PaperData, UserData
 from experiments.relation_quality import (
     LabelledPair,
     RelationForecasts,
@@ -24,11 +24,9 @@ from experiments.relation_quality import (
     labelled_pairs,
     relation_forecasts,
 )
-from experiments.study_data import StudyData
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.lexical import KINDS
-from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,13 +66,10 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return a table of areas under the curve and a figure per relation."""
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
-    stand_in = source is None
-    graphs = _graphs(source if source is not None else load_stand_in(settings.data, context))
-    remark = stand_in_remark(settings.data) if stand_in else f"Data of {user.where}."
-    pairs = labelled_pairs(graphs, complete=settings.complete and stand_in)
-    forecasts = _forecasts(pairs, settings, user, context)
+    loaded = load(settings.data, context, settings.data_file)
+    remark = loaded.remark
+    pairs = labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+    forecasts = _forecasts(pairs, settings, loaded.user, context)
     frame = _areas(forecasts, settings, context.seed)
     columns = (
         PaperColumn("model", "relation model"),
@@ -93,12 +88,6 @@ def run(settings: Settings, context: Context) -> Artefacts:
     return Artefacts(
         tables | published_table(settings.published, tables), figures, remarks=(remark,)
     )
-
-
-def _graphs(source: StudyData | Mapping[str, StudyData]) -> tuple[FactGraph, ...]:
-    if isinstance(source, StudyData):
-        return source.graphs
-    return tuple(graph for data in source.values() for graph in data.graphs)
 
 
 def _forecasts(

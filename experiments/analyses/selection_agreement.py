@@ -14,13 +14,12 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts
 from experiments.config_parts import STRICT
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.blocks import load_source, load_stand_in, stand_in_remark
-from experiments.papers.printed_numbers import printed
+from experiments.papers.loading import load
+from experiments.papers.printed_numbers import printed, records
 from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, user_data
+from experiments.papers.sources import PaperData
 from experiments.robustness import CoreChoices, selected
 from experiments.robustness_assessors import by_labels
-from experiments.study_data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph
@@ -55,12 +54,8 @@ def run(settings: Settings, context: Context) -> Artefacts:
     """Return the correlations of precision after selection, and the precisions."""
     import pandas as pd
 
-    user = user_data(settings.data_file)
-    source = load_source(settings.data, context, user)
-    remark = stand_in_remark(settings.data) if source is None else f"Data of {user.where}."
-    data = load_stand_in(settings.data, context) if source is None else source
-    parts = [data] if isinstance(data, StudyData) else list(data.values())
-    graphs = [graph for part in parts for graph in part.graphs if graph.atoms]
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = [graph for graph in loaded.graphs if graph.atoms], loaded.remark
     precisions = {}
     with context.track("relation models", len(settings.relations)) as advance:
         for name in settings.relations:
@@ -71,13 +66,13 @@ def run(settings: Settings, context: Context) -> Artefacts:
         {"origin": "ours", "first": one, "second": other} | _correlation(frame, one, other)
         for one, other in itertools.combinations(settings.relations, 2)
     ]
-    for row in printed("core_table_2").itertuples():
+    for row in records(printed("core_table_2")):
         pairs.append(
             {
                 "origin": "printed",
-                "first": row.first,
-                "second": row.second,
-                "pearson": row.pearson,
+                "first": row["first"],
+                "second": row["second"],
+                "pearson": row["pearson"],
                 "responses": None,
             }
         )

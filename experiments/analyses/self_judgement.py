@@ -33,7 +33,6 @@ from experiments.positions import claims_of_graphs
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 

@@ -1,1 +1,1 @@
-"""What the studies of the papers share: printed numbers, the user's data, and stand-ins for them."""
+"""What the papers' studies share: printed numbers, the user's data, and stand-ins for them."""

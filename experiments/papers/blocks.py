@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from experiments.analyses.registry import Context
-from experiments.config_parts import DatasetChoice
-from experiments.papers.sources import ModelAccess, PaperData, UserData, user_data
+from experiments.papers.loading import (
+    language_model,
+    load_source,
+    load_stand_in,
+    stand_in_remark,
+)
+from experiments.papers.sources import PaperData, UserData, user_data
 from experiments.papers.stand_in_model import StandInModel, shown_passages
-from experiments.study_data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
@@ -56,35 +59,6 @@ class Evidence:
     blocks: tuple[Block, ...]
     remark: str
     stand_in: bool
-
-
-def stand_in_remark(data: PaperData) -> str:
-    """Return what is said where data are not those of the paper."""
-    return (
-        f"Stand-in data, not the paper's: {data.stand_in.title} takes the place of {data.source}. "
-        "The numbers show the form of the result and are no finding about the paper's methods."
-    )
-
-
-def load_source(
-    data: PaperData, context: Context, user: UserData
-) -> dict[str, StudyData] | StudyData | None:
-    """Return the user's data, those of each model if they are by model; None if there are none.
-
-    Raises:
-        InputError: if a file cannot be read.
-    """
-    found = user.paths.get(data.source)
-    if found is None:
-        return None
-    if isinstance(found, Path):
-        return _load(context, data.source, found)
-    return {model: _load(context, f"{data.source}: {model}", path) for model, path in found.items()}
-
-
-def load_stand_in(data: PaperData, context: Context) -> StudyData:
-    """Return the data that stand in."""
-    return context.load([data.stand_in], "data.stand_in")[0]
 
 
 def load_evidence(
@@ -164,23 +138,3 @@ def _predicted(name: str, graphs: Sequence[FactGraph], user: UserData) -> Block:
 def _language_model(name: str, user: UserData) -> LanguageModel | None:
     access = user.models.get(name)
     return None if access is None else language_model(access)
-
-
-def language_model(access: ModelAccess) -> LanguageModel:
-    """Return a language model behind its cache of answers.
-
-    Raises:
-        InputError: if the cache cannot be used, or there is none to replay.
-    """
-    from experiments.assessment_setup import language_model as cached_model
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.litellm_model import LitellmSettings
-
-    return cached_model(
-        LitellmSettings(access.provider), access.cache, Ledger(), replay=access.replay
-    )
-
-
-def _load(context: Context, name: str, path: Path) -> StudyData:
-    choice = DatasetChoice(name=name, path=str(path.resolve()))
-    return context.load([choice], "data.source")[0]

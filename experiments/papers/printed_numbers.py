@@ -21,6 +21,11 @@ def printed(name: str) -> pd.DataFrame:
         return pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str))
 
 
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as mappings from columns to values."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
 def rows_of(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
     """Return the rows whose columns have the wanted values."""
     for column, value in wanted.items():

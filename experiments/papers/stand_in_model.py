@@ -92,7 +92,7 @@ def shown_passages(graphs: Iterable[FactGraph]) -> dict[str, str]:
     return found
 
 
-def _factscore(support: float, against: float) -> str:
+def _factscore(support: float, _against: float) -> str:
     return "true" if support else "false"
 
 
