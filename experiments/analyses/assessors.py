@@ -107,7 +107,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
         tables[f"table-{settings.tests}"] = _tests(settings, found, evidence.remark)
     if settings.calibration:
         tables["calibration"] = _calibration(settings, found, evidence.remark)
-    tables |= published_table(settings.published, tables)
+    tables |= published_table(settings.published, tables, stand_in=evidence.stand_in)
     return Artefacts(tables, remarks=(evidence.remark,))
 
 

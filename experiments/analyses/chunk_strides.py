@@ -96,7 +96,9 @@ def run(settings: Settings, context: Context) -> Artefacts:
         ),
     }
     return Artefacts(
-        tables | published_table(settings.published, tables), figures, remarks=(remark,)
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        figures,
+        remarks=(remark,),
     )
 
 

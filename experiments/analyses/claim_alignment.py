@@ -65,9 +65,9 @@ def run(settings: Settings, context: Context) -> Artefacts:
     theirs = load_source(PaperData(PIPELINES, settings.data.stand_in), context, user)
     if isinstance(theirs, StudyData):
         raise InputError(f"{user.where}: datasets.{PIPELINES} is one file; write one by pipeline")
-    human = judged_graphs(graphs, settings.data.source)
+    human = judged_graphs(graphs)
     if theirs is not None and not loaded.stand_in:
-        pipelines = {name: judged_graphs(each.graphs, name) for name, each in theirs.items()}
+        pipelines = {name: judged_graphs(each.graphs) for name, each in theirs.items()}
     else:
         asked = next(iter(user.models), None)
         model = None if asked is None else language_model(user.models[asked])
@@ -78,6 +78,9 @@ def run(settings: Settings, context: Context) -> Artefacts:
             else " No language model was asked: sentences stand for claims, and shared words judge "
             "them."
         )
+    left_out = sum(len(graph.atoms) for graph in graphs) - sum(len(one.claims) for one in human)
+    if left_out:
+        remark += f" {left_out:,} claims of people have no verdict and are left out."
     tables = {
         "table-1": _pipelines(pipelines, human, settings.gamma, remark),
         "table-2": _stages(pipelines, human, settings.gamma, remark),
@@ -85,7 +88,10 @@ def run(settings: Settings, context: Context) -> Artefacts:
         "table-7": _people(human, settings.gamma, remark),
         "table-7-paper": _printed_by_group(7, 2),
     }
-    return Artefacts(tables | published_table(settings.published, tables), remarks=(remark,))
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        remarks=(remark,),
+    )
 
 
 def _run(

@@ -55,7 +55,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     tables = {"positions": position_table({"": table}, caption)}
     figure = PaperFigure(position_figure(label_panels(table)), tables["positions"].frame, caption)
     return Artefacts(
-        tables | published_table(settings.published, tables),
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
         {"figure-1": figure},
         remarks=(remark,),
     )

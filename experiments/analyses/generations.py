@@ -75,7 +75,10 @@ def run(settings: Settings, context: Context) -> Artefacts:
         PaperColumn("filtered", "filtered rate (%)", digits=1),
     )
     tables = {"table-1": PaperTable(frame, columns, f"Self-Known, table 1. {remark}")}
-    return Artefacts(tables | published_table(settings.published, tables), remarks=(remark,))
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        remarks=(remark,),
+    )
 
 
 def _texts(data: StudyData) -> dict[str, str]:

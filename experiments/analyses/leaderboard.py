@@ -92,12 +92,14 @@ def run(settings: Settings, context: Context) -> Artefacts:
     tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
     figures = {"figure-4": PaperFigure(_figure(frame), frame, caption)}
     return Artefacts(
-        tables | published_table(settings.published, tables), figures, remarks=(remark,)
+        tables | published_table(settings.published, tables, stand_in=source is None),
+        figures,
+        remarks=(remark,),
     )
 
 
 def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]:
-    responses = judged_graphs(graphs, name)
+    responses = judged_graphs(graphs)
     counts = counts_of(responses)
     k_prime = [
         graph.metadata.get("k_prime", counts.verifiable[place])

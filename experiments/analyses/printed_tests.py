@@ -93,7 +93,8 @@ def run(settings: Settings, _context: Context) -> Artefacts:
             counts, tuple(kinds), "How many printed p-values agree, by reading.", note=note
         ),
     }
-    return Artefacts(tables | published_table(settings.published, tables))
+    tables |= published_table(settings.published, tables)
+    return Artefacts(tables)
 
 
 def _implied() -> pd.DataFrame:

@@ -93,7 +93,10 @@ def run(settings: Settings, context: Context) -> Artefacts:
             f"Precision after selection, by relation model. {remark}",
         ),
     }
-    return Artefacts(tables | published_table(settings.published, tables), remarks=(remark,))
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        remarks=(remark,),
+    )
 
 
 def _model(name: str) -> RelationModel:

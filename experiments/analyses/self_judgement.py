@@ -81,7 +81,7 @@ class _Model:
 
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return the tables by position and the figures."""
-    records, remark = _records(settings, context)
+    records, remark, stand_in = _records(settings, context)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
     found: dict[str, _Model] = {}
     with context.track("models", len(records)) as advance:
@@ -109,16 +109,20 @@ def run(settings: Settings, context: Context) -> Artefacts:
         f"figure-{name}": _figure(name, found, settings, remark) for name in settings.figures
     }
     return Artefacts(
-        tables | published_table(settings.published, tables), figures, remarks=(remark,)
+        tables | published_table(settings.published, tables, stand_in=stand_in),
+        figures,
+        remarks=(remark,),
     )
 
 
-def _records(settings: Settings, context: Context) -> tuple[dict[str, list[ClaimRecord]], str]:
+def _records(
+    settings: Settings, context: Context
+) -> tuple[dict[str, list[ClaimRecord]], str, bool]:
     user = user_data(settings.data_file)
     paths = _paths(user, settings)
     if paths:
         read = {name: list(read_records(path)) for name, path in paths.items()}
-        return read, f"Data of {user.where}: {SOURCE}."
+        return read, f"Data of {user.where}: {SOURCE}.", False
     found = {}
     for number, model in enumerate(settings.stand_ins):
         data = context.load([model.data], f"stand_ins[{number}].data")[0]
@@ -129,7 +133,7 @@ def _records(settings: Settings, context: Context) -> tuple[dict[str, list[Claim
         f"of embedded data take the place of {SOURCE}. The numbers show the form of the result "
         "and are no finding about any model."
     )
-    return found, remark
+    return found, remark, True
 
 
 def _paths(user: UserData, settings: Settings) -> dict[str, Path]:

@@ -51,7 +51,8 @@ def run(settings: Settings, _context: Context) -> Artefacts:
     )
     caption = "Printed numbers that follow from other printed numbers."
     tables = {"numbers": PaperTable(frame, columns, caption)}
-    return Artefacts(tables | published_table(settings.published, tables))
+    tables |= published_table(settings.published, tables)
+    return Artefacts(tables)
 
 
 def _factreasoner() -> Iterator[Number]:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from calibration.claim_agreement import LABEL_TYPES
 from calibration.claim_counts import ClaimCounts
 from experiments.gaming import subject_of
-from factormodels.errors import InputError
+from factormodels.claims import Atom
 from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.assessors import assess
 from factormodels.extraction.language_model import LanguageModel
@@ -52,43 +52,35 @@ class JudgedResponse:
         return sum(LABEL_TYPES[verdict] == kind for verdict in self.verdicts)
 
 
-def judged_graphs(graphs: Iterable[FactGraph], where: str) -> list[JudgedResponse]:
-    """Return the judged claims of fact graphs.
+def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
+    """Return the judged claims of fact graphs; a claim without a verdict is left out.
 
-    A verdict is the annotation of the atom, or its label; a claim with neither is left out.
-
-    Raises:
-        InputError: for an annotation that is no verdict and has no label.
+    The verdict is the annotation of the atom where it is one, otherwise its label.
     """
     found = []
     for graph in graphs:
-        claims, verdicts = [], []
-        for atom in graph.atoms:
-            verdict = VERDICTS.get(atom.annotation or "", atom.annotation)
-            if verdict not in LABEL_TYPES or atom.annotation in VERDICTS:
-                if atom.label is None and verdict not in LABEL_TYPES:
-                    if atom.annotation is None:
-                        continue
-                    raise InputError(
-                        f"{where}: response {graph.id!r}, claim {atom.id!r}: the verdict "
-                        f"{atom.annotation!r} is none; use one of {', '.join(LABEL_TYPES)}"
-                    )
-                if atom.label is not None:
-                    verdict = "supported" if atom.label else "refuted"
-            claims.append(atom.text)
-            verdicts.append(str(verdict))
+        judged = [
+            (atom.text, verdict) for atom in graph.atoms if (verdict := _verdict(atom)) is not None
+        ]
         group = graph.metadata.get("benchmark")
         tokens = graph.metadata.get("tokens")
         found.append(
             JudgedResponse(
                 graph.id,
-                tuple(claims),
-                tuple(verdicts),
+                tuple(text for text, _ in judged),
+                tuple(verdict for _, verdict in judged),
                 str(group) if group is not None else subject_of(graph).domain,
                 tokens if isinstance(tokens, int) else None,
             )
         )
     return found
+
+
+def _verdict(atom: Atom) -> str | None:
+    known = VERDICTS.get(atom.annotation or "", atom.annotation)
+    if known in LABEL_TYPES:
+        return known
+    return None if atom.label is None else "supported" if atom.label else "non-supported"
 
 
 def counts_of(responses: Sequence[JudgedResponse]) -> ClaimCounts:

@@ -45,9 +45,14 @@ class Published:
 
 
 def published_table(
-    entries: Sequence[Published], tables: Mapping[str, PaperTable]
+    entries: Sequence[Published], tables: Mapping[str, PaperTable], *, stand_in: bool = True
 ) -> dict[str, PaperTable]:
     """Return the table of published numbers beside ours, by its stem; empty without entries.
+
+    Args:
+        entries: the numbers.
+        tables: the tables of the study.
+        stand_in: whether ours are of stand-in data, which `why` then speaks of.
 
     Raises:
         InputError: if an entry names no table, column or single row of this study.
@@ -62,7 +67,7 @@ def published_table(
             "printed": each.printed,
             "ours": _ours(each, tables),
             "needs": each.needs,
-            "why": each.why,
+            "why": each.why if stand_in else "",
         }
         for each in entries
     ]
