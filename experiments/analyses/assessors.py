@@ -229,10 +229,12 @@ def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
 
 
 def _p_value(one: pd.DataFrame, other: pd.DataFrame, name: str, alternative: str) -> float | None:
-    both = one[[name]].join(other[[name]], how="inner", rsuffix="_other").dropna()
+    import pandas as pd
+
+    both = pd.concat({"one": one[name], "other": other[name]}, axis=1).dropna()
     if len(both) < 2:
         return None
-    test = paired_t_test(both[name], both[f"{name}_other"], alternative=alternative)
+    test = paired_t_test(both["one"], both["other"], alternative=alternative)
     return test.p_value if test.p_value == test.p_value else None
 
 
