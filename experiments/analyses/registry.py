@@ -16,6 +16,10 @@ from experiments.study_data import StudyData, load_dataset
 
 _MODULES = MappingProxyType(
     {
+        "assessors": "assessors",
+        "chunk-strides": "chunk_strides",
+        "claim-alignment": "claim_alignment",
+        "claim-positions": "claim_positions",
         "dataset-statistics": "dataset_statistics",
         "inference-frontier": "inference_frontier",
         "certified-bounds": "certified_bounds",
@@ -24,6 +28,14 @@ _MODULES = MappingProxyType(
         "prior-learning": "prior_learning",
         "misspecification": "misspecification",
         "sigma-shift": "sigma_shift",
+        "generations": "generations",
+        "leaderboard": "leaderboard",
+        "padding": "padding",
+        "printed-tests": "printed_tests",
+        "relation-roc": "relation_roc",
+        "selection-agreement": "selection_agreement",
+        "self-judgement": "self_judgement",
+        "worked-numbers": "worked_numbers",
     }
 )
 """Name of an analysis -> its module in this package."""
