@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,12 @@ from tests.notebooks.execution import run
 def test_numbers(tmp_path: Path) -> None:
     folder = run("04_sigma_formula", tmp_path)
     # As tests/calibration/self_knowledge/test_formula.py: q = 0.41, and 0.3 comes back from it.
-    worked = pd.read_csv(folder / "worked.csv").set_index("quantity").value
+    worked: Any = pd.read_csv(folder / "worked.csv").set_index("quantity").value
     assert worked["judged_correct"] == pytest.approx(0.41, abs=1e-15)
     assert worked["rogan_gladen"] == pytest.approx(0.3, abs=1e-15)
     assert worked["sigma"] == pytest.approx(2 / 3, abs=1e-15)
 
-    prediction = pd.read_csv(folder / "prediction.csv").set_index("population")
+    prediction: Any = pd.read_csv(folder / "prediction.csv").set_index("population")
     # An identity, in floating point.
     assert (prediction.identity_error < 1e-12).all()
     known = {
@@ -39,12 +40,12 @@ def test_numbers(tmp_path: Path) -> None:
     assert (prediction.rmse_factuality < prediction.rmse_sigma).all()
     assert (prediction.rejected[["too trusting", "too strict", "Factcheck-Bench"]] > 0.9).all()
 
-    levels = pd.read_csv(folder / "levels.csv").set_index("test").rejected
+    levels: Any = pd.read_csv(folder / "levels.csv").set_index("test").rejected
     # As test_coverage.py says of the plain test; 0.05 of 400 samples is within 4 x 0.011.
     assert levels["McNemar, claims independent"] > 0.2
     assert abs(levels["McNemar, clustered by response"] - 0.05) < 0.044
 
-    shift = pd.read_csv(folder / "figure.csv").set_index(["population", "predictor"])
+    shift: Any = pd.read_csv(folder / "figure.csv").set_index(["population", "predictor"])
     for name in ("errors balance", "hardly informed", "Factcheck-Bench"):
         # A mean of equal numbers, to rounding.
         assert np.ptp(shift.loc[(name, "sigma"), "mean"]) < 1e-12

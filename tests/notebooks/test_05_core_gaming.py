@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,11 +13,11 @@ from tests.notebooks.execution import run
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("05_core_gaming", tmp_path)
-    price = pd.read_csv(folder / "price.csv")
+    price: Any = pd.read_csv(folder / "price.csv")
     # The corpus has 134 claims; true ones go more often, as the notebook says.
     assert price.claims.tolist() == [91, 43]
     assert price.left_out[0] > price.left_out[1] > 0
-    gains = pd.read_csv(folder / "gains.csv").set_index(["guard", "padding"])
+    gains: Any = pd.read_csv(folder / "gains.csv").set_index(["guard", "padding"])
     for padding in ("repetitive", "uninformative"):
         # As tests/experiments/test_robustness.py: 0.220 plain, 0.012 and 0.014 by words.
         plain, words = gains.loc[("no guard", padding)], ("Core, judge of words", padding)
@@ -32,7 +33,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert uniform.rise["repetitive"] == 0
     assert uniform.lower["uninformative"] > 0.03
 
-    curves = pd.read_csv(folder / "figure.csv")
+    curves: Any = pd.read_csv(folder / "figure.csv")
     end = curves[curves.appended == 20].set_index(["guard", "response", "padding"])
     start = curves[curves.appended == 0].set_index(["guard", "response", "padding"])
     for padding in ("repetitive", "uninformative"):
@@ -46,7 +47,7 @@ def test_numbers(tmp_path: Path) -> None:
             gains.rise["no guard", padding], abs=1e-12
         )
 
-    kinds = pd.read_csv(folder / "kinds.csv").set_index(["assessor", "core", "kind"])
+    kinds: Any = pd.read_csv(folder / "kinds.csv").set_index(["assessor", "core", "kind"])
     for assessor in ("human labels", "FR1"):
         # As the test of the table of robustness: padding alone is all true, and Core empties it.
         assert kinds.precision[assessor, "without", "repetitive, alone"] == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ def test_numbers(tmp_path: Path) -> None:
         return sum(scores) / len(scores)
 
     # 1e-12: sums of 92 numbers in another order.
-    peaks = pd.read_csv(folder / "verbosity.csv").set_index(["way", "score"])
+    peaks: Any = pd.read_csv(folder / "verbosity.csv").set_index(["way", "score"])
     own = peaks.loc[("true claims appended", "F1@K′")]
     assert own.honest == pytest.approx(f1(0), abs=1e-12)
     assert own["last"] == pytest.approx(f1(40), abs=1e-12)
@@ -48,7 +49,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert 0.05 < own.gain < 0.1
 
     # The middles of a million steps: far closer than 1e-5 to the integral.
-    thresholds = pd.read_csv(folder / "thresholds.csv").set_index(["model", "theta"])
+    thresholds: Any = pd.read_csv(folder / "thresholds.csv").set_index(["model", "theta"])
     for model, power in (("calibrated", 1), ("overconfident", 2)):
         for theta in (0.0, 0.5, 0.95):
             c = np.linspace(theta, 1, 1_000_001)
@@ -61,12 +62,12 @@ def test_numbers(tmp_path: Path) -> None:
         assert thresholds.f1[model, 1.0] == thresholds.f1_of_means[model, 1.0] == 0
     assert (thresholds.f1_of_means <= thresholds.f1 + 1e-12).all()
     # Table 6 by hand, as tests/experiments/test_assessment_costs.py: N + M and N + 4M calls.
-    methods = pd.read_csv(folder / "methods.csv").set_index("method")
+    methods: Any = pd.read_csv(folder / "methods.csv").set_index("method")
     assert methods.calls["SAFE"] - methods.calls["VeriScore"] == pytest.approx(3 * 631 / 92)
     assert thresholds.searches["calibrated", 1.0] == pytest.approx(631 / 92)
     assert thresholds.calls["calibrated", 0.0] < methods.calls["VeriScore"] - 631 / 92
 
-    choices = pd.read_csv(folder / "choices.csv").set_index(["claims", "model"])
+    choices: Any = pd.read_csv(folder / "choices.csv").set_index(["claims", "model"])
     # As test_preverification.py: at least 95 % by the bound, told from 90 % with a margin.
     assert (choices.holds["independent"] >= 0.92).all()
     # What the notebook says: claims that err together overstep, independent ones hardly.
