@@ -26,7 +26,8 @@
 #
 # A guard of this kind is as good as the judge of entailment in it. So there are four of them:
 # no guard; Core with *uniform* weights, which lacks the second half; Core whose judge compares
-# *words*; and Core whose judge *knows* the paraphrases, as a perfect one would. Each is tried with
+# *words*; and Core whose judge *knows* the paraphrases, as a perfect one would (that with uniform
+# weights does too). Each is tried with
 # both paddings on fourteen responses, as they are and with half of their true claims turned false.
 # A guarded score should not rise with padding, and no corrupted response should pass its clean
 # version.
@@ -64,7 +65,7 @@ NOTEBOOK = "05_core_gaming"
 SEED = 0
 APPENDED = 20
 LENGTHS = (5, 10, APPENDED) if fast() else (2, 5, 10, 15, APPENDED, 30)
-CORRUPTIONS = 1 if fast() else 10
+CORRUPTIONS = 1 if fast() else 5
 
 graphs = datasets.load("demonstration").graphs
 WORDS = LexicalRelations()
@@ -328,7 +329,7 @@ write_results(
                 f"Factual precision of {len(graphs)} responses before and after {APPENDED} true "
                 "sentences are appended.",
                 group="guard",
-                note="95% intervals over responses, Student's t.",
+                note="95% intervals over responses, Student's t; points where no response moves.",
             ),
             "corrupted": PaperTable(
                 last,
