@@ -27,10 +27,9 @@
 # A guard of this kind is as good as the judge of entailment in it. So there are four of them:
 # no guard; Core with *uniform* weights, which lacks the second half; Core whose judge compares
 # *words*; and Core whose judge *knows* the paraphrases, as a perfect one would (that with uniform
-# weights does too). Each is tried with
-# both paddings on fourteen responses, as they are and with half of their true claims turned false.
-# A guarded score should not rise with padding, and no corrupted response should pass its clean
-# version.
+# weights does too). Each is tried with both paddings on fourteen responses, as they are and with
+# half of their true claims turned false. A guarded score should not rise with padding, and no
+# corrupted response should pass its clean version.
 #
 # The responses are the embedded demonstration corpus with its labels; the padding comes from
 # templates of this project. A language model that writes to pass may find other ways.
@@ -301,8 +300,9 @@ for row in price.itertuples():
 # sentences that say nothing, uniform weights leave a third of the rise or more, until the sentences
 # run out, and it takes the weights by informativeness. With a judge that knows the paraphrases the
 # guarded score does not move at all. With one that compares words about a twentieth of the
-# unguarded rise gets through: what is left is the judge's error and not Core's. That is a friendly
-# case, since padding from templates keeps the words of what it repeats.
+# unguarded rise gets through at twenty sentences, and more of those that say nothing beyond: what
+# is left is the judge's error and not Core's. That is a friendly case, since padding from templates
+# keeps the words of what it repeats.
 #
 # It has a price: selection leaves out claims of honest responses too, true ones more often than
 # false ones here, so that clean precision falls a little. F1@K′ punishes padding without
