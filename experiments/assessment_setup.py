@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.assessment import View
+from experiments.relation_setup import build_relation_model, relation_model_facts
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger
@@ -361,21 +362,13 @@ def relation_model(name: str, wishes: Wishes) -> tuple[RelationModel, dict[str, 
     """
     kind, _, place = name.partition(":")
     if name == "model":
-        from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-
         method: Any = wishes.method
-        return PromptedRelationModel(_model(wishes, "--relations model"), method), {}
+        model = _model(wishes, "--relations model")
+        return build_relation_model("prompted", model=model, method=method), {}
     if name == "lexical":
-        from factormodels.extraction.relation_models.lexical import LexicalRelations
-
-        return LexicalRelations(), {}
-    if kind == "recorded" and place:
-        from factormodels.extraction.relation_models.recorded import read_recorded
-
-        digest = hashlib.sha256(Path(place).read_bytes() if Path(place).is_file() else b"")
-        return read_recorded(place), {"recorded_sha256": digest.hexdigest()}
-    if kind == "nli" and place:
-        from factormodels.extraction.relation_models.nli import load_nli
-
-        return load_nli(place), {}
+        return build_relation_model(name), {}
+    if kind in ("recorded", "nli") and place:
+        path = Path(place)
+        facts = relation_model_facts(kind, path=path)
+        return build_relation_model(kind, path=path), {f"{kind}_sha256": facts["sha256"]}
     raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")

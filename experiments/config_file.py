@@ -17,10 +17,22 @@ from experiments.text_input import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 
-_SHORTHANDS = {"datasets": "name", "backends": "backend"}
+_SHORTHANDS = {
+    "datasets": "name",
+    "backends": "backend",
+    "relation_models": "model",
+    "assessors": "assessor",
+}
 """Lists whose entries may be written as a text, and the key that the text stands for."""
 
-_LISTS = ("datasets", "variants", "encodings", "backends", "measures", "outputs")
+_LISTS = (*_SHORTHANDS, "variants", "encodings", "measures", "outputs")
+
+_PATHS = {
+    "datasets": ("path",),
+    "relation_models": ("path", "cache"),
+    "assessors": ("cache",),
+}
+"""Keys of the entries of lists that name a file or folder."""
 
 _SINGLES = ("priors", "strengths", "seeds")
 """Lists of which a single entry may be written without brackets."""
@@ -103,8 +115,9 @@ def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
 def expand_shorthands(raw: dict[str, Any]) -> None:
     """Write out what a study may say in short, in place.
 
-    One text stands for a list of one; a text in the list of datasets or backends stands for a
-    mapping with its name; a YAML boolean is a policy for unlabelled atoms.
+    One text stands for a list of one; a text in the list of datasets, backends, relation models or
+    assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
+    policy for unlabelled atoms.
     """
     for key in _LISTS:
         if isinstance(raw.get(key), str):
@@ -112,6 +125,8 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
     for key, meaning in _SHORTHANDS.items():
         if isinstance(items := raw.get(key), list):
             raw[key] = [{meaning: item} if isinstance(item, str) else item for item in items]
+    if isinstance(model := raw.get("language_model"), str):
+        raw["language_model"] = {"model": model}
     if isinstance(policy := raw.get("unlabelled"), bool):
         raw["unlabelled"] = str(policy).lower()
 
@@ -156,11 +171,15 @@ def _read(
 
 
 def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
-    """Have the relative paths of datasets start in another folder."""
-    if isinstance(datasets := raw.get("datasets"), list):
-        for dataset in datasets:
-            if isinstance(dataset, dict) and isinstance(path := dataset.get("path"), str):
-                dataset["path"] = os.path.relpath(before / path, after)
+    """Have the relative paths of a study start in another folder."""
+    holders = [(raw.get("language_model"), "cache")]
+    for key, names in _PATHS.items():
+        items = raw.get(key)
+        if isinstance(items, list):
+            holders += [(item, name) for item in items for name in names]
+    for holder, name in holders:
+        if isinstance(holder, dict) and isinstance(path := holder.get(name), str):
+            holder[name] = os.path.relpath(before / path, after)
 
 
 def _merge(

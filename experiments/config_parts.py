@@ -147,6 +147,7 @@ class Only:
 
     datasets: tuple[str, ...] | None = None
     variants: tuple[Variant, ...] | None = None
+    relation_models: tuple[str, ...] | None = None
     encodings: tuple[Encoding, ...] | None = None
     priors: tuple[str, ...] | None = None
     strengths: tuple[Strength, ...] | None = None
@@ -262,6 +263,7 @@ class Selector:
     __pydantic_config__: ClassVar = STRICT
 
     variant: Variant | None = None
+    relation_model: str | None = None
     encoding: Encoding | None = None
     prior: str | None = None
     strength: Strength | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.rows import CellRows, RowsFile
+from experiments.rows import FAILED, CellRows, RowsFile
 
 _COLUMNS = ("response", "atom", "p", "label", "status", "seconds")
 
@@ -39,6 +39,13 @@ class Judgements:
     def judged(self) -> NDArray[np.bool_]:
         """Whether there is a posterior, bool (n_rows,)."""
         return ~np.isnan(self.p)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of claims without a posterior in responses that did not fail."""
+        failed = (self.status == FAILED)[self.index]
+        claims = np.array([atom is not None for atom in self.atoms], dtype=np.bool_)
+        return int((claims & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the rows that two cells of one dataset have in common.

@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from experiments import tables
 from experiments.assembly import Finished, row_tables
@@ -22,6 +23,7 @@ from experiments.rows import CELL, RowsFile, write_csv, write_rows
 from experiments.significance import significance_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
+from experiments.text_answers import TextUse
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,11 +41,13 @@ class Results:
         summary: its summary.
         tests: its significance tests.
         files: the files, in order.
+        texts: what relation models and assessors were asked.
     """
 
     summary: StudySummary
     tests: pd.DataFrame
     files: tuple[Path, ...]
+    texts: tuple[TextUse, ...] = ()
 
 
 def prepare_folder(folder: Path) -> None:
@@ -93,6 +97,8 @@ def write_results(
     finished: Finished,
     code: Sequence[str],
     folder: Path,
+    texts: Sequence[TextUse] = (),
+    relations: Mapping[str, Any] = MappingProxyType({}),
 ) -> Results:
     """Write every file of a run.
 
@@ -103,6 +109,8 @@ def write_results(
         finished: its finished units.
         code: versions of the code that they were computed with.
         folder: where the files go; other files in it are left alone.
+        texts: what its relation models and assessors were asked.
+        relations: hashes of the relations that they found, by dataset, model and variant.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
@@ -139,11 +147,13 @@ def write_results(
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
-        document = manifest(study, data, finished.statuses(), missing, code, files)
+        document = manifest(
+            study, data, finished.statuses(), missing, code, files, texts, relations
+        )
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         file(MANIFEST).write_text(text, encoding="utf-8")
         _publish(files, folder)
-    return Results(summary, tests, tuple(folder / file.name for file in files))
+    return Results(summary, tests, tuple(folder / file.name for file in files), tuple(texts))
 
 
 def _texts(study: Study, summary: StudySummary) -> dict[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,15 @@ from experiments.journal import Journal, open_journal, read_journal
 from experiments.manifest import code_identity
 from experiments.outputs import prepare_folder, remove_empty
 from experiments.study_data import StudyData
+from experiments.text_answers import TextAnswers
+from experiments.text_models import TextModel
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
 JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""
 
-_PLAN, _UNITS = "plan.json", "units.bin"
+_PLAN, _UNITS, _TEXTS = "plan.json", "units.bin", "texts.bin"
 
 
 @dataclass(frozen=True)
@@ -34,19 +36,27 @@ class Plan:
         study: what the posteriors depend on, as plain data.
         cells: every cell with its settings.
         data: hashes of the data by name.
+        models: what the answers of text models depend on, by their place in the study.
     """
 
     study: dict[str, Any]
     cells: list[dict[str, Any]]
     data: dict[str, str]
+    models: dict[str, Any]
 
     @staticmethod
-    def of(study: Study, cells: Sequence[Cell], data: Sequence[StudyData]) -> Plan:
+    def of(
+        study: Study,
+        cells: Sequence[Cell],
+        data: Sequence[StudyData],
+        models: Iterable[TextModel] = (),
+    ) -> Plan:
         """Return the plan of a study."""
         return Plan(
             study=computed_part(study),
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
             data={dataset.name: dataset.sha256 for dataset in data},
+            models={one.place: dict(one.facts) for one in models},
         )
 
     @property
@@ -62,11 +72,15 @@ class OpenRun:
     Attributes:
         journal: where finished units go.
         finished: those that it held.
+        texts: where the answers of text models go; None if the study has none.
+        answers: those that it held.
         code: versions of the code that its units were computed with, the first one first.
     """
 
     journal: Journal
     finished: Finished
+    texts: Journal | None
+    answers: TextAnswers
     code: tuple[str, ...]
 
 
@@ -105,28 +119,34 @@ def open_run(
     """
     absent = [place for place in (folder, *folder.parents) if not place.exists()]
     own = folder / JOURNAL
-    units = own / _UNITS
+    units, answered = own / _UNITS, own / _TEXTS
     try:
         if not overwrite:
             _refuse_another(folder, plan)
         prepare_folder(folder)
         prepare_folder(own)
-        with open_journal(units) as journal:
+        with (
+            open_journal(units) as journal,
+            open_journal(answered) if plan.models else nullcontext() as texts,
+        ):
             try:
                 finished = finished_units(() if overwrite else read_journal(units), sizes, units)
                 if not overwrite and not resume:
-                    _refuse_unfinished(folder, finished, sizes)
+                    _refuse_unfinished(folder, finished, sizes, _n_records(answered))
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
                 if not resume:
                     journal.clear()
+                    if texts is not None:
+                        texts.clear()
                     finished = finished_units((), sizes, units)
                 current = code_identity()
                 code = code if current in code else (*code, current)
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-                yield OpenRun(journal, finished, code)
+                answers = TextAnswers.of(read_journal(answered))
+                yield OpenRun(journal, finished, texts, answers, code)
             except BaseException:
-                if next(read_journal(units), None) is None:
+                if not _n_records(units) and not _n_records(answered):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
@@ -153,18 +173,33 @@ def _differences(before: Mapping[str, Any], plan: Plan) -> str:
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:
         keys.append("the settings of its backends")
+    models = before.get("models", {})
+    if not keys and models != plan.models:
+        keys += [place for place, facts in plan.models.items() if models.get(place) != facts]
     data = before.get("data", {})
     changed = [name for name in plan.data if name in data and data[name] != plan.data[name]]
     keys += [f"the content of {name!r}" for name in changed]
     return ", ".join(keys) or "its version"
 
 
-def _refuse_unfinished(folder: Path, finished: Finished, sizes: Sequence[int]) -> None:
+def n_answers(folder: Path) -> int:
+    """Return how many answers of text models a folder holds."""
+    return _n_records(folder / JOURNAL / _TEXTS)
+
+
+def _n_records(journal: Path) -> int:
+    return sum(1 for _ in read_journal(journal))
+
+
+def _refuse_unfinished(
+    folder: Path, finished: Finished, sizes: Sequence[int], n_texts: int
+) -> None:
     count = finished.table.num_rows
-    if 0 < count < sum(sizes):
+    if count < sum(sizes) and (count or n_texts):
+        answers = f" and {n_texts:,} answers about its texts" if n_texts else ""
         raise InputError(
-            f"{folder}: it holds {count:,} of {sum(sizes):,} units of this study; go on with "
-            "--resume, or drop them with --overwrite"
+            f"{folder}: it holds {count:,} of {sum(sizes):,} units{answers} of this study; go on "
+            "with --resume, or drop them with --overwrite"
         )
 
 

@@ -19,8 +19,17 @@ from experiments.design import Algorithm, Cell, algorithms, cells
 from experiments.journal import Journal
 from experiments.outputs import Results, write_results
 from experiments.rows import FAILED
-from experiments.run_folder import Plan, open_run, read_finished
+from experiments.run_folder import OpenRun, Plan, open_run, read_finished
 from experiments.study_data import StudyData, load_data
+from experiments.text_answers import (
+    Place,
+    TextMonitor,
+    ask_texts,
+    asked_of,
+    content_hashes,
+    uses,
+)
+from experiments.text_models import TextModel, check_texts, open_models, text_models
 from experiments.units import UnitResult, decode, encode
 from experiments.warm_up import warm_up
 from experiments.workers import (
@@ -31,11 +40,13 @@ from experiments.workers import (
     on_dask,
 )
 from factormodels.errors import InputError, nearest
+from factormodels.extraction.accounting import Ledger
 from inference import Backend
 
 _ONLY = {
     "dataset": "dataset",
     "variant": "variant",
+    "relation_model": "relation_model",
     "encoding": "encoding",
     "prior": "prior",
     "strength": "strength",
@@ -54,12 +65,16 @@ class Design:
         algorithms: its algorithms, built and not yet warm.
         cells: its cells.
         data: its datasets.
+        loaded: where the study came from.
+        models: its relation models and assessors, not yet opened.
     """
 
     study: Study
     algorithms: tuple[Algorithm, ...]
     cells: tuple[Cell, ...]
     data: tuple[StudyData, ...]
+    loaded: LoadedStudy
+    models: tuple[TextModel, ...]
 
     @property
     def sizes(self) -> list[int]:
@@ -74,7 +89,22 @@ class Design:
 
     def plan(self) -> Plan:
         """Return what its run computes."""
-        return Plan.of(self.study, self.cells, self.data)
+        return Plan.of(self.study, self.cells, self.data, self.models)
+
+    def places(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[Place]:
+        """Return what text models are to say before the units of some cells that are not done.
+
+        Args:
+            cells: positions of the cells.
+            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+        """
+        number = {dataset.name: position for position, dataset in enumerate(self.data)}
+        return [
+            place._replace(response=response)
+            for cell in cells
+            if (place := asked_of(self.cells[cell])) is not None
+            for response in np.flatnonzero(~done[number[place.dataset]][cell]).tolist()
+        ]
 
 
 @dataclass(frozen=True)
@@ -130,7 +160,9 @@ def design(loaded: LoadedStudy) -> Design:
         InputError: for a setting that a backend does not have or take, or bad data.
     """
     chosen = algorithms(loaded)
-    return Design(loaded.study, chosen, cells(loaded.study, chosen), load_data(loaded))
+    data, models = load_data(loaded), text_models(loaded)
+    check_texts(loaded, models, data)
+    return Design(loaded.study, chosen, cells(loaded.study, chosen), data, loaded, models)
 
 
 def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
@@ -188,6 +220,8 @@ def run_study(
     resume: bool = False,
     overwrite: bool = False,
     monitor: Monitor | None = None,
+    text_monitor: TextMonitor | None = None,
+    ledger: Ledger | None = None,
 ) -> tuple[Results, Finished]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -199,23 +233,45 @@ def run_study(
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
         monitor: shows how far it is.
+        text_monitor: shows how far it is with asking text models, which comes first.
+        ledger: where what language models answer is counted.
 
     Raises:
-        InputError: if the folder holds what may not be dropped, or the rows cannot be scored.
+        InputError: if the folder holds what may not be dropped, a text model cannot be asked, or
+            the rows cannot be scored.
         WorkerError: if the processes that should run the units cannot.
     """
     wanted = select(planned.cells, only)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
         done = _done(planned, run.finished)
-        agenda = Agenda(planned.data, planned.cells, wanted, done)
-        watched = (monitor or _unwatched)(agenda.left, run.finished.table.num_rows)
+        places = planned.places(wanted, done)
+        if places:
+            _ask(planned, places, run, text_monitor or _unwatched, ledger or Ledger())
+        judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
+        inferring = [cell for cell in wanted if not planned.cells[cell].algorithm.assessor]
+        judged = [
+            run.answers.unit(cell, place)
+            for cell in judging
+            for place in planned.places([cell], done)
+        ]
+        agenda = Agenda(run.answers.related(planned.data), planned.cells, inferring, done)
+        watched = (monitor or _unwatched)(agenda.left + len(judged), run.finished.table.num_rows)
         with watched as report:
+            if judged:
+                _keep(planned, encode(judged), run.journal, report)
             if agenda.left:
                 _run_units(planned, agenda, where, run.journal, report)
         finished = read_finished(folder, planned.plan(), sizes)
         results = write_results(
-            planned.study, planned.data, planned.cells, finished, run.code, folder
+            planned.study,
+            planned.data,
+            planned.cells,
+            finished,
+            run.code,
+            folder,
+            uses(planned.models, run.answers),
+            content_hashes(run.answers),
         )
     return results, finished
 
@@ -229,8 +285,28 @@ def failures_of(planned: Design, finished: Finished) -> list[Failure]:
 
 
 @contextmanager
-def _unwatched(*_: int) -> Iterator[Callable[[Progress], None]]:
-    yield lambda _: None
+def _unwatched(*_: int) -> Iterator[Callable[..., None]]:
+    yield lambda *_: None
+
+
+def _ask(
+    planned: Design,
+    places: Sequence[Place],
+    run: OpenRun,
+    monitor: TextMonitor,
+    ledger: Ledger,
+) -> None:
+    """Ask text models for what is not known yet; every answer is kept when it comes."""
+    left = set(places) - run.answers.by_place.keys()
+    if not left or run.texts is None:
+        return
+    needed = {(place.key, place.title) for place in left}
+    models = [one for one in planned.models if (one.key, one.title) in needed]
+    opened = open_models(planned.loaded, models, ledger)
+    with monitor(len(left)) as report:
+        for record in ask_texts(left, planned.data, opened, run.answers):
+            run.texts.append(record)
+            report()
 
 
 def _run_units(
@@ -247,13 +323,20 @@ def _run_units(
                     continue
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
                 answer = encode([lost])
-                batch = decode(answer)
             else:
                 batch = decode(answer)
                 units = (batch[name].to_pylist() for name in ("cell", "response"))
                 agenda.settle(task, zip(*units, strict=True))
-            journal.append(answer)
-            report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
+            _keep(planned, answer, journal, report)
+
+
+def _keep(
+    planned: Design, units: bytes, journal: Journal, report: Callable[[Progress], None]
+) -> None:
+    """Add encoded units to the journal, and tell of them."""
+    journal.append(units)
+    batch = decode(units)
+    report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
 
 
 _DIED = (

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from experiments.config import Study
+from experiments.config_models import RECORDED
 from experiments.config_parts import Selector
 from experiments.judgements import Judgements, read_judgements
-from experiments.rows import CellRows, RowsFile
+from experiments.rows import CELL, NO_GRAPH, CellRows, RowsFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,8 +55,9 @@ def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
         for one in cells:
             if not _matches(one, first):
                 continue
-            other = next((cell for cell in cells if _counterpart(one, cell, second)), None)
-            if other is not None:
+            others = (cell for cell in cells if _counterpart(one, cell, second))
+            # An assessor has one cell, to be compared with every view's.
+            for other in others if _without_graph(one) else islice(others, 1):
                 yield from _compared(study, rows, (one, first), (other, second))
 
 
@@ -68,10 +71,16 @@ def _counterpart(cell: CellRows, other: CellRows, selector: Selector) -> bool:
     if "backend_label" in told_apart and "seed" not in told_apart:
         # Of a backend without seeds there is one cell, to be compared with every seed's.
         told_apart.add("seed")
+    if "backend_label" in told_apart and _without_graph(cell) != _without_graph(other):
+        told_apart.update(set(CELL) - {"dataset"})
     mine, its = cell.named(), other.named()
     return _matches(other, selector) and all(
         mine[name] == its[name] for name in mine if name not in told_apart
     )
+
+
+def _without_graph(cell: CellRows) -> bool:
+    return bool(cell.named()["variant"] == NO_GRAPH)
 
 
 def _compared(
@@ -94,7 +103,7 @@ def _compared(
         "dataset": first[0].named()["dataset"],
         "first": names[0],
         "second": names[1],
-        "elsewhere": _elsewhere(*first),
+        "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
         "corrected": np.nan,
         "stars": "",
     }
@@ -204,4 +213,7 @@ def _intervals(seed: int) -> Any:
 
 def _elsewhere(cell: CellRows, selector: Selector) -> str:
     told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
-    return " ".join(str(v) for name, v in cell.named().items() if name not in told_apart)
+    shared = {name: v for name, v in cell.named().items() if name not in told_apart}
+    if shared.get("relation_model") == RECORDED:
+        del shared["relation_model"]
+    return " ".join(str(value) for value in shared.values())

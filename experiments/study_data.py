@@ -21,6 +21,11 @@ _NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
 """How a UAI or BIF file begins."""
 
 
+Related = Mapping[tuple[str, str], FactGraph | str]
+"""A response by relation model and variant, with the relations that were found for it in place of
+the data's; or why none were."""
+
+
 @dataclass(frozen=True)
 class StudyData:
     """The responses of one dataset of a study.
@@ -29,11 +34,13 @@ class StudyData:
         name: what the study calls it.
         graphs: one fact graph per response, as recorded.
         sha256: hash of the graphs' JSON.
+        related: one for each response, where a study finds relations anew.
     """
 
     name: str
     graphs: tuple[FactGraph, ...]
     sha256: str
+    related: tuple[Related, ...] = ()
 
     @property
     def n_atoms(self) -> int:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.config_models import RECORDED
 from experiments.design import Cell, View
 from experiments.rows import FAILED
+from experiments.study_data import Related
 from experiments.view_graphs import ViewArrays, factor_graph, view_arrays
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
@@ -36,6 +38,10 @@ _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
 
 
+class TextError(FactormodelsError):
+    """Texts of which a model has nothing to say: the message says why."""
+
+
 @dataclass(frozen=True)
 class Task:
     """Some responses of a dataset in some of its cells: every pair of them is a unit.
@@ -44,11 +50,13 @@ class Task:
         responses: positions of the responses in their dataset.
         graphs: these responses.
         cells: the cells, by position in the study.
+        related: these responses with relations that were found anew, if the study asks for them.
     """
 
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
     cells: tuple[tuple[int, Cell], ...]
+    related: tuple[Related, ...] = ()
 
     @property
     def n_units(self) -> int:
@@ -88,7 +96,7 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
     alone: a night of work must not be lost to one graph.
     """
     end = time.perf_counter() + seconds
-    graphs = _Graphs(task.graphs)
+    graphs = _Graphs(task.graphs, task.related)
     results: list[UnitResult] = []
     for batch in _batches(task):
         results += _run_batch(task, batch, graphs)
@@ -167,20 +175,29 @@ _Unit = tuple[int, int]
 class _Graphs:
     """The views and factor graphs of a task's responses, each built once for all backends."""
 
-    def __init__(self, graphs: Sequence[FactGraph]) -> None:
+    def __init__(self, graphs: Sequence[FactGraph], related: Sequence[Related]) -> None:
         self._graphs = graphs
-        self._views: dict[tuple[int, str], ViewArrays] = {}
+        self._related = related
+        self._views: dict[tuple[int, str, str], ViewArrays] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
 
     def __call__(self, response: int, view: View) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
-            chosen = (response, view.variant)
+            chosen = (response, view.relation_model, view.variant)
             if chosen not in self._views:
-                graph = variant_of(self._graphs[response], view.variant)
+                graph = variant_of(self._graph(*chosen), view.variant)
                 self._views[chosen] = view_arrays(graph)
             self._factor_graphs[key] = factor_graph(self._views[chosen], view)
         return self._factor_graphs[key]
+
+    def _graph(self, response: int, relation_model: str, variant: str) -> FactGraph:
+        if relation_model == RECORDED:
+            return self._graphs[response]
+        found = self._related[response][relation_model, variant]
+        if isinstance(found, str):
+            raise TextError(found)
+        return found
 
 
 def _batches(task: Task) -> Iterator[list[_Unit]]:
@@ -237,7 +254,7 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
             )
         outcome = ArithmeticError("a marginal is not a finite number")
     logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)
-    return UnitResult(cell, response, FAILED, error=_sentence(outcome))
+    return UnitResult(cell, response, FAILED, error=sentence(outcome))
 
 
 def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
@@ -247,6 +264,7 @@ def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
         return error
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """Return what an error says, in one line, with its type if it is not one of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
