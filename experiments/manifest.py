@@ -79,16 +79,7 @@ def manifest(
         "study": study.study,
         "config": as_plain(study),
         "config_sha256": config_hash(study),
-        "data": {
-            dataset.name: {
-                "sha256": dataset.sha256,
-                "responses": len(dataset.graphs),
-                "atoms": dataset.n_atoms,
-                "labelled": dataset.n_labelled,
-                **({"relations": relations[dataset.name]} if dataset.name in relations else {}),
-            }
-            for dataset in data
-        },
+        "data": data_facts(data, relations),
         "models": asked,
         "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
@@ -96,6 +87,22 @@ def manifest(
         "code_of_units": list(code),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
         **environment(),
+    }
+
+
+def data_facts(
+    data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return what is to be known of datasets, by name: hash, sizes, and relations found anew."""
+    return {
+        dataset.name: {
+            "sha256": dataset.sha256,
+            "responses": len(dataset.graphs),
+            "atoms": dataset.n_atoms,
+            "labelled": dataset.n_labelled,
+            **({"relations": relations[dataset.name]} if dataset.name in relations else {}),
+        }
+        for dataset in data
     }
 
 
