@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from experiments.cell_names import RECORDED
 from experiments.config_models import (
-    RECORDED,
     AssessorChoice,
     LanguageModelChoice,
     RelationModelChoice,

@@ -9,12 +9,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from experiments.cell_names import RECORDED
 from experiments.config_parts import STRICT, Count, Probability, known
 from factormodels.extraction.assessors import ASSESSORS
 from factormodels.extraction.relations import LEAST_PROBABILITY
-
-RECORDED = "recorded"
-"""The relation model that takes the relations of the data as they are."""
 
 RELATION_MODELS = (RECORDED, "lexical", "nli", "prompted")
 

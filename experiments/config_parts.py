@@ -147,11 +147,11 @@ class Only:
 
     datasets: tuple[str, ...] | None = None
     variants: tuple[Variant, ...] | None = None
-    relation_models: tuple[str, ...] | None = None
     encodings: tuple[Encoding, ...] | None = None
     priors: tuple[str, ...] | None = None
     strengths: tuple[Strength, ...] | None = None
     seeds: tuple[Seed, ...] | None = None
+    relation_models: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

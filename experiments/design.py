@@ -9,11 +9,10 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+from experiments.cell_names import NO_GRAPH, RECORDED
 from experiments.config import Study, allows
 from experiments.config_file import LoadedStudy
-from experiments.config_models import RECORDED
 from experiments.config_parts import BackendChoice, PriorSetting
-from experiments.rows import NO_GRAPH
 from experiments.settings import build_backend, setting_types
 from factormodels.errors import MissingDependencyError
 from inference import Backend

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.cell_names import cell_words
 from experiments.judgements import Judgements, read_judgements
 from experiments.outputs import MANIFEST, ROWS
-from experiments.rows import CELL, FAILED, NO_GRAPH, CellRows, RowsFile
+from experiments.rows import CELL, FAILED, CellRows, RowsFile
 from experiments.significance import difference_interval, labelled_pair
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
@@ -309,4 +310,4 @@ def _shown(value: Any) -> str:
 
 def cell_title(key: Mapping[str, Any], varying: Sequence[str] = CELL) -> str:
     """Return the name of a cell by some of its columns."""
-    return " ".join(str(key[name]) for name in CELL if name in varying and key[name] != NO_GRAPH)
+    return cell_words(key, [name for name in CELL if name in varying])

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.artefacts import Origin, write_figure
+from experiments.cell_names import NO_GRAPH
 from experiments.config_parts import OWN_PRIORS
 from experiments.judgements import read_judgements
-from experiments.rows import FAILED, NO_GRAPH, CellRows, RowsFile
+from experiments.rows import FAILED, CellRows, RowsFile
 from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:

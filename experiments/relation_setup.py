@@ -81,8 +81,10 @@ def _file_hash(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; check the path") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); name another file") from None
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
 
 
 def _folder_hash(path: Path) -> str:

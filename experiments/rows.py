@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 FAILED = "failed"
 """The status of a unit whose backend raised: its rows have no `p`, and say why in `error`."""
 
-NO_GRAPH = "none"
-"""What the columns of the graph hold in rows of an assessor, which judges without one."""
-
 
 def _field(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> pa.Field:
     return pa.field(name, kind, nullable=nullable, metadata={"description": meaning})

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments import paper_table, tables
+from experiments.cell_names import shown
 from experiments.console import counted, heading, number, plain_table, small
-from experiments.rows import NO_GRAPH
 from experiments.run_folder import n_answers
 from experiments.runner import Design, Failure, n_finished, select
 from experiments.text_answers import n_asked
@@ -40,8 +40,8 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         )
     console.print()
     table = plain_table()
-    shown = {name: title for name, title in _TITLES.items() if name not in _hidden(planned)}
-    for title in shown.values():
+    columns = {name: title for name, title in _TITLES.items() if name not in _hidden(planned)}
+    for title in columns.values():
         table.add_column(title, overflow="fold")
     for title in ("units", "finished"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -49,7 +49,7 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         key = planned.cells[position].key()
         key["strength"] = f"{key['strength']:g}"
         counts = (sizes[position], finished[position])
-        values = ("--" if key[name] == NO_GRAPH else str(key[name]) for name in shown)
+        values = (shown(str(key[name])) for name in columns)
         table.add_row(*values, *(f"{count:,}" for count in counts))
     console.print(table)
     total, done = (sum(each[position] for position in wanted) for each in (sizes, finished))

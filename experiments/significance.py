@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.cell_names import NO_GRAPH, cell_words
 from experiments.config import Study
-from experiments.config_models import RECORDED
 from experiments.config_parts import Selector
 from experiments.judgements import Judgements, read_judgements
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.rows import CELL, NO_GRAPH, CellRows, RowsFile
+from experiments.rows import CELL, CellRows, RowsFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,7 +242,4 @@ def _intervals(seed: int) -> Any:
 
 def _elsewhere(cell: CellRows, selector: Selector) -> str:
     told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
-    shared = {name: v for name, v in cell.named().items() if name not in told_apart}
-    if shared.get("relation_model") == RECORDED:
-        del shared["relation_model"]
-    return " ".join(str(value) for value in shared.values())
+    return cell_words(cell.named(), [name for name in CELL if name not in told_apart])

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from experiments.cell_names import NO_GRAPH, shown
 from experiments.console import ANY_WIDTH, counted, duration, heading, number, plain_table, small
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.rows import NO_GRAPH
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,13 +52,9 @@ def _plain(value: float) -> str:
     return f"{value:g}"
 
 
-def _text(value: str) -> str:
-    return "--" if value == NO_GRAPH else value
-
-
 _VARYING = (
-    Column("relation_model", "relations", _text, "Relations"),
-    Column("prior", "priors", _text, "Priors"),
+    Column("relation_model", "relations", shown, "Relations"),
+    Column("prior", "priors", shown, "Priors"),
     Column("strength", "strength", _plain, "Strength"),
     Column("seed", "seed", str, "Seed"),
 )
@@ -70,9 +66,9 @@ def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
-        Column("variant", "variant", _text, "Variant"),
+        Column("variant", "variant", shown, "Variant"),
         *(varying[name] for name in ("relation_model",) if name in varying),
-        Column("encoding", "encoding", _text, "Encoding"),
+        Column("encoding", "encoding", shown, "Encoding"),
         *(varying[name] for name in ("prior", "strength") if name in varying),
         Column("backend_label", "backend", str, "Backend"),
         *(varying[name] for name in ("seed",) if name in varying),

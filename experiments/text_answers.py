@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.config_models import RECORDED
+from experiments.cell_names import RECORDED
 from experiments.design import Cell
 from experiments.rows import FAILED
 from experiments.study_data import Related, StudyData

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.config_models import RECORDED
+from experiments.cell_names import RECORDED
 from experiments.design import Cell, View
 from experiments.rows import FAILED
 from experiments.study_data import Related
