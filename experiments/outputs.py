@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from experiments import tables
 from experiments.assembly import Finished, row_tables
 from experiments.config import Study, config_hash
+from experiments.cross_fits import CrossFit, priors_table
 from experiments.design import Cell
 from experiments.figures import write_diagrams
 from experiments.manifest import manifest
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
+from experiments.selections import Selections, selections_table
 from experiments.significance import significance_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
@@ -38,11 +40,13 @@ class Results:
     Attributes:
         summary: its summary.
         tests: its significance tests.
+        selections: which atoms count, and where that could not be settled.
         files: the files, in order.
     """
 
     summary: StudySummary
     tests: pd.DataFrame
+    selections: Selections
     files: tuple[Path, ...]
 
 
@@ -93,6 +97,9 @@ def write_results(
     finished: Finished,
     code: Sequence[str],
     folder: Path,
+    *,
+    fits: Sequence[CrossFit] = (),
+    selected: Selections | None = None,
 ) -> Results:
     """Write every file of a run.
 
@@ -103,10 +110,13 @@ def write_results(
         finished: its finished units.
         code: versions of the code that they were computed with.
         folder: where the files go; other files in it are left alone.
+        fits: its learned priors.
+        selected: which atoms count; None: every one.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
+    selections = selected or Selections()
     origin = {"study": study.study, "config_sha256": config_hash(study)}
     with _workshop(folder) as workshop:
         files: list[Path] = []
@@ -115,14 +125,21 @@ def write_results(
             files.append(workshop / name)
             return files[-1]
 
-        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin)
+        row_groups = row_tables(study.study, data, cells, finished, selections)
+        write_rows(row_groups, file(ROWS), origin)
         rows = RowsFile(workshop / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
-        summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
-        times = [*CELL, *TIMES]
+        summary = summarise_study(
+            rows, policy=study.unlabelled, k=study.k, selections=selections.titles
+        )
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
-        _write_frame(summary.cells[times], file("times.csv"))
+        # The selections of a cell share its posteriors, and so their times.
+        _write_frame(summary.cells[[*CELL, *TIMES]].drop_duplicates(list(CELL)), file("times.csv"))
+        if fits:
+            _write_frame(priors_table(fits), file("priors.csv"))
+        if selections.titles:
+            _write_frame(selections_table(selections, data), file("selections.csv"))
         tests = significance_table(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
@@ -143,7 +160,7 @@ def write_results(
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         file(MANIFEST).write_text(text, encoding="utf-8")
         _publish(files, folder)
-    return Results(summary, tests, tuple(folder / file.name for file in files))
+    return Results(summary, tests, selections, tuple(folder / file.name for file in files))
 
 
 def _texts(study: Study, summary: StudySummary) -> dict[str, str]:

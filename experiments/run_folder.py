@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from experiments.assembly import Finished, finished_units
 from experiments.config import Study, computed_part, plain_hash
 from experiments.design import Cell
 from experiments.journal import Journal, open_journal, read_journal
+from experiments.keyed_journal import KeyedJournal, keyed_journal
 from experiments.manifest import code_identity
 from experiments.outputs import prepare_folder, remove_empty
 from experiments.study_data import StudyData
@@ -24,6 +25,9 @@ JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""
 
 _PLAN, _UNITS = "plan.json", "units.bin"
+
+PRIORS, SELECTIONS = "priors.bin", "selections.bin"
+"""What is worked out once for a run, beside its units."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,17 @@ class OpenRun:
         journal: where finished units go.
         finished: those that it held.
         code: versions of the code that its units were computed with, the first one first.
+        folder: where its journals are.
     """
 
     journal: Journal
     finished: Finished
     code: tuple[str, ...]
+    folder: Path
+
+    def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
+        """Open one of the journals beside that of the units."""
+        return keyed_journal(self.folder / name)
 
 
 def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
@@ -119,14 +129,16 @@ def open_run(
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
                 if not resume:
                     journal.clear()
+                    for name in (PRIORS, SELECTIONS):
+                        (own / name).unlink(missing_ok=True)
                     finished = finished_units((), sizes, units)
                 current = code_identity()
                 code = code if current in code else (*code, current)
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-                yield OpenRun(journal, finished, code)
+                yield OpenRun(journal, finished, code, own)
             except BaseException:
-                if next(read_journal(units), None) is None:
+                if all(next(read_journal(own / name), None) is None for name in (_UNITS, PRIORS)):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from experiments import tables
 from experiments.console import counted, heading, number, plain_table, small
+from experiments.rows import CELL, FAILED
 from experiments.runner import Design, Failure, n_finished, select
+from experiments.selections import Selections
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +80,9 @@ def show_results(
             f"{first.error}",
             soft_wrap=True,
         )
-    missing = sum(planned.sizes) - int(cells["n_responses"].sum())
+    _show_unsettled(console, planned, results.selections)
+    once = cells.drop_duplicates(list(CELL))
+    missing = sum(planned.sizes) - int(once["n_responses"].sum())
     if missing:
         console.print(f"{counted(missing, 'unit')} not run yet; go on with --resume")
     if results.summary.n_misordered:
@@ -89,6 +93,26 @@ def show_results(
             soft_wrap=True,
         )
     console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+
+
+def _show_unsettled(console: Console, planned: Design, selections: Selections) -> None:
+    """Say which responses could not be selected from, or not to the end."""
+    for dataset, title in selections.found:
+        answers = selections.found[dataset, title]
+        graphs = next(one.graphs for one in planned.data if one.name == dataset)
+        for status, said in (
+            (FAILED, "could not be selected from"),
+            ("limit", "reached the time limit of the selection"),
+        ):
+            places = [at for at, answer in enumerate(answers) if answer.status == status]
+            if places:
+                first = answers[places[0]]
+                why = first.error or f"a better set weighs at most {first.gap:g} more"
+                console.print(
+                    f"{title} of {dataset}: {counted(len(places), 'response')} {said}, the first "
+                    f"{graphs[places[0]].id}: {why}",
+                    soft_wrap=True,
+                )
 
 
 def show_kept(console: Console, planned: Design, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -15,11 +16,14 @@ from experiments.agenda import Agenda
 from experiments.assembly import Finished
 from experiments.config import Study
 from experiments.config_file import LoadedStudy
+from experiments.cross_fits import CrossFit
 from experiments.design import Algorithm, Cell, algorithms, cells
 from experiments.journal import Journal
+from experiments.learn_priors import Question, fit_all, questions
 from experiments.outputs import Results, write_results
 from experiments.rows import FAILED
-from experiments.run_folder import Plan, open_run, read_finished
+from experiments.run_folder import PRIORS, SELECTIONS, OpenRun, Plan, open_run, read_finished
+from experiments.selections import Selector, select_all, selectors
 from experiments.study_data import StudyData, load_data
 from experiments.units import UnitResult, decode, encode
 from experiments.warm_up import warm_up
@@ -32,6 +36,8 @@ from experiments.workers import (
 )
 from factormodels.errors import InputError, nearest
 from inference import Backend
+
+logger = logging.getLogger(__name__)
 
 _ONLY = {
     "dataset": "dataset",
@@ -54,12 +60,16 @@ class Design:
         algorithms: its algorithms, built and not yet warm.
         cells: its cells.
         data: its datasets.
+        questions: the priors that are to be learned.
+        selectors: what decides which atoms count.
     """
 
     study: Study
     algorithms: tuple[Algorithm, ...]
     cells: tuple[Cell, ...]
     data: tuple[StudyData, ...]
+    questions: tuple[Question, ...] = ()
+    selectors: tuple[Selector, ...] = ()
 
     @property
     def sizes(self) -> list[int]:
@@ -128,9 +138,12 @@ def design(loaded: LoadedStudy) -> Design:
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
+        MissingDependencyError: if a library that learning or selecting needs is not installed.
     """
     chosen = algorithms(loaded)
-    return Design(loaded.study, chosen, cells(loaded.study, chosen), load_data(loaded))
+    all_cells, data = cells(loaded.study, chosen), load_data(loaded)
+    asked = questions(loaded, all_cells, data)
+    return Design(loaded.study, chosen, all_cells, data, asked, selectors(loaded))
 
 
 def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
@@ -187,7 +200,9 @@ def run_study(
     only: Iterable[str] = (),
     resume: bool = False,
     overwrite: bool = False,
+    retry_failed: bool = False,
     monitor: Monitor | None = None,
+    notice: Callable[[str], None] = logger.info,
 ) -> tuple[Results, Finished]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -198,26 +213,69 @@ def run_study(
         only: which cells, as `select` takes them.
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
+        retry_failed: with `resume`, do again the units that failed.
         monitor: shows how far it is.
+        notice: is told what is worked out before the units.
 
     Raises:
-        InputError: if the folder holds what may not be dropped, or the rows cannot be scored.
+        InputError: if the folder holds what may not be dropped, priors cannot be learned of the
+            data, or the rows cannot be scored.
         WorkerError: if the processes that should run the units cannot.
     """
     wanted = select(planned.cells, only)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
-        done = _done(planned, run.finished)
-        agenda = Agenda(planned.data, planned.cells, wanted, done)
-        watched = (monitor or _unwatched)(agenda.left, run.finished.table.num_rows)
+        before = _without_failed(run.finished, wanted) if retry_failed else run.finished
+        fits = _learned(planned, wanted, run, retry_failed, notice)
+        agenda = Agenda(planned.data, planned.cells, wanted, _done(planned, before), fits)
+        watched = (monitor or _unwatched)(agenda.left, before.table.num_rows)
         with watched as report:
             if agenda.left:
                 _run_units(planned, agenda, where, run.journal, report)
         finished = read_finished(folder, planned.plan(), sizes)
+        with run.keyed(SELECTIONS) as kept:
+            selected = select_all(planned.selectors, planned.data, kept, notice=notice)
         results = write_results(
-            planned.study, planned.data, planned.cells, finished, run.code, folder
+            planned.study,
+            planned.data,
+            planned.cells,
+            finished,
+            run.code,
+            folder,
+            fits=fits,
+            selected=selected,
         )
     return results, finished
+
+
+def _learned(
+    planned: Design,
+    wanted: Sequence[int],
+    run: OpenRun,
+    again: bool,
+    notice: Callable[[str], None],
+) -> tuple[CrossFit, ...]:
+    """Return the learned priors of some cells, and of those that have finished units."""
+    places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
+    finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
+    views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
+    asked = [one for one in planned.questions if any(one.answers(*view) for view in views)]
+    if not asked:
+        return ()
+    with run.keyed(PRIORS) as kept:
+        return fit_all(
+            asked,
+            planned.data,
+            planned.study.seed,
+            kept,
+            finished=finished,
+            again=again,
+            notice=notice,
+        )
+
+
+def _at(chosen: Sequence[Cell], places: Iterable[int]) -> list[Cell]:
+    return [chosen[place] for place in places]
 
 
 def failures_of(planned: Design, finished: Finished) -> list[Failure]:
@@ -275,6 +333,13 @@ def _outcomes(planned: Design, agenda: Agenda, where: Where) -> Outcomes:
     if where.workers == 1 or processors == 1:
         return in_this_process(agenda.take)
     return at_first_here(agenda.take, lambda: agenda.left, processors, backends)
+
+
+def _without_failed(finished: Finished, wanted: Sequence[int]) -> Finished:
+    """Return the finished units less those of some cells that failed."""
+    failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
+    cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
+    return finished.where(~(failed & np.isin(cell_of, wanted)))
 
 
 def _done(planned: Design, finished: Finished) -> list[np.ndarray]:

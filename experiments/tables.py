@@ -54,6 +54,7 @@ _VARYING = (
     Column("prior", "priors", str, "Priors"),
     Column("strength", "strength", _plain, "Strength"),
     Column("seed", "seed", str, "Seed"),
+    Column("selection", "selection", str, "Selection"),
 )
 """Columns that tell cells apart only where a study has several of them."""
 
@@ -66,7 +67,7 @@ def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
         Column("encoding", "encoding", str, "Encoding"),
         *(varying[name] for name in ("prior", "strength") if name in varying),
         Column("backend_label", "backend", str, "Backend"),
-        *(varying[name] for name in ("seed",) if name in varying),
+        *(varying[name] for name in ("seed", "selection") if name in varying),
     )
 
 

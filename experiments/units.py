@@ -23,6 +23,8 @@ from inference import Backend, Posterior
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from experiments.cross_fits import CrossFit
+
 logger = logging.getLogger(__name__)
 
 TASK_SECONDS = 1.0
@@ -44,11 +46,13 @@ class Task:
         responses: positions of the responses in their dataset.
         graphs: these responses.
         cells: the cells, by position in the study.
+        learned: priors that were learned for these responses.
     """
 
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
     cells: tuple[tuple[int, Cell], ...]
+    learned: tuple[CrossFit, ...] = ()
 
     @property
     def n_units(self) -> int:
@@ -88,7 +92,7 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
     alone: a night of work must not be lost to one graph.
     """
     end = time.perf_counter() + seconds
-    graphs = _Graphs(task.graphs)
+    graphs = _Graphs(task.graphs, task.learned)
     results: list[UnitResult] = []
     for batch in _batches(task):
         results += _run_batch(task, batch, graphs)
@@ -167,17 +171,23 @@ _Unit = tuple[int, int]
 class _Graphs:
     """The views and factor graphs of a task's responses, each built once for all backends."""
 
-    def __init__(self, graphs: Sequence[FactGraph]) -> None:
+    def __init__(self, graphs: Sequence[FactGraph], learned: Sequence[CrossFit]) -> None:
         self._graphs = graphs
-        self._views: dict[tuple[int, str], ViewArrays] = {}
+        self._learned: dict[tuple[str, ...], CrossFit] = {cross.key: cross for cross in learned}
+        self._views: dict[tuple[int, tuple[str, ...]], ViewArrays] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
 
     def __call__(self, response: int, view: View) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
-            chosen = (response, view.variant)
+            # What is learned, unlike what is set, is of one encoding and moves relations too.
+            learned = view.prior.learned is not None
+            part = (view.variant, *((view.encoding, view.prior.title) if learned else ()))
+            chosen = (response, part)
             if chosen not in self._views:
                 graph = variant_of(self._graphs[response], view.variant)
+                if learned:
+                    graph = self._learned[part].graph(response, graph)
                 self._views[chosen] = view_arrays(graph)
             self._factor_graphs[key] = factor_graph(self._views[chosen], view)
         return self._factor_graphs[key]
@@ -237,7 +247,7 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
             )
         outcome = ArithmeticError("a marginal is not a finite number")
     logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)
-    return UnitResult(cell, response, FAILED, error=_sentence(outcome))
+    return UnitResult(cell, response, FAILED, error=sentence(outcome))
 
 
 def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
@@ -247,6 +257,7 @@ def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
         return error
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """Return what is recorded of an error: its own words, and its kind where it is none of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
