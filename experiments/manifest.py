@@ -70,21 +70,26 @@ def manifest(
         "study": study.study,
         "config": as_plain(study),
         "config_sha256": config_hash(study),
-        "data": {
-            dataset.name: {
-                "sha256": dataset.sha256,
-                "responses": len(dataset.graphs),
-                "atoms": dataset.n_atoms,
-                "labelled": dataset.n_labelled,
-            }
-            for dataset in data
-        },
+        "data": data_facts(data),
         "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
         "units_missing": missing,
         "code_of_units": list(code),
         "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
         **environment(),
+    }
+
+
+def data_facts(data: Iterable[StudyData]) -> dict[str, Any]:
+    """Return what is to be known of datasets, by name: hash and sizes."""
+    return {
+        dataset.name: {
+            "sha256": dataset.sha256,
+            "responses": len(dataset.graphs),
+            "atoms": dataset.n_atoms,
+            "labelled": dataset.n_labelled,
+        }
+        for dataset in data
     }
 
 

@@ -6,14 +6,16 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import tables
+from experiments import paper_table, significance, tables
+from experiments.artefacts import Origin
 from experiments.assembly import Finished, row_tables
+from experiments.best import significantly_best
 from experiments.config import Study, config_hash
 from experiments.cross_fits import CrossFit, priors_table
 from experiments.design import Cell
@@ -21,10 +23,10 @@ from experiments.figures import write_diagrams
 from experiments.manifest import manifest
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
 from experiments.selections import Selections, selections_table
-from experiments.significance import significance_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
 from factormodels.errors import InputError
+from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,21 +119,25 @@ def write_results(
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
     selections = selected or Selections()
-    origin = {"study": study.study, "config_sha256": config_hash(study)}
-    with _workshop(folder) as workshop:
+    origin = Origin(study.study, config_hash(study))
+    with workshop(folder) as place:
         files: list[Path] = []
 
         def file(name: str) -> Path:
-            files.append(workshop / name)
+            files.append(place / name)
             return files[-1]
 
         row_groups = row_tables(study.study, data, cells, finished, selections)
-        write_rows(row_groups, file(ROWS), origin)
-        rows = RowsFile(workshop / ROWS)
+        write_rows(row_groups, file(ROWS), origin.metadata())
+        rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = summarise_study(
             rows, policy=study.unlabelled, k=study.k, selections=selections.titles
+        )
+        summary = replace(
+            summary,
+            cells=summary.cells.join(significantly_best(study, rows, summary.cells)),
         )
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
         # The selections of a cell share its posteriors, and so their times.
@@ -140,45 +146,35 @@ def write_results(
             _write_frame(priors_table(fits), file("priors.csv"))
         if selections.titles:
             _write_frame(selections_table(selections, data), file("selections.csv"))
-        tests = significance_table(study, rows)
+        tests = significance.significance_table(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
-        for name, text in _texts(study, summary).items():
-            file(name).write_text(text, encoding="utf-8")
+        papers = {
+            "table": tables.paper(summary.cells, study.description or study.study, study.measures)
+        }
+        if study.significance.pairs:
+            papers["significance"] = significance.paper(tests, study)
+        for stem, table in papers.items():
+            if "latex" in study.outputs:
+                write_text(file(f"{stem}.tex"), paper_table.latex(table, origin.comments()))
+            if "markdown" in study.outputs:
+                write_text(file(f"{stem}.md"), paper_table.markdown(table, origin.comments()))
         if "reliability" in study.outputs:
             files += write_diagrams(
                 rows,
-                workshop,
+                place,
                 policy=study.unlabelled,
                 binning=study.reliability,
                 seed=study.seed,
-                metadata=origin,
+                origin=origin,
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
         document = manifest(study, data, finished.statuses(), missing, code, files)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         file(MANIFEST).write_text(text, encoding="utf-8")
-        _publish(files, folder)
+        publish(files, folder)
     return Results(summary, tests, selections, tuple(folder / file.name for file in files))
-
-
-def _texts(study: Study, summary: StudySummary) -> dict[str, str]:
-    makers: dict[str, tuple[str, Callable[[], str]]] = {
-        "latex": (
-            "table.tex",
-            lambda: tables.latex(
-                summary.cells,
-                f"study {study.study}\nconfig sha256 {config_hash(study)}",
-                study.measures,
-            ),
-        ),
-        "markdown": (
-            "table.md",
-            lambda: tables.markdown(summary.cells, study.study, study.measures),
-        ),
-    }
-    return {name: make() for output, (name, make) in makers.items() if output in study.outputs}
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
@@ -186,7 +182,7 @@ def _write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 @contextmanager
-def _workshop(folder: Path) -> Iterator[Path]:
+def workshop(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `folder`, on the same file system; it is gone after."""
     try:
         name = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")
@@ -200,7 +196,11 @@ def _workshop(folder: Path) -> Iterator[Path]:
         shutil.rmtree(name, ignore_errors=True)
 
 
-def _publish(files: Sequence[Path], folder: Path) -> None:
+def publish(files: Sequence[Path], folder: Path) -> None:
+    """Move the files of a run, of which the manifest is the last, into their folder.
+
+    What the manifest there lists is removed where this run does not make it.
+    """
     before = _listed(folder / MANIFEST)
     # A folder with a manifest is whole: it goes first and comes last.
     (folder / MANIFEST).unlink(missing_ok=True)

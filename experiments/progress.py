@@ -151,6 +151,13 @@ def counted_progress(
 
 
 @contextmanager
+def step_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of steps while the block runs; yield what is to be called after each."""
+    with counted_progress(console, what, total) as advance:
+        yield lambda: advance("")
+
+
+@contextmanager
 def response_progress(
     console: Console, total: int, ledger: Ledger
 ) -> Iterator[Callable[[Judged | None], None]]:

@@ -11,6 +11,7 @@ import numpy as np
 from experiments.config import Study
 from experiments.config_parts import Selector
 from experiments.judgements import Judgements, read_judgements
+from experiments.paper_table import PaperColumn, PaperTable
 from experiments.rows import CellRows, RowsFile
 
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """What one side of a test may be: a cell, and which of its atoms count.
+class Side:
+    """What may be compared with another: a cell, and which of its atoms count.
 
     Attributes:
         cell: the cell.
@@ -75,8 +76,41 @@ class _Side:
         return everything if self.selection is None else everything.selected(self.selection)
 
 
+def sides_of(study: Study, rows: RowsFile) -> list[Side]:
+    """Return what may be compared, in the order of the summary's rows."""
+    return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
+
+
+def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
+    """Return the tests of a study as a table of a paper, a block per dataset."""
+    settings = study.significance
+    corrected = settings.correction != "none"
+    p_value = "corrected" if corrected else "p_value"
+    texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
+    columns = (
+        *(PaperColumn(name, title.lower(), title) for name, title in texts),
+        PaperColumn("measure", "measure", "Measure"),
+        PaperColumn(
+            "difference", "difference", "Difference", digits=4,
+            lower="lower", upper="upper", stars="stars",
+        ),
+        PaperColumn(p_value, "p", "$p$", digits=4),
+    )  # fmt: skip
+    note = "p not corrected; "
+    if corrected:
+        how = f"corrected ({settings.correction}) over {len(tests)} tests"
+        note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
+    return PaperTable(
+        tests,
+        columns,
+        f"Paired {settings.test} tests over responses, {settings.alternative}.",
+        "dataset",
+        f"{note}in brackets 95% intervals of the difference, by the bootstrap over responses.",
+    )
+
+
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
-    sides = [_Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
+    sides = sides_of(study, rows)
     for first, second in study.significance.pairs:
         for one in sides:
             if not _matches(one, first):
@@ -86,7 +120,7 @@ def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
                 yield from _compared(study, rows, (one, first), (other, second))
 
 
-def _matches(side: _Side, selector: Selector) -> bool:
+def _matches(side: Side, selector: Selector) -> bool:
     named = side.named()
     # A study of a single selection, all, has no such column.
     return all(
@@ -95,7 +129,7 @@ def _matches(side: _Side, selector: Selector) -> bool:
     )
 
 
-def _counterpart(one: _Side, other: _Side, selector: Selector) -> bool:
+def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
     told_apart = {_COLUMN.get(name, name) for name in selector.given()}
     if "backend_label" in told_apart and "seed" not in told_apart:
         # Of a backend without seeds there is one cell, to be compared with every seed's.
@@ -109,8 +143,8 @@ def _counterpart(one: _Side, other: _Side, selector: Selector) -> bool:
 def _compared(
     study: Study,
     rows: RowsFile,
-    first: tuple[_Side, Selector],
-    second: tuple[_Side, Selector],
+    first: tuple[Side, Selector],
+    second: tuple[Side, Selector],
 ) -> Iterator[dict[str, Any]]:
     from calibration.significance import compare_judged
     from calibration.significance.measures import MEASURES
@@ -253,6 +287,6 @@ def _interval(first: Judged, second: Judged, measure: str, seed: int) -> tuple[f
 _REPLICATES = 2000
 
 
-def _elsewhere(side: _Side, selector: Selector) -> str:
+def _elsewhere(side: Side, selector: Selector) -> str:
     told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
     return " ".join(str(v) for name, v in side.named().items() if name not in told_apart)
