@@ -173,6 +173,11 @@ _NOTE = (
     "where there are several, and what has the same posteriors, where every other row differs from "
     "it (paired permutation tests over responses, p < 0.05 after Holm's correction for the rows)."
 )
+
+
+def _paper_column(column: Column, frame: pd.DataFrame, right: bool) -> PaperColumn:
+    if column.show is not number:
+        return PaperColumn(column.name, column.title, column.latex, show=column.show, right=right)
     best = f"{column.name}_best"
     # Intervals of every measure would not fit on a page: those of scores against labels do.
     compared = best in frame and frame[f"{column.name}_lower"].notna().any()
