@@ -37,6 +37,7 @@ from experiments.config_parts import (
     file_name,
     k_policy,
 )
+from experiments.config_selections import EVERYTHING, SelectionChoice
 from experiments.tables import DEFAULT_MEASURES
 from factormodels.datasets import names
 from factormodels.encodings import DEFAULT_ENCODING
@@ -46,6 +47,7 @@ Output = Literal["csv", "latex", "markdown", "reliability"]
 
 PRESENTATION = (
     "description",
+    "selections",
     "unlabelled",
     "k",
     "measures",
@@ -74,6 +76,7 @@ class Study:
         backends: the algorithms.
         seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.
         seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
+        selections: which atoms count in measures and tests.
         unlabelled: what an atom without a human label counts as in scores.
         k: K of F1@K: median, half, or a number.
         measures: columns of the tables.
@@ -105,6 +108,9 @@ class Study:
     backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)] = (BackendChoice("exact"),)
     seed: Seed = 0
     seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
+    selections: Annotated[tuple[SelectionChoice, ...], Field(min_length=1)] = (
+        SelectionChoice(EVERYTHING),
+    )
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
     k: Annotated[int | str, AfterValidator(k_policy)] = "median"
     measures: Annotated[tuple[MeasureName, ...], Field(min_length=1), AfterValidator(distinct)] = (
@@ -139,6 +145,8 @@ class Study:
             for setting in choice.settings()
         ]
         _distinct_titles("priors", "name", priors)
+        selections = [(position, one.title) for position, one in enumerate(self.selections)]
+        _distinct_titles("selections", "name", selections)
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
         self._check_pairs([title for _, title in (*backends, *of_assessors)])
@@ -163,6 +171,12 @@ class Study:
     def backend_seeds(self) -> tuple[int, ...]:
         """The seeds of backends that have a setting `seed`."""
         return self.seeds or (self.seed,)
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """What tables call the selections; empty where every atom counts and nothing else."""
+        titles = tuple(choice.title for choice in self.selections)
+        return () if titles == (EVERYTHING,) else titles
 
     def dimensions(self) -> dict[str, tuple[Any, ...]]:
         """Return the values of each dimension that `only` may restrict."""
@@ -208,6 +222,7 @@ class Study:
             "strength": self.strengths,
             "backend": backends,
             "seed": self.backend_seeds,
+            "selection": [choice.title for choice in self.selections],
         }
         for position, pair in enumerate(self.significance.pairs):
             for selector in pair:
@@ -227,9 +242,10 @@ def as_plain(study: Study) -> dict[str, Any]:
     are got, so that the result tells nothing of the machine.
     """
     plain: dict[str, Any] = json.loads(json.dumps(asdict(study)))
-    for dataset in plain["datasets"]:
-        if dataset["path"] is not None:
-            dataset["path"] = PurePath(dataset["path"]).name
+    for part in (*plain["datasets"], *plain["selections"], *plain["relation_models"]):
+        for key in ("path", "templates"):
+            if part.get(key) is not None:
+                part[key] = PurePath(part[key]).name
     without_access(plain)
     return plain
 

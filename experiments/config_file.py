@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any
 
 from experiments.config import Study
 from experiments.config_errors import Fault, Step, first_fault
+from experiments.config_parts import LEARNED
 from experiments.text_input import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
@@ -23,24 +25,20 @@ _SHORTHANDS = {
     "backends": "backend",
     "relation_models": "model",
     "assessors": "assessor",
+    "selections": "selection",
 }
 """Lists whose entries may be written as a text, and the key that the text stands for."""
 
 _LISTS = (*_SHORTHANDS, "variants", "encodings", "measures", "outputs")
 
-_PATHS = {
-    "datasets": ("path",),
-    "relation_models": ("path", "cache"),
-    "assessors": ("cache",),
-}
-"""Keys of the entries of lists that name a file or folder."""
+_HOLDERS = ("datasets", "relation_models", "assessors", "selections")
+_PATHS = ("path", "templates", "cache")
+"""Lists whose entries may name a file or folder, and the keys that do."""
 
 _SINGLES = ("priors", "strengths", "seeds")
 """Lists of which a single entry may be written without brackets."""
 
 _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
-
-_LEARNED = "learned"
 
 
 @dataclass(frozen=True)
@@ -237,14 +235,11 @@ def _read(
 
 def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
     """Have the relative paths of a study start in another folder."""
-    holders = [(raw.get("language_model"), "cache")]
-    for key, names in _PATHS.items():
-        items = raw.get(key)
-        if isinstance(items, list):
-            holders += [(item, name) for item in items for name in names]
-    for holder, name in holders:
-        if isinstance(holder, dict) and isinstance(path := holder.get(name), str):
-            holder[name] = os.path.relpath(before / path, after)
+    lists = [raw[key] for key in _HOLDERS if isinstance(raw.get(key), list)]
+    parts = itertools.chain([raw.get("language_model")], *lists)
+    for part, key in itertools.product(parts, _PATHS):
+        if isinstance(part, dict) and isinstance(path := part.get(key), str):
+            part[key] = os.path.relpath(before / path, after)
 
 
 def _merge(
@@ -297,6 +292,8 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     for key in _SINGLES:
         if key in plain and plain[key] is not None and not isinstance(plain[key], list):
             plain[key] = [plain[key]]
+    if isinstance(plain.get("priors"), list):
+        plain["priors"] = [{LEARNED: {}} if one == LEARNED else one for one in plain["priors"]]
     for priors in plain.get("priors") or ():
         if isinstance(priors, dict):
             for key in ("atom", "context"):
@@ -325,30 +322,11 @@ def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
     from pydantic import TypeAdapter, ValidationError
 
     nothing = Fault((), "")
-    learned = _learned(raw)
-    if learned is not None:
-        return None, learned
     try:
         # Strict JSON mode: a text is never taken for a number, a list is a tuple.
         return TypeAdapter(Study).validate_json(json.dumps(canonical(raw)), strict=True), nothing
     except ValidationError as error:
         return None, first_fault(raw, error.errors())
-
-
-def _learned(raw: Mapping[str, Any]) -> Fault | None:
-    """Return what is wrong with priors that are to be learned, if a study asks for them."""
-    priors = raw.get("priors")
-    asked = priors == _LEARNED or any(
-        one == _LEARNED or (isinstance(one, dict) and (_LEARNED in one or _LEARNED in one.values()))
-        for one in (priors if isinstance(priors, list) else [priors])
-    )
-    if not asked:
-        return None
-    return Fault(
-        ("priors",),
-        "priors: priors cannot be learned within a study yet; give numbers, or null for the "
-        "data's own",
-    )
 
 
 def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:

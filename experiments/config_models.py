@@ -213,5 +213,3 @@ def without_access(plain: dict[str, Any]) -> None:
     for one in models:
         for name in ACCESS:
             del one[name]
-        if one.get("path") is not None:
-            one["path"] = PurePath(one["path"]).name

@@ -80,6 +80,12 @@ SCHEMA = pa.schema(
         _field("label", pa.bool_(), "human label; null where there is none", nullable=True),
         _field("annotation", pa.string(), "the annotator's own word for it", nullable=True),
         _field(
+            "selections",
+            pa.string(),
+            "selections of the study that keep the atom, with a space between; null without atom",
+            nullable=True,
+        ),
+        _field(
             "seconds",
             pa.float64(),
             "seconds that inference took for the whole response; null if failed or judged",

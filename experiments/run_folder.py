@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from experiments.assembly import Finished, finished_units
 from experiments.config import Study, computed_part, plain_hash
 from experiments.design import Cell
 from experiments.journal import Journal, open_journal, read_journal
+from experiments.keyed_journal import KeyedJournal, keyed_journal
 from experiments.manifest import code_identity
 from experiments.outputs import prepare_folder, remove_empty
 from experiments.study_data import StudyData
-from experiments.text_answers import TextAnswers
 from experiments.text_models import TextModel
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
@@ -25,7 +25,10 @@ from factormodels.io.files import write_text
 JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""
 
-_PLAN, _UNITS, _TEXTS = "plan.json", "units.bin", "texts.bin"
+_PLAN, _UNITS = "plan.json", "units.bin"
+
+PRIORS, SELECTIONS, TEXTS = "priors.bin", "selections.bin", "texts.bin"
+"""What is worked out once for a run, beside its units."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +75,18 @@ class OpenRun:
     Attributes:
         journal: where finished units go.
         finished: those that it held.
-        texts: where the answers of text models go; None if the study has none.
-        answers: those that it held.
         code: versions of the code that its units were computed with, the first one first.
+        folder: where its journals are.
     """
 
     journal: Journal
     finished: Finished
-    texts: Journal | None
-    answers: TextAnswers
     code: tuple[str, ...]
+    folder: Path
+
+    def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
+        """Open one of the journals beside that of the units."""
+        return keyed_journal(self.folder / name)
 
 
 def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
@@ -119,34 +124,30 @@ def open_run(
     """
     absent = [place for place in (folder, *folder.parents) if not place.exists()]
     own = folder / JOURNAL
-    units, answered = own / _UNITS, own / _TEXTS
+    units = own / _UNITS
     try:
         if not overwrite:
             _refuse_another(folder, plan)
         prepare_folder(folder)
         prepare_folder(own)
-        with (
-            open_journal(units) as journal,
-            open_journal(answered) if plan.models else nullcontext() as texts,
-        ):
+        with open_journal(units) as journal:
             try:
                 finished = finished_units(() if overwrite else read_journal(units), sizes, units)
                 if not overwrite and not resume:
-                    _refuse_unfinished(folder, finished, sizes, _n_records(answered))
+                    _refuse_unfinished(folder, finished, sizes, n_answers(folder))
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
                 if not resume:
                     journal.clear()
-                    if texts is not None:
-                        texts.clear()
+                    for name in (PRIORS, SELECTIONS, TEXTS):
+                        (own / name).unlink(missing_ok=True)
                     finished = finished_units((), sizes, units)
                 current = code_identity()
                 code = code if current in code else (*code, current)
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-                answers = TextAnswers.of(read_journal(answered))
-                yield OpenRun(journal, finished, texts, answers, code)
+                yield OpenRun(journal, finished, code, own)
             except BaseException:
-                if not _n_records(units) and not _n_records(answered):
+                if not any(_n_records(own / name) for name in (_UNITS, PRIORS, TEXTS)):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
@@ -184,7 +185,7 @@ def _differences(before: Mapping[str, Any], plan: Plan) -> str:
 
 def n_answers(folder: Path) -> int:
     """Return how many answers of text models a folder holds."""
-    return _n_records(folder / JOURNAL / _TEXTS)
+    return _n_records(folder / JOURNAL / TEXTS)
 
 
 def _n_records(journal: Path) -> int:

@@ -12,8 +12,10 @@ import numpy as np
 from experiments import paper_table, tables
 from experiments.cell_names import shown
 from experiments.console import counted, heading, number, plain_table, small
+from experiments.rows import CELL, FAILED
 from experiments.run_folder import n_answers
 from experiments.runner import Design, Failure, n_finished, select
+from experiments.selections import Selections
 from experiments.text_answers import n_asked
 from factormodels.errors import InputError
 
@@ -117,7 +119,9 @@ def show_results(
             f"{first.error}",
             soft_wrap=True,
         )
-    missing = sum(planned.sizes) - int(cells["n_responses"].sum())
+    _show_unsettled(console, planned, results.selections)
+    once = cells.drop_duplicates(list(CELL))
+    missing = sum(planned.sizes) - int(once["n_responses"].sum())
     if missing:
         console.print(f"{counted(missing, 'unit')} not run yet; go on with --resume")
     if results.summary.n_misordered:
@@ -156,6 +160,26 @@ def show_analysis(console: Console, results: AnalysisResults, folder: Path) -> N
     for remark in results.artefacts.remarks:
         console.print(remark, soft_wrap=True)
     console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+
+
+def _show_unsettled(console: Console, planned: Design, selections: Selections) -> None:
+    """Say which responses could not be selected from, or not to the end."""
+    for dataset, title in selections.found:
+        answers = selections.found[dataset, title]
+        graphs = next(one.graphs for one in planned.data if one.name == dataset)
+        for status, said in (
+            (FAILED, "could not be selected from"),
+            ("limit", "reached the time limit of the selection"),
+        ):
+            places = [at for at, answer in enumerate(answers) if answer.status == status]
+            if places:
+                first = answers[places[0]]
+                why = first.error or f"a better set weighs at most {first.gap:g} more"
+                console.print(
+                    f"{title} of {dataset}: {counted(len(places), 'response')} {said}, the first "
+                    f"{graphs[places[0]].id}: {why}",
+                    soft_wrap=True,
+                )
 
 
 def show_kept(console: Console, planned: Design, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -15,14 +16,26 @@ from experiments.agenda import Agenda
 from experiments.assembly import Finished
 from experiments.config import Study
 from experiments.config_file import LoadedStudy
+from experiments.cross_fits import CrossFit
 from experiments.design import Algorithm, Cell, algorithms, cells
 from experiments.journal import Journal
+from experiments.learn_priors import Question, fit_all, questions
 from experiments.outputs import Results, write_results
 from experiments.rows import FAILED
-from experiments.run_folder import OpenRun, Plan, open_run, read_finished
+from experiments.run_folder import (
+    PRIORS,
+    SELECTIONS,
+    TEXTS,
+    OpenRun,
+    Plan,
+    open_run,
+    read_finished,
+)
+from experiments.selections import Selector, select_all, selectors
 from experiments.study_data import StudyData, load_data
 from experiments.text_answers import (
     Place,
+    TextAnswers,
     TextMonitor,
     ask_texts,
     asked_of,
@@ -42,6 +55,8 @@ from experiments.workers import (
 from factormodels.errors import InputError, nearest
 from factormodels.extraction.accounting import Ledger
 from inference import Backend
+
+logger = logging.getLogger(__name__)
 
 _ONLY = {
     "dataset": "dataset",
@@ -65,6 +80,8 @@ class Design:
         algorithms: its algorithms, built and not yet warm.
         cells: its cells.
         data: its datasets.
+        questions: the priors that are to be learned.
+        selectors: what decides which atoms count.
         loaded: where the study came from.
         models: its relation models and assessors, not yet opened.
     """
@@ -73,6 +90,8 @@ class Design:
     algorithms: tuple[Algorithm, ...]
     cells: tuple[Cell, ...]
     data: tuple[StudyData, ...]
+    questions: tuple[Question, ...]
+    selectors: tuple[Selector, ...]
     loaded: LoadedStudy
     models: tuple[TextModel, ...]
 
@@ -158,11 +177,13 @@ def design(loaded: LoadedStudy) -> Design:
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
+        MissingDependencyError: if a library that learning or selecting needs is not installed.
     """
     chosen = algorithms(loaded)
-    data, models = load_data(loaded), text_models(loaded)
+    all_cells, data = cells(loaded.study, chosen), load_data(loaded)
+    asked, models = questions(loaded, all_cells, data), text_models(loaded)
     check_texts(loaded, models, data)
-    return Design(loaded.study, chosen, cells(loaded.study, chosen), data, loaded, models)
+    return Design(loaded.study, chosen, all_cells, data, asked, selectors(loaded), loaded, models)
 
 
 def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
@@ -219,9 +240,11 @@ def run_study(
     only: Iterable[str] = (),
     resume: bool = False,
     overwrite: bool = False,
+    retry_failed: bool = False,
     monitor: Monitor | None = None,
     text_monitor: TextMonitor | None = None,
     ledger: Ledger | None = None,
+    notice: Callable[[str], None] = logger.info,
 ) -> tuple[Results, Finished]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -232,37 +255,47 @@ def run_study(
         only: which cells, as `select` takes them.
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
+        retry_failed: with `resume`, do again the units that failed.
         monitor: shows how far it is.
         text_monitor: shows how far it is with asking text models, which comes first.
         ledger: where what language models answer is counted.
+        notice: is told what is worked out before the units.
 
     Raises:
-        InputError: if the folder holds what may not be dropped, a text model cannot be asked, or
-            the rows cannot be scored.
+        InputError: if the folder holds what may not be dropped, a text model cannot be asked,
+            priors cannot be learned of the data, or the rows cannot be scored.
         WorkerError: if the processes that should run the units cannot.
     """
     wanted = select(planned.cells, only)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
-        done = _done(planned, run.finished)
-        places = planned.places(wanted, done)
-        if places:
-            _ask(planned, places, run, text_monitor or _unwatched, ledger or Ledger())
+        before = _without_failed(run.finished, wanted) if retry_failed else run.finished
+        done = _done(planned, before)
+        answers = _ask(
+            planned,
+            planned.places(wanted, done),
+            run,
+            retry_failed,
+            text_monitor or _unwatched,
+            ledger or Ledger(),
+        )
+        data = answers.related(planned.data)
+        fits = _learned(planned, data, wanted, run, retry_failed, notice)
         judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
-        inferring = [cell for cell in wanted if not planned.cells[cell].algorithm.assessor]
         judged = [
-            run.answers.unit(cell, place)
-            for cell in judging
-            for place in planned.places([cell], done)
+            answers.unit(cell, place) for cell in judging for place in planned.places([cell], done)
         ]
-        agenda = Agenda(run.answers.related(planned.data), planned.cells, inferring, done)
-        watched = (monitor or _unwatched)(agenda.left + len(judged), run.finished.table.num_rows)
+        inferring = [cell for cell in wanted if cell not in set(judging)]
+        agenda = Agenda(data, planned.cells, inferring, done, fits)
+        watched = (monitor or _unwatched)(agenda.left + len(judged), before.table.num_rows)
         with watched as report:
             if judged:
                 _keep(planned, encode(judged), run.journal, report)
             if agenda.left:
                 _run_units(planned, agenda, where, run.journal, report)
         finished = read_finished(folder, planned.plan(), sizes)
+        with run.keyed(SELECTIONS) as kept:
+            selected = select_all(planned.selectors, planned.data, kept, notice=notice)
         results = write_results(
             planned.study,
             planned.data,
@@ -270,10 +303,43 @@ def run_study(
             finished,
             run.code,
             folder,
-            uses(planned.models, run.answers),
-            content_hashes(run.answers),
+            fits=fits,
+            selected=selected,
+            texts=uses(planned.models, answers),
+            relations=content_hashes(answers),
         )
     return results, finished
+
+
+def _learned(
+    planned: Design,
+    data: Sequence[StudyData],
+    wanted: Sequence[int],
+    run: OpenRun,
+    again: bool,
+    notice: Callable[[str], None],
+) -> tuple[CrossFit, ...]:
+    """Return the learned priors of some cells, and of those that have finished units."""
+    places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
+    finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
+    views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
+    asked = [one for one in planned.questions if any(one.answers(*view) for view in views)]
+    if not asked:
+        return ()
+    with run.keyed(PRIORS) as kept:
+        return fit_all(
+            asked,
+            data,
+            planned.study.seed,
+            kept,
+            finished=finished,
+            again=again,
+            notice=notice,
+        )
+
+
+def _at(chosen: Sequence[Cell], places: Iterable[int]) -> list[Cell]:
+    return [chosen[place] for place in places]
 
 
 def failures_of(planned: Design, finished: Finished) -> list[Failure]:
@@ -293,20 +359,25 @@ def _ask(
     planned: Design,
     places: Sequence[Place],
     run: OpenRun,
+    again: bool,
     monitor: TextMonitor,
     ledger: Ledger,
-) -> None:
-    """Ask text models for what is not known yet; every answer is kept when it comes."""
-    left = set(places) - run.answers.by_place.keys()
-    if not left or run.texts is None:
-        return
-    needed = {(place.key, place.title) for place in left}
-    models = [one for one in planned.models if (one.key, one.title) in needed]
-    opened = open_models(planned.loaded, models, ledger)
-    with monitor(len(left)) as report:
-        for record in ask_texts(left, planned.data, opened, run.answers):
-            run.texts.append(record)
-            report()
+) -> TextAnswers:
+    """Return what text models say, asked about what is not known yet, or failed if `again`."""
+    if not planned.models:
+        return TextAnswers()
+    with run.keyed(TEXTS) as kept:
+        answers = TextAnswers.of(kept)
+        left = [place for place in places if not answers.has(place, again=again)]
+        needed = {(place.key, place.title) for place in left}
+        models = [one for one in planned.models if (one.key, one.title) in needed]
+        if models:
+            opened = open_models(planned.loaded, models, ledger)
+            with monitor(len(set(left))) as report:
+                for place, answer in ask_texts(left, planned.data, opened):
+                    answers.keep(place, answer, kept)
+                    report()
+    return answers
 
 
 def _run_units(
@@ -358,6 +429,13 @@ def _outcomes(planned: Design, agenda: Agenda, where: Where) -> Outcomes:
     if where.workers == 1 or processors == 1:
         return in_this_process(agenda.take)
     return at_first_here(agenda.take, lambda: agenda.left, processors, backends)
+
+
+def _without_failed(finished: Finished, wanted: Sequence[int]) -> Finished:
+    """Return the finished units less those of some cells that failed."""
+    failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
+    cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
+    return finished.where(~(failed & np.isin(cell_of, wanted)))
 
 
 def _done(planned: Design, finished: Finished) -> list[np.ndarray]:

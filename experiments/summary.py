@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,8 @@ class StudySummary:
             `calibration.summary.Summary`, with the ends of their 95% intervals over responses as
             MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
             against the exact backend over atoms that both judged (NaN for itself);
-            `seconds_total` and `seconds_median` per response.
+            `seconds_total` and `seconds_median` per response. Where there are selections a row
+            each, with `selection`, over the atoms that it keeps.
         n_misordered: number of cells in which E does not order responses by truth.
     """
 
@@ -51,13 +52,16 @@ class StudySummary:
     n_misordered: int
 
 
-def summarise_study(rows: RowsFile, *, policy: str, k: int | str) -> StudySummary:
+def summarise_study(
+    rows: RowsFile, *, policy: str, k: int | str, selections: Sequence[str] = ()
+) -> StudySummary:
     """Return the summary of a study's rows.
 
     Args:
         rows: tidy rows; those of one cell are in memory at a time, and of the exact backend's.
         policy: what unlabelled atoms count as.
         k: how the K of F1@K is chosen.
+        selections: names of the selections; none where every atom counts and nothing else.
 
     Raises:
         InputError: for an unknown `policy` or `k`, or unlabelled atoms under the policy "error".
@@ -72,8 +76,15 @@ def summarise_study(rows: RowsFile, *, policy: str, k: int | str) -> StudySummar
             reference = None if exact is None else read_judgements(rows, exact)
             for cell in cells:
                 judgements = reference if cell is exact else read_judgements(rows, cell)
-                if judgements is not None:
-                    summaries.append(_summarise_cell(cell, judgements, reference, policy, k))
+                if judgements is None:
+                    continue
+                against = None if cell is exact else reference
+                if not selections:
+                    summaries.append(_summarise_cell(cell, judgements, against, policy, k))
+                for name in selections:
+                    own = judgements.selected(name)
+                    row = _summarise_cell(cell, own, against, policy, k)
+                    summaries.append({**cell.named(), "selection": name, **row})
     return StudySummary(pd.DataFrame(summaries), len(misordered))
 
 
@@ -105,7 +116,7 @@ def _summarise_cell(
 
 
 def _max_difference(own: Judgements, reference: Judgements | None) -> float:
-    if reference is None or reference is own:
+    if reference is None:
         return np.nan
     mine, exact = own.same_rows(reference)
     differences = np.abs(own.p[mine] - reference.p[exact])

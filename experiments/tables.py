@@ -57,6 +57,7 @@ _VARYING = (
     Column("prior", "priors", shown, "Priors"),
     Column("strength", "strength", _plain, "Strength"),
     Column("seed", "seed", str, "Seed"),
+    Column("selection", "selection", str, "Selection"),
 )
 """Columns that tell cells apart only where a study has several of them."""
 
@@ -71,7 +72,7 @@ def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
         Column("encoding", "encoding", shown, "Encoding"),
         *(varying[name] for name in ("prior", "strength") if name in varying),
         Column("backend_label", "backend", str, "Backend"),
-        *(varying[name] for name in ("seed",) if name in varying),
+        *(varying[name] for name in ("seed", "selection") if name in varying),
     )
 
 
@@ -175,9 +176,9 @@ def paper(
 _TIMED = ("seconds_total", "seconds_median")
 
 _NOTE = (
-    "In brackets 95% intervals over responses. In bold the best of a dataset, and what has the "
-    "same posteriors, where every other row differs from it (paired permutation tests over "
-    "responses, p < 0.05 after Holm's correction for the rows)."
+    "In brackets 95% intervals over responses. In bold the best of a dataset, within a selection "
+    "where there are several, and what has the same posteriors, where every other row differs from "
+    "it (paired permutation tests over responses, p < 0.05 after Holm's correction for the rows)."
 )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from experiments.cell_names import RECORDED
 from experiments.design import Cell
+from experiments.keyed_journal import KeyedJournal
 from experiments.rows import FAILED
 from experiments.study_data import Related, StudyData
 from experiments.text_models import ASSESSING, RELATIONS, Opened, TextModel
@@ -81,27 +82,19 @@ class TextAnswers:
     by_place: dict[Place, Answer] = field(default_factory=dict)
 
     @staticmethod
-    def of(records: Iterable[bytes]) -> TextAnswers:
-        """Return the answers of a journal.
+    def of(kept: KeyedJournal) -> TextAnswers:
+        """Return the answers of a journal."""
+        return TextAnswers({Place(*json.loads(key)): answer for key, answer in kept.items()})
 
-        Raises:
-            InputError: if a record is no answer.
-        """
-        try:
-            pairs = [json.loads(record) for record in records]
-            return TextAnswers({Place(*place): answer for place, answer in pairs})
-        except (ValueError, TypeError):
-            raise InputError(
-                "the journal of a run holds answers of text models that cannot be read; start "
-                "anew with --overwrite"
-            ) from None
+    def has(self, place: Place, *, again: bool = False) -> bool:
+        """Whether there is an answer; `again`: and it is no failure."""
+        answer = self.by_place.get(place)
+        return answer is not None and not (again and "error" in answer)
 
-    def keep(self, place: Place, answer: Answer) -> bytes:
-        """Add an answer; return its record for the journal."""
-        record = json.dumps([place, answer]).encode()
-        # As it is read again, so that a run that goes on has the very same.
-        self.by_place[place] = json.loads(record)[1]
-        return record
+    def keep(self, place: Place, answer: Answer, kept: KeyedJournal) -> None:
+        """Add an answer, to the journal first."""
+        kept.put(json.dumps(place), answer)
+        self.by_place[place] = answer
 
     def related(self, data: Sequence[StudyData]) -> tuple[StudyData, ...]:
         """Return the data with the graphs of the relations that were found."""
@@ -175,9 +168,8 @@ def ask_texts(
     places: Iterable[Place],
     data: Sequence[StudyData],
     opened: Iterable[Opened],
-    answers: TextAnswers,
-) -> Iterator[bytes]:
-    """Yield the record of every answer that is wanted and not there yet; `answers` grows by them.
+) -> Iterator[tuple[Place, Answer]]:
+    """Yield the answers that are asked for.
 
     Of a response the relations of all its variants are found before the next one, the widest
     variant first, so that no pair is asked twice.
@@ -188,7 +180,7 @@ def ask_texts(
     by_name = {dataset.name: dataset.graphs for dataset in data}
     by_title = {(one.model.key, one.model.title): one for one in opened}
     remembering: tuple[Place, _Remembering] | None = None
-    for place in sorted(set(places) - answers.by_place.keys(), key=_order):
+    for place in sorted(set(places), key=_order):
         one = by_title[place.key, place.title]
         graph = by_name[place.dataset][place.response]
         if one.relations is None:
@@ -201,7 +193,7 @@ def ask_texts(
             answer = _found_relations(graph, remembering[1], place.variant, least)
         if one.consumption is not None:
             answer["consumption"] = one.consumption.take()
-        yield answers.keep(place, answer)
+        yield place, answer
 
 
 def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]:

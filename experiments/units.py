@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cell_names import RECORDED
 from experiments.design import Cell, View
 from experiments.rows import FAILED
-from experiments.study_data import Related
+from experiments.study_data import Related, related_graph
 from experiments.view_graphs import ViewArrays, factor_graph, view_arrays
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
-from factormodels.variants import variant as variant_of
 from inference import Backend, Posterior
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from experiments.cross_fits import CrossFit
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +38,6 @@ _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
 
 
-class TextError(FactormodelsError):
-    """Texts of which a model has nothing to say: the message says why."""
-
-
 @dataclass(frozen=True)
 class Task:
     """Some responses of a dataset in some of its cells: every pair of them is a unit.
@@ -50,12 +46,14 @@ class Task:
         responses: positions of the responses in their dataset.
         graphs: these responses.
         cells: the cells, by position in the study.
+        learned: priors that were learned for these responses.
         related: these responses with relations that were found anew, if the study asks for them.
     """
 
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
     cells: tuple[tuple[int, Cell], ...]
+    learned: tuple[CrossFit, ...] = ()
     related: tuple[Related, ...] = ()
 
     @property
@@ -96,7 +94,7 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
     alone: a night of work must not be lost to one graph.
     """
     end = time.perf_counter() + seconds
-    graphs = _Graphs(task.graphs, task.related)
+    graphs = _Graphs(task.graphs, task.learned, task.related)
     results: list[UnitResult] = []
     for batch in _batches(task):
         results += _run_batch(task, batch, graphs)
@@ -175,29 +173,40 @@ _Unit = tuple[int, int]
 class _Graphs:
     """The views and factor graphs of a task's responses, each built once for all backends."""
 
-    def __init__(self, graphs: Sequence[FactGraph], related: Sequence[Related]) -> None:
+    def __init__(
+        self,
+        graphs: Sequence[FactGraph],
+        learned: Sequence[CrossFit],
+        related: Sequence[Related],
+    ) -> None:
         self._graphs = graphs
+        self._learned: dict[tuple[str, ...], CrossFit] = {cross.key: cross for cross in learned}
         self._related = related
-        self._views: dict[tuple[int, str, str], ViewArrays] = {}
+        self._views: dict[tuple[int, tuple[str, ...]], ViewArrays] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
 
     def __call__(self, response: int, view: View) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
-            chosen = (response, view.relation_model, view.variant)
+            # What is learned, unlike what is set, is of one encoding and moves relations too.
+            learned = view.prior.learned is not None
+            part = (
+                *(view.variant, view.relation_model),
+                *((view.encoding, view.prior.title) if learned else ()),
+            )
+            chosen = (response, part)
             if chosen not in self._views:
-                graph = variant_of(self._graph(*chosen), view.variant)
+                graph = related_graph(
+                    self._graphs[response],
+                    self._related[response] if self._related else {},
+                    view.relation_model,
+                    view.variant,
+                )
+                if learned:
+                    graph = self._learned[part].graph(response, graph)
                 self._views[chosen] = view_arrays(graph)
             self._factor_graphs[key] = factor_graph(self._views[chosen], view)
         return self._factor_graphs[key]
-
-    def _graph(self, response: int, relation_model: str, variant: str) -> FactGraph:
-        if relation_model == RECORDED:
-            return self._graphs[response]
-        found = self._related[response][relation_model, variant]
-        if isinstance(found, str):
-            raise TextError(found)
-        return found
 
 
 def _batches(task: Task) -> Iterator[list[_Unit]]:
@@ -265,6 +274,6 @@ def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
 
 
 def sentence(error: Exception) -> str:
-    """Return what an error says, in one line, with its type if it is not one of ours."""
+    """Return what is recorded of an error: its own words, and its kind where it is none of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"

@@ -30,6 +30,10 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the units that the folder holds.")
     ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Go on, and do the units that failed once more."),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Drop whatever run the folder holds.")
     ] = False,
@@ -72,7 +76,9 @@ def command(
     prints the summary. A response that a backend cannot answer is recorded with
     its error and the rest goes on. Finished units are kept as they come: a run
     that was interrupted or killed goes on with --resume, and its tables are those
-    of one that was not. A value of an override is read as YAML.
+    of one that was not; --retry-failed also does again what failed. Priors may be
+    learned, and selections say which atoms count. A value of an override is read
+    as YAML.
 
     A study with the key analysis asks for something else, such as sizes of
     datasets: it writes its own tables and figures, with a manifest.
@@ -107,14 +113,16 @@ def command(
         return
     if config is None:
         raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
-    if resume and overwrite:
-        raise InputError("--resume goes on with a run and --overwrite drops it; give one of them")
+    if (resume or retry_failed) and overwrite:
+        wish = "--resume" if resume else "--retry-failed"
+        raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
     if workers is not None and dask is not None:
         raise InputError("--dask has workers of its own; leave --workers out")
     start = time.perf_counter()
     raw = read_raw(config, overrides or ())
     if is_analysis(raw):
         given = {"--resume": resume, "--workers": workers, "--dask": dask, "--only": only}
+        given["--retry-failed"] = retry_failed
         _analyse(raw, out, dry_run, [name for name, value in given.items() if value])
         return
     loaded = validated(raw)
@@ -130,11 +138,13 @@ def command(
             folder,
             Where(workers, dask),
             only=only or (),
-            resume=resume,
+            resume=resume or retry_failed,
             overwrite=overwrite,
+            retry_failed=retry_failed,
             monitor=partial(run_progress, remarks, loaded.study.study),
             text_monitor=partial(text_progress, remarks, loaded.study.study, ledger),
             ledger=ledger,
+            notice=partial(remarks.print, soft_wrap=True, markup=False, highlight=False),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
         run_view.show_kept(remarks, planned, folder)
