@@ -64,10 +64,10 @@ def relation_model_facts(
     Raises:
         InputError: if there is no such file or folder.
     """
-    if kind == "recorded" and path is not None:
-        return {"sha256": _file_hash(path)}
-    if kind == "nli" and path is not None:
-        return {"sha256": _folder_hash(path)}
+    if kind == "nli" and path is not None and not path.is_dir():
+        raise InputError(f"{path}: there is no such folder; name the folder of an NLI model")
+    if path is not None:
+        return {"sha256": content_hash(path)}
     if kind != "prompted":
         return {}
     prompts = ["relation_verbalised"] if method == "verbalised" else ["relation"]
@@ -77,7 +77,15 @@ def relation_model_facts(
     return {**asked, "samples": samples} if method == "samples" else asked
 
 
-def _file_hash(path: Path) -> str:
+def content_hash(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and hashes of all that a folder holds.
+
+    Raises:
+        InputError: if a file is not there or cannot be read.
+    """
+    if path.is_dir():
+        parts = [f"{one.name} {content_hash(one)}\n" for one in sorted(path.iterdir())]
+        return hashlib.sha256("".join(parts).encode()).hexdigest()
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -85,12 +93,3 @@ def _file_hash(path: Path) -> str:
         raise InputError(f"{path}: there is no such file; check the path") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
-
-
-def _folder_hash(path: Path) -> str:
-    if not path.is_dir():
-        raise InputError(f"{path}: there is no such folder; name the folder of an NLI model")
-    digest = hashlib.sha256()
-    for file in sorted(one for one in path.rglob("*") if one.is_file()):
-        digest.update(f"{file.relative_to(path).as_posix()} {_file_hash(file)}\n".encode())
-    return digest.hexdigest()
