@@ -53,6 +53,9 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         f"results go to {folder}",
         soft_wrap=True,
     )
+    for question in planned.questions:
+        folds = counted(question.learned.folds, "fold")
+        console.print(f"learned before the units: {question.title}, in {folds}", soft_wrap=True)
     for algorithm in planned.algorithms:
         if algorithm.backend is None:
             console.print(f"{algorithm.title} will fail: {algorithm.error}", soft_wrap=True)

@@ -106,8 +106,8 @@ def command(
     if config is None:
         raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
     if (resume or retry_failed) and overwrite:
-        given = "--resume" if resume else "--retry-failed"
-        raise InputError(f"{given} goes on with a run and --overwrite drops it; give one of them")
+        wish = "--resume" if resume else "--retry-failed"
+        raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
     if workers is not None and dask is not None:
         raise InputError("--dask has workers of its own; leave --workers out")
     start = time.perf_counter()
