@@ -193,7 +193,7 @@ def test_a_pair_of_selections_is_each_over_its_own_claims(run: Path) -> None:
     means = []
     for title in ("core", "all"):
         kept = rows[[title in names.split() for names in rows.selections]]
-        supported = (kept.p.astype(float) > 0.5).groupby(kept.response, sort=False)
+        supported = (kept.p.astype(float) > 0.5).astype(float).groupby(kept.response, sort=False)
         means.append(supported.mean())
     assert row.value_first == pytest.approx(means[0].mean(), rel=1e-12)
     assert row.difference == pytest.approx((means[0] - means[1]).mean(), rel=1e-12)
