@@ -61,6 +61,9 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         soft_wrap=True,
     )
     _show_questions(console, planned, wanted)
+    for question in planned.questions:
+        folds = counted(question.learned.folds, "fold")
+        console.print(f"learned before the units: {question.title}, in {folds}", soft_wrap=True)
     for algorithm in planned.algorithms:
         if algorithm.error:
             console.print(f"{algorithm.title} will fail: {algorithm.error}", soft_wrap=True)

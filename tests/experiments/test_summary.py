@@ -51,6 +51,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "p": 0.5,
         "label": True,
         "annotation": None,
+        "selections": "all",
         "seconds": 1.0,
         "status": "exact",
         "log_z": -1.0,
