@@ -17,6 +17,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.litellm_model import LitellmSettings
 from factormodels.extraction.pipeline import (
     Stage,
+    assessor_stage,
     atomizer_stage,
     relation_stage,
     retrieval_stage,
@@ -54,6 +55,7 @@ class Wishes:
         relations: one of `RELATIONS`.
         variants: the variants that are compared.
         encoding: encoding of relations.
+        assessors: names of assessors that judge the claims by prompts, beside the graph.
         cache: file in which searches of the web are kept; None keeps none.
         replay: whether every search is taken from there.
     """
@@ -71,6 +73,7 @@ class Wishes:
     relations: str | None = None
     variants: tuple[str, ...] = ("FR2",)
     encoding: str = "implication"
+    assessors: tuple[str, ...] = ()
     cache: Path | None = None
     replay: bool = False
 
@@ -92,6 +95,7 @@ class Choices:
         samples: its answers per pair, for the method "samples".
         widest: the variant that relations are asked for: they hold those of the others.
         model: name of the language model; empty if there is none.
+        assessors: names of the assessors.
     """
 
     atoms: str
@@ -106,6 +110,7 @@ class Choices:
     samples: int
     widest: str
     model: str
+    assessors: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,12 @@ def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> 
     # The relations of the widest variant hold those of the others.
     widest = max(wishes.variants, key=EXTRACTED_VARIANTS.index)
     stages.append(relation_stage(model, widest))
+    if wishes.assessors:
+        if len(set(wishes.assessors)) < len(wishes.assessors):
+            given = ", ".join(wishes.assessors)
+            raise InputError(f"--assessor {given}: one is given twice; keep one")
+        stages.append(assessor_stage(wishes.assessors, _model(wishes, "--assessor")))
+        settings["assessors"] = list(wishes.assessors)
     choices = Choices(
         atoms=atoms,
         stride=stride,
@@ -181,6 +192,7 @@ def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> 
         samples=getattr(model, "samples", 1),
         widest=widest,
         model="" if wishes.model is None else wishes.model.name,
+        assessors=wishes.assessors,
     )
     return Plan(tuple(stages), views, settings, choices)
 
