@@ -40,7 +40,7 @@ def test_other_claims_are_compared_by_response() -> None:
     part, whole = judged(given, "sharp", first_of_each), judged(given, "sharp")
     found = compare_judged(part, whole, "precision", n_resamples=500)
     means = [one.grouping.means(one.supported) for one in (part, whole)]
-    expected = paired_permutation(*means, np.arange(30), n_permutations=500)
+    expected = paired_permutation(means[0], means[1], np.arange(30), n_permutations=500)
     assert found.estimate == pytest.approx(expected.estimate, rel=1e-12)
     # One number per response: to swap the methods is to swap these.
     assert found.p_value == expected.p_value
