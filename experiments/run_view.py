@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments import paper_table, tables
+from experiments.cell_choice import select
 from experiments.cell_names import shown
 from experiments.console import counted, heading, number, plain_table, small
 from experiments.rows import CELL, FAILED
 from experiments.run_folder import n_answers
-from experiments.runner import Design, Failure, n_finished, select
+from experiments.runner import Design, Failure, n_finished
 from experiments.selections import Selections
 from experiments.text_answers import n_asked
 from factormodels.errors import InputError

@@ -14,6 +14,7 @@ import numpy as np
 
 from experiments.agenda import Agenda
 from experiments.assembly import Finished
+from experiments.cell_choice import select
 from experiments.config import Study
 from experiments.config_file import LoadedStudy
 from experiments.cross_fits import CrossFit
@@ -52,23 +53,10 @@ from experiments.workers import (
     in_this_process,
     on_dask,
 )
-from factormodels.errors import InputError, nearest
 from factormodels.extraction.accounting import Ledger
 from inference import Backend
 
 logger = logging.getLogger(__name__)
-
-_ONLY = {
-    "dataset": "dataset",
-    "variant": "variant",
-    "relation_model": "relation_model",
-    "encoding": "encoding",
-    "prior": "prior",
-    "strength": "strength",
-    "backend": "backend_label",
-    "seed": "seed",
-}
-"""Keys of --only, and the column that each restricts."""
 
 
 @dataclass(frozen=True)
@@ -184,42 +172,6 @@ def design(loaded: LoadedStudy) -> Design:
     asked, models = questions(loaded, all_cells, data), text_models(loaded)
     check_texts(loaded, models, data)
     return Design(loaded.study, chosen, all_cells, data, asked, selectors(loaded), loaded, models)
-
-
-def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
-    """Return the positions of the cells that texts like "backend=exact,lbp" select.
-
-    Of texts with one key any must hold, of different keys all.
-
-    Raises:
-        InputError: for an unknown key, or a value that no cell has; it names the nearest.
-    """
-    wanted: dict[str, set[str]] = {}
-    for text in only:
-        key, equals, values = text.partition("=")
-        if not equals or key not in _ONLY:
-            near = nearest(key, _ONLY)
-            hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(_ONLY)}"
-            raise InputError(f"--only {text!r}: it is no KEY=VALUE of a study's cells; {hint}")
-        present = list(dict.fromkeys(_text(cell, key) for cell in chosen))
-        # A whole value may hold commas: labels of backends do.
-        for value in [values] if values in present else values.split(","):
-            if value not in present:
-                near = nearest(value, present)
-                hint = f" (did you mean {near!r}?)" if near else ""
-                raise InputError(
-                    f"--only {text!r}: no cell has the {key} {value!r}{hint}; use some of "
-                    f"{', '.join(present)}"
-                )
-            wanted.setdefault(key, set()).add(value)
-    selected = [
-        position
-        for position, cell in enumerate(chosen)
-        if all(_text(cell, key) in values for key, values in wanted.items())
-    ]
-    if not selected:
-        raise InputError("--only: no cell has all that is asked for; ask for less")
-    return selected
 
 
 def n_finished(folder: Path, planned: Design) -> list[int]:
@@ -464,8 +416,3 @@ def _failures(planned: Design, table: Any) -> list[Failure]:
         cell = planned.cells[number]
         result.append(Failure(cell, graphs[cell.dataset].graphs[response].id, error))
     return result
-
-
-def _text(cell: Cell, key: str) -> str:
-    value = cell.key()[_ONLY[key]]
-    return f"{value:g}" if isinstance(value, float) else str(value)
