@@ -278,7 +278,7 @@ def _facts(folder: Path) -> dict[str, Any]:
     """Return what a run's results may depend on, by place."""
     manifest = _manifest(folder)
     facts: dict[str, Any] = {}
-    for part in ("config", "data", "code", "packages"):
+    for part in ("config", "data", "models", "code", "packages"):
         facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
     for name in ("python", "platform", "processor"):
         facts[name] = manifest.get(name)

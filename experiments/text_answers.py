@@ -112,6 +112,8 @@ class TextAnswers:
             own[place.title, place.variant] = answer.get("error") or replace(
                 merged[response], relations=tuple(_relations(answer["found"]))
             )
+        if not graphs:
+            return tuple(data)
         nothing: Related = {}
         return tuple(
             replace(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from experiments.config_file import load_study
+from experiments.config_models import LanguageModelChoice
 from experiments.rows import read_rows
 from experiments.runner import Design, Where, design, run_study
 from factormodels import read_many
@@ -219,6 +220,59 @@ outputs: [csv]
     (tmp_path / "judged.jsonl").write_text("\n".join(lines[:1]))
     with pytest.raises(InputError, match=r"a run that differs in relation_models\[1\]"):
         run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
+
+
+def test_a_local_model_is_known_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[Path] = []
+    monkeypatch.setattr(
+        "factormodels.extraction.relation_models.nli.load_nli",
+        lambda path: loaded.append(path) or Counting(),
+    )
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "model.bin").write_bytes(b"one")
+    text = STUDY.replace("[recorded, lexical]", "[recorded, {model: nli, path: weights}]").replace(
+        "relation_model: lexical", "relation_model: 'nli:weights'"
+    )
+    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    assert loaded == [tmp_path / "weights"]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    told = manifest["models"]["relation_models"]["nli:weights"]
+    assert str(tmp_path) not in json.dumps(manifest)
+    assert len(told["sha256"]) == 64
+    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
+    assert len(loaded) == 1, "nothing is left to be asked"
+    (tmp_path / "weights" / "model.bin").write_bytes(b"two")
+    with pytest.raises(InputError, match=r"differs in relation_models\[1\]"):
+        run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
+
+
+def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
+    study = planned(tmp_path, "study: s\ndatasets: [demonstration]\n").study
+    assert study.relation_titles == ("recorded",)
+    assert (study.assessors, study.language_model) == ((), None)
+    named = ["relation_models=[prompted, {model: prompted, method: samples, cache: mine.sqlite}]",
+             "language_model=openai/x"]  # fmt: skip
+    minimal = "study: s\ndatasets: [demonstration]\n"
+    first, second = planned(tmp_path, minimal, *named).study.relation_models
+    shared = LanguageModelChoice("openai/x")
+    assert (shared.cache, shared.replay, shared.concurrency) == ("answers.sqlite", False, 16)
+    assert first.resolved(shared) == shared
+    assert second.resolved(shared) == LanguageModelChoice("openai/x", cache="mine.sqlite")
+    assert (first.title(shared), second.title(shared)) == (
+        "openai/x (logprobs)", "openai/x (samples)")  # fmt: skip
+
+
+def test_paths_of_a_base_start_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "base.yaml").write_text(
+        "study: b\ndatasets: [demonstration]\nlanguage_model: {model: openai/x, cache: a.sqlite}\n"
+        "relation_models: [{model: prompted, cache: /b.sqlite}, lexical]\nassessors: [factscore]\n"
+    )
+    study = planned(tmp_path, "base: base/base.yaml\nstudy: s\n").study
+    assert study.language_model == LanguageModelChoice("openai/x", cache="base/a.sqlite")
+    assert (tmp_path / str(study.relation_models[0].cache)).resolve() == Path("/b.sqlite")
 
 
 @pytest.mark.parametrize(
