@@ -226,10 +226,12 @@ def test_a_local_model_is_known_by_its_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[Path] = []
-    monkeypatch.setattr(
-        "factormodels.extraction.relation_models.nli.load_nli",
-        lambda path: loaded.append(path) or Counting(),
-    )
+
+    def load_nli(path: Path) -> Counting:
+        loaded.append(path)
+        return Counting()
+
+    monkeypatch.setattr("factormodels.extraction.relation_models.nli.load_nli", load_nli)
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "model.bin").write_bytes(b"one")
     text = STUDY.replace("[recorded, lexical]", "[recorded, {model: nli, path: weights}]").replace(
