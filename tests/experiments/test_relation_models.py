@@ -250,6 +250,17 @@ def test_a_local_model_is_known_by_its_content(
         run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
 
 
+def test_a_backend_may_be_for_some_relations_alone(tmp_path: Path) -> None:
+    only = "backends=[exact, {backend: lbp, only: {relation_models: [recorded]}}]"
+    pairs = "significance={}"
+    cells = planned(tmp_path, STUDY, only, "variants=FR1", pairs).cells
+    assert [(cell.view.relation_model, cell.algorithm.title) for cell in cells] == [
+        ("recorded", "exact"),
+        ("recorded", "lbp"),
+        ("lexical", "exact"),
+    ]
+
+
 def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     study = planned(tmp_path, "study: s\ndatasets: [demonstration]\n").study
     assert study.relation_titles == ("recorded",)
