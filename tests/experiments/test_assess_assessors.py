@@ -11,23 +11,28 @@ from calibration.summary import summarise
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.extraction.assessors import ASSESSORS, assess, posteriors
+from factormodels.io import write_many
 from tests.experiments.conftest import Invoke
 from tests.experiments.test_study_assessors import as_model, keyed, provider
 from tests.factormodels.extraction.server import ScriptedServer
 
 __all__ = ["keyed"]
 
-ASSESS = ("assess", "demonstration", "--relations", "lexical", "--variant", "FR1")
+OPTIONS = ("--relations", "lexical", "--variant", "FR1")
+ASSESS = ("assess", "demonstration", *OPTIONS)
 ASSESSED = ("--model", "openai/scripted", "--assessor", "factscore", "--assessor", "factverify")
 
 
 def test_verdicts_stand_beside_the_posteriors(keyed: Path, invoke: Invoke) -> None:
+    originals = load("demonstration").graphs[:3]
+    write_many(originals, keyed / "three.jsonl")
+    command = ("assess", "three.jsonl", *OPTIONS, *ASSESSED, "--out", "o.jsonl")
     with ScriptedServer(provider) as server:
-        result = invoke(*ASSESS, *ASSESSED, "--api-base", server.url, "--out", "o.jsonl")
+        result = invoke(*command, "--api-base", server.url)
     assert result.exit_code == 0, result.output
     written = read_many(keyed / "o.jsonl")
     judged, missing = [], 0
-    for graph, original in zip(written, load("demonstration").graphs, strict=True):
+    for graph, original in zip(written, originals, strict=True):
         for name in ("factscore", "factverify"):
             verdicts = assess(original, name, as_model(name))
             facts = graph.metadata["assessors"][name]
