@@ -137,8 +137,11 @@ def open_run(
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
                 yield OpenRun(journal, finished, code, own)
-            except BaseException:
-                if all(next(read_journal(own / name), None) is None for name in (_UNITS, PRIORS)):
+            except BaseException as error:
+                # Bad input is to be mended, which may make it another run: then fits are no reason
+                # to hold on to the folder.
+                kept = (_UNITS,) if isinstance(error, InputError) else (_UNITS, PRIORS)
+                if all(next(read_journal(own / name), None) is None for name in kept):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
