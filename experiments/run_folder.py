@@ -146,8 +146,11 @@ def open_run(
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
                 yield OpenRun(journal, finished, code, own)
-            except BaseException:
-                if not any(_n_records(own / name) for name in (_UNITS, PRIORS, TEXTS)):
+            except BaseException as error:
+                # Bad input is to be mended, which may make it another run: then fits are no reason
+                # to hold on to the folder.
+                kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
+                if not any(_n_records(own / name) for name in kept):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:

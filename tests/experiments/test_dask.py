@@ -69,10 +69,7 @@ def test_a_worker_that_dies_costs_nothing(planned: Design, tmp_path: Path) -> No
     assert learned[0].read_bytes() == learned[1].read_bytes()
 
 
-@pytest.mark.usefixtures("planned")
-def test_an_address_where_nobody_answers_is_refused(tmp_path: Path) -> None:
-    # What is learned before the units would be kept.
-    planned = design(load_study(str(tmp_path / "study.yaml"), ["priors=[{}]"]))
+def test_an_address_where_nobody_answers_is_refused(planned: Design, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--dask nowhere: no Dask scheduler answers there"):
         run_study(planned, tmp_path / "out", Where(dask="nowhere"))
     assert not (tmp_path / "out").exists()

@@ -23,6 +23,7 @@ from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, wr
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, select, subclaims_of
+from factormodels.selection.pipeline import selection_stage
 from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.test_runner import assert_same_files
 
@@ -353,6 +354,22 @@ def test_paths_start_at_the_file_that_names_them(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no bleached claims of 'towns'"):
         planned(tmp_path, "base: sub/base.yaml\nselections:\n  - {selection: core, domain: towns, "
                           "templates: sub/own.json}\n")  # fmt: skip
+
+
+def test_a_share_of_faithful_atoms_is_that_of_the_pipeline_s_stage(tmp_path: Path) -> None:
+    text = (
+        "study: s\ndatasets: [demonstration]\noutputs: []\n"
+        "selections: [{selection: core, share: 0.9, weights: informativeness}]\n"
+    )
+    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    found = pd.read_csv(tmp_path / "out" / "selections.csv").set_index("response").n_kept
+    choices = CoreChoices(LexicalRelations(), "informativeness")
+    fewer = 0
+    for graph in load("demonstration").graphs:
+        stage = selection_stage(replace(choices.core(graph), share=0.9))
+        assert found[graph.id] == len(stage(graph).atoms)
+        fewer += found[graph.id] < len(select(subclaims_of(graph), choices.core(graph)).chosen)
+    assert fewer > 0
 
 
 def test_other_settings_are_solved_anew(tmp_path: Path) -> None:
