@@ -25,6 +25,7 @@ from experiments.commands import (
     infer,
     positions,
     references,
+    report,
     robustness,
     run,
     select,
@@ -102,7 +103,7 @@ def _factormodels(
 
 
 _COMMANDS = (
-    *(infer, assess, run, fit, diff, positions, select, robustness, costs),
+    *(infer, assess, run, report, fit, diff, positions, select, robustness, costs),
     *(convert, backends, datasets, bench, references),
 )
 

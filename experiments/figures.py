@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from experiments.rows import FAILED, CellRows, RowsFile
 from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from experiments.config_parts import Reliability
 
 SAME_CURVE = 5e-3
@@ -44,6 +46,28 @@ class Curve:
     response: NDArray[Any]
 
 
+@dataclass(frozen=True)
+class Diagram:
+    """A reliability diagram.
+
+    Attributes:
+        stem: name of its files.
+        dataset: name of its dataset.
+        encoding: its encoding of relations.
+        figure: the diagram.
+    """
+
+    stem: str
+    dataset: str
+    encoding: str
+    figure: Figure
+
+    @property
+    def title(self) -> str:
+        """What stands above it."""
+        return f"{self.dataset}, {self.encoding}"
+
+
 def write_diagrams(
     rows: RowsFile,
     folder: Path,
@@ -53,10 +77,7 @@ def write_diagrams(
     seed: int,
     metadata: Mapping[str, str],
 ) -> list[Path]:
-    """Write a reliability diagram per encoding and dataset with labels, as PDF and PNG.
-
-    The dataset with the most labelled atoms under the study's first encoding is reliability.pdf,
-    each other diagram reliability-DATASET-ENCODING.pdf. A dataset without labels has none.
+    """Write the reliability diagrams of a study as PDF and PNG and return the paths of the files.
 
     Args:
         rows: tidy rows of a study.
@@ -65,11 +86,32 @@ def write_diagrams(
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
         metadata: texts to keep in the files.
-
-    Returns:
-        The paths of the files.
     """
-    from calibration.figures import reliability_diagram, save_figure
+    from calibration.figures import save_figure
+
+    paths: list[Path] = []
+    for diagram in diagrams(rows, policy=policy, binning=binning, seed=seed):
+        facts = {**metadata, "Subject": diagram.title}
+        paths += save_figure(diagram.figure, folder / diagram.stem, metadata=facts)
+    return paths
+
+
+def diagrams(
+    rows: RowsFile, *, policy: str, binning: Reliability, seed: int, titled: bool = True
+) -> Iterator[Diagram]:
+    """Yield a reliability diagram per encoding and dataset with labels.
+
+    The dataset with the most labelled atoms under the study's first encoding is called
+    reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+        titled: whether the dataset and encoding stand above the diagram.
+    """
+    from calibration.figures import reliability_diagram
 
     panels: dict[tuple[str, str], list[CellRows]] = {}
     for cell in rows.cells():
@@ -80,7 +122,6 @@ def write_diagrams(
         for key, cells in panels.items()
     }
     main = max(labelled, key=lambda key: labelled[key], default=None)
-    paths: list[Path] = []
     for key, cells in panels.items():
         if not labelled[key]:
             continue
@@ -93,10 +134,8 @@ def write_diagrams(
             for curve in curves
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
-        title = ", ".join(key)
-        figure = reliability_diagram(bins, title=title)
-        paths += save_figure(figure, folder / stem, metadata={**metadata, "Subject": title})
-    return paths
+        title = ", ".join(key) if titled else None
+        yield Diagram(stem, *key, reliability_diagram(bins, title=title))
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:

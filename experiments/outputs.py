@@ -17,7 +17,9 @@ from experiments.assembly import Finished, row_tables
 from experiments.config import Study, config_hash
 from experiments.design import Cell
 from experiments.figures import write_diagrams
-from experiments.manifest import manifest
+from experiments.manifest import file_hash, manifest, manifest_text
+from experiments.report.subject import Subject, Watch
+from experiments.report.writing import FOLDER, move_into_place, write_pages
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
 from experiments.significance import significance_table
 from experiments.study_data import StudyData
@@ -93,6 +95,7 @@ def write_results(
     finished: Finished,
     code: Sequence[str],
     folder: Path,
+    watch: Watch | None = None,
 ) -> Results:
     """Write every file of a run.
 
@@ -103,6 +106,7 @@ def write_results(
         finished: its finished units.
         code: versions of the code that they were computed with.
         folder: where the files go; other files in it are left alone.
+        watch: shows how far the pages of the report are.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
@@ -140,8 +144,15 @@ def write_results(
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
         document = manifest(study, data, finished.statuses(), missing, code, files)
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        file(MANIFEST).write_text(text, encoding="utf-8")
+        if "report" in study.outputs:
+            (workshop / FOLDER).mkdir()
+            subject = Subject(
+                study, tuple(data), tuple(cells), rows, summary.cells, tests, dict(document)
+            )
+            pages = write_pages(subject, workshop / FOLDER, watch=watch)
+            document["files"] |= {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
+            files.append(workshop / FOLDER)
+        file(MANIFEST).write_text(manifest_text(document), encoding="utf-8")
         _publish(files, folder)
     return Results(summary, tests, tuple(folder / file.name for file in files))
 
@@ -189,15 +200,23 @@ def _publish(files: Sequence[Path], folder: Path) -> None:
     (folder / MANIFEST).unlink(missing_ok=True)
     for name in before - {file.name for file in files}:
         # An artefact of the run before that this one does not make would pass for its own.
-        (folder / name).unlink(missing_ok=True)
+        if name == FOLDER:
+            shutil.rmtree(folder / FOLDER, ignore_errors=True)
+        else:
+            (folder / name).unlink(missing_ok=True)
     for file in files:
-        file.replace(folder / file.name)
+        if file.is_dir():
+            move_into_place(file, folder / file.name)
+        else:
+            file.replace(folder / file.name)
 
 
 def _listed(path: Path) -> set[str]:
-    """Return the files that a manifest lists, those in its own folder; none if there is none."""
+    """Return what a manifest lists in its own folder, the report as one; none if there is none."""
     try:
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    return {str(name) for name in files if Path(str(name)).name == str(name)}
+    names = {str(name) for name in files}
+    reports = {FOLDER for name in names if name.startswith(f"{FOLDER}/")}
+    return {name for name in names if Path(name).name == name} | reports

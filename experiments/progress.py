@@ -151,6 +151,13 @@ def counted_progress(
 
 
 @contextmanager
+def page_progress(console: Console, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of a report's pages while the block runs; yield what takes its steps."""
+    with counted_progress(console, "pages", total) as advance:
+        yield lambda: advance("")
+
+
+@contextmanager
 def response_progress(
     console: Console, total: int, ledger: Ledger
 ) -> Iterator[Callable[[Judged | None], None]]:

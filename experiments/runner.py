@@ -18,6 +18,7 @@ from experiments.config_file import LoadedStudy
 from experiments.design import Algorithm, Cell, algorithms, cells
 from experiments.journal import Journal
 from experiments.outputs import Results, write_results
+from experiments.report.subject import Watch
 from experiments.rows import FAILED
 from experiments.run_folder import Plan, open_run, read_finished
 from experiments.study_data import StudyData, load_data
@@ -188,6 +189,7 @@ def run_study(
     resume: bool = False,
     overwrite: bool = False,
     monitor: Monitor | None = None,
+    watch: Watch | None = None,
 ) -> tuple[Results, Finished]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -199,6 +201,7 @@ def run_study(
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
         monitor: shows how far it is.
+        watch: shows how far the report is.
 
     Raises:
         InputError: if the folder holds what may not be dropped, or the rows cannot be scored.
@@ -215,7 +218,7 @@ def run_study(
                 _run_units(planned, agenda, where, run.journal, report)
         finished = read_finished(folder, planned.plan(), sizes)
         results = write_results(
-            planned.study, planned.data, planned.cells, finished, run.code, folder
+            planned.study, planned.data, planned.cells, finished, run.code, folder, watch
         )
     return results, finished
 

@@ -117,7 +117,7 @@ def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAUL
     failures = FAILURES if cells["n_failed"].any() else ()
     computation = (*AGREEMENT, *failures, *TIMES)
     for dataset, group in cells.groupby("dataset", sort=False):
-        facts = f"{dataset}: {_size(group)}"
+        facts = f"{dataset}: {size_of(group)}"
         whole = _flat_table(group, own, (*chosen, *computation))
         unbounded = console.options.update(max_width=ANY_WIDTH)
         if console.measure(whole, options=unbounded).maximum <= console.width:
@@ -136,12 +136,12 @@ def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAUL
 def markdown(cells: pd.DataFrame, title: str, measures: Iterable[str] = DEFAULT_MEASURES) -> str:
     """Return the summary as Markdown, a table per dataset."""
     own = keys(cells)
-    columns = _columns(cells, own, measures)
+    columns = shown_columns(cells, own, measures)
     blocks = [f"# {_escaped_markdown(title)}\n"]
     for dataset, group in cells.groupby("dataset", sort=False):
         lines = [
             f"## {_escaped_markdown(str(dataset))}\n",
-            f"{_size(group)}.\n",
+            f"{size_of(group)}.\n",
             _markdown_row(column.title for column in columns),
             _markdown_row("---" if column in own else "---:" for column in columns),
             *(_markdown_row(row) for row in _texts(group, columns)),
@@ -159,7 +159,7 @@ def latex(cells: pd.DataFrame, comment: str, measures: Iterable[str] = DEFAULT_M
         measures: names of the measures to show.
     """
     own = keys(cells)
-    columns = _columns(cells, own, measures)
+    columns = shown_columns(cells, own, measures)
     width = len(columns)
     lines = [
         *(f"% {line}" for line in comment.splitlines()),
@@ -169,20 +169,22 @@ def latex(cells: pd.DataFrame, comment: str, measures: Iterable[str] = DEFAULT_M
         " & ".join(column.latex for column in columns) + r" \\",
     ]
     for dataset, group in cells.groupby("dataset", sort=False):
-        heading = _escaped_latex(f"{dataset}: {_size(group)}")
+        heading = _escaped_latex(f"{dataset}: {size_of(group)}")
         lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\"]
         lines += [" & ".join(map(_escaped_latex, row)) + r" \\" for row in _texts(group, columns)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def _columns(
+def shown_columns(
     cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
 ) -> tuple[Column, ...]:
+    """Return the columns of a table without timings: `own`, measures, agreement, failures."""
     failures = FAILURES if cells["n_failed"].any() else ()
     return (*own, *_chosen(measures), *AGREEMENT, *failures)
 
 
-def _size(group: pd.DataFrame) -> str:
+def size_of(group: pd.DataFrame) -> str:
+    """Return the size of a dataset in words, from the summary of its cells."""
     responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
     return f"{sizes}, {labelled:,} labelled"

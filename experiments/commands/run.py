@@ -57,8 +57,8 @@ def command(
     """Run a study: datasets x variants x encodings x backends over all responses.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
-    Markdown, reliability diagrams and a manifest, all of them or none; then
-    prints the summary. A response that a backend cannot answer is recorded with
+    Markdown, reliability diagrams, a report (HTML) and a manifest, all of them or
+    none; then prints the summary. A response that a backend cannot answer is recorded with
     its error and the rest goes on. Finished units are kept as they come: a run
     that was interrupted or killed goes on with --resume, and its tables are those
     of one that was not. A value of an override is read as YAML.
@@ -78,7 +78,7 @@ def command(
     from experiments import run_view
     from experiments.config_file import load_study
     from experiments.console import duration, messages, output
-    from experiments.progress import run_progress
+    from experiments.progress import page_progress, run_progress
     from experiments.runner import Where, design, failures_of, run_study
     from experiments.workers import WorkerError
     from factormodels.errors import InputError
@@ -104,6 +104,7 @@ def command(
             resume=resume,
             overwrite=overwrite,
             monitor=partial(run_progress, remarks, loaded.study.study),
+            watch=partial(page_progress, remarks),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
         run_view.show_kept(remarks, planned, folder)
