@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -132,11 +133,12 @@ def _tests(path: Path) -> pd.DataFrame:
 
     if not path.exists():
         return pd.DataFrame(columns=list(COLUMNS))
-    texts = dict.fromkeys(_TEXTS, str)
-    return pd.read_csv(
-        path,
-        dtype=texts,
-        keep_default_na=False,
-        na_values={name: [""] for name in COLUMNS if name not in _TEXTS},
-        float_precision="round_trip",
-    )
+    with path.open(encoding="utf-8", newline="") as file:
+        records = [
+            {
+                name: text if name in _TEXTS else float(text or "nan")
+                for name, text in record.items()
+            }
+            for record in csv.DictReader(file)
+        ]
+    return pd.DataFrame(records, columns=list(COLUMNS))

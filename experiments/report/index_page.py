@@ -197,18 +197,22 @@ def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
     p = record["p_value"] if np.isnan(record["corrected"]) else record["corrected"]
     return {
         **{name: record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")},
-        "n": f"{record['n_claims']:,}",
+        "n": f"{int(record['n_claims']):,}",
         "difference": Number(
             change(record["difference"]),
             "" if np.isnan(record["difference"]) else f"{record['difference']:.17g}",
             interval(record["lower"], record["upper"]),
         ),
         "p": Number(
-            ABSENT if np.isnan(p) else f"{small(p)}{record['stars']}",
+            ABSENT if np.isnan(p) else f"{_p_value(p)}{record['stars']}",
             "" if np.isnan(p) else f"{p:.17g}",
         ),
         "status": str(record["status"]).replace("_", " "),
     }
+
+
+def _p_value(p: float) -> str:
+    return fixed(p) if p >= 1e-3 else small(p)
 
 
 def _errors(subject: Subject, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:

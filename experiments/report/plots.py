@@ -139,6 +139,7 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
             color=[colour for _, colour in shown.values()],
         )
         axes.set(xlim=(0, 1), xlabel="Posterior probability of being true", ylabel="Atoms")
+        axes.yaxis.get_major_locator().set_params(integer=True)
         axes.axvline(0.5, color="0.5", linewidth=0.6, linestyle=(0, (4, 3)))
         figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -47,10 +47,12 @@ def signed_zero(text: str) -> str:
 
 
 def interval(lower: float, upper: float, digits: int = 3) -> str:
-    """Return an interval in words; empty where it is undefined."""
+    """Return an interval; empty where it is undefined."""
     if math.isnan(lower) or math.isnan(upper):
         return ""
-    return f"{fixed(lower, digits)} to {fixed(upper, digits)}"
+    # Beside a minus sign a dash would be misread.
+    between = " to " if lower < 0 else "–"
+    return f"{fixed(lower, digits)}{between}{fixed(upper, digits)}"
 
 
 def in_turn(texts: Sequence[str]) -> str:
