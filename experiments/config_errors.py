@@ -31,16 +31,21 @@ class Fault:
     sentence: str
 
 
-def first_fault(raw: Any, errors: Sequence[Any]) -> Fault:
-    """Return the first fault of a study.
+def first_fault(
+    raw: Any, errors: Sequence[Any], root: type = Study, beneath: tuple[Step, ...] = ()
+) -> Fault:
+    """Return the first fault of a study, or of a part of one.
 
     Args:
         raw: the study as plain data, with its shorthands.
         errors: the errors of the validation library.
+        root: the dataclass that `raw` was to be.
+        beneath: the place of `raw` in its file.
     """
     # An unknown key explains a missing one better than the other way round.
     error = min(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")
-    steps, value, cls = _locate(raw, error["loc"])
+    steps, value, cls = _locate(raw, error["loc"], root)
+    steps = (*beneath, *steps)
     return Fault(steps, _sentence(error, _place(steps), value, cls))
 
 
@@ -83,12 +88,12 @@ def _place(steps: Sequence[Step]) -> str:
     return place
 
 
-def _locate(raw: Any, loc: Sequence[Any]) -> tuple[tuple[Step, ...], Any, type]:
+def _locate(raw: Any, loc: Sequence[Any], root: type) -> tuple[tuple[Step, ...], Any, type]:
     """Return the place of an error, the value there, and the dataclass that holds it."""
     steps: list[Step] = []
     value = raw
-    cls: type = Study
-    hint: Any = Study
+    cls: type = root
+    hint: Any = root
     for position, step in enumerate(loc):
         if isinstance(step, int) and isinstance(value, list) and step < len(value):
             steps.append(step)

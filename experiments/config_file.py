@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +66,53 @@ class LoadedStudy:
         return f"{_blamed(self.sources, steps, self.where)}: {place}"
 
 
+@dataclass(frozen=True)
+class RawStudy:
+    """A study as it was written, with its base below it and the overrides laid over it.
+
+    Attributes:
+        raw: what it says.
+        before: what it says without the overrides.
+        overrides: the overrides.
+        where: what errors call its configuration.
+        folder: where its relative paths start.
+        sources: what set its places, later ones over earlier ones.
+    """
+
+    raw: dict[str, Any]
+    before: dict[str, Any]
+    overrides: tuple[str, ...]
+    where: str
+    folder: Path
+    sources: tuple[Source, ...]
+
+    def refusal(self, fault: Fault, fault_before: Callable[[], Fault | None]) -> InputError:
+        """Return the error for a fault: it begins with the file or the override that said so.
+
+        Args:
+            fault: what is wrong.
+            fault_before: says what is wrong without the overrides, if anything is.
+        """
+        blamed = _blamed(self.sources, fault.steps, self.where)
+        if blamed == self.where and self.overrides and fault_before() is None:
+            # The file alone is a study, so that it is what the overrides make of it.
+            several = "s" if len(self.overrides) > 1 else ""
+            blamed = f"override{several} {', '.join(map(repr, self.overrides))}"
+        return InputError(f"{blamed}: {fault.sentence}")
+
+
 def embedded_studies() -> dict[str, str]:
-    """Return the text of every embedded study by name."""
-    folder = resources.files("experiments") / "configs"
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return {
-        file.name.removesuffix(".yaml"): file.read_text(encoding="utf-8")
-        for file in files
-        if file.name.endswith(".yaml")
-    }
+    """Return the text of every embedded study by name, such as compare or ours/NAME."""
+    return dict(_texts(resources.files("experiments") / "configs", ""))
+
+
+def _texts(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    entries = sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name))
+    for entry in entries:
+        if entry.is_dir():
+            yield from _texts(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".yaml"):
+            yield f"{prefix}{entry.name.removesuffix('.yaml')}", entry.read_text(encoding="utf-8")
 
 
 def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
@@ -87,8 +126,21 @@ def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
         InputError: for an unknown name, a bad file, or a key or value that a study cannot have;
             it begins with the file or the override that said so.
     """
+    return validated(read_raw(config, overrides))
+
+
+def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
+    """Return what the configuration that `config` names says, as plain data.
+
+    Args:
+        config: a name of an embedded study, else the path of a file.
+        overrides: "key=value" texts.
+
+    Raises:
+        InputError: for an unknown name, a file that is not YAML, or an override of no place.
+    """
     raw, where, folder, sources = _read(config, Path(), ())
-    given = list(overrides)
+    given = tuple(overrides)
     changed = copy.deepcopy(raw)
     for override in given:
         name = f"override {override!r}"
@@ -96,8 +148,19 @@ def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
         steps = _assign(changed, key, value, name)
         expand_shorthands(changed)
         sources.append(Source(steps, name))
-    study = _validated(changed, where, sources, given, raw)
-    return LoadedStudy(study, folder, where, tuple(sources))
+    return RawStudy(changed, raw, given, where, folder, tuple(sources))
+
+
+def validated(raw: RawStudy) -> LoadedStudy:
+    """Return the study that plain data stand for.
+
+    Raises:
+        InputError: for a key or value that a study cannot have.
+    """
+    study, fault = _study_or_fault(raw.raw)
+    if study is None:
+        raise raw.refusal(fault, lambda: _fault_of(raw.before))
+    return LoadedStudy(study, raw.folder, raw.where, raw.sources)
 
 
 def expand_shorthands(raw: dict[str, Any]) -> None:
@@ -121,10 +184,12 @@ def _read(
 ) -> tuple[dict[str, Any], str, Path, list[Source]]:
     """Return the raw study that `config` names, on top of the one that it is based on."""
     path = beside / config
-    if path.suffix or len(Path(config).parts) != 1 or path.is_file():
+    embedded = embedded_studies()
+    parts = Path(config).parts
+    in_folder = len(parts) > 1 and any(name.startswith(f"{parts[0]}/") for name in embedded)
+    if path.is_file() or path.suffix or not (len(parts) == 1 or in_folder):
         text, where, folder = read_text(path), str(path), path.parent
     else:
-        embedded = embedded_studies()
         if config not in embedded:
             near = nearest(config, embedded)
             hint = "" if near is None else f" (did you mean {near!r}?)"
@@ -229,21 +294,9 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _validated(
-    raw: dict[str, Any],
-    where: str,
-    sources: list[Source],
-    overrides: list[str],
-    before: dict[str, Any],
-) -> Study:
+def _fault_of(raw: dict[str, Any]) -> Fault | None:
     study, fault = _study_or_fault(raw)
-    if study is not None:
-        return study
-    blamed = _blamed(sources, fault.steps, where)
-    if blamed == where and overrides and _study_or_fault(before)[0] is not None:
-        # The file alone is a study, so that it is what the overrides make of it.
-        blamed = f"override{'s' if len(overrides) > 1 else ''} {', '.join(map(repr, overrides))}"
-    raise InputError(f"{blamed}: {fault.sentence}")
+    return fault if study is None else None
 
 
 def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.artefacts import Origin, write_figure
 from experiments.config_parts import OWN_PRIORS
 from experiments.judgements import read_judgements
 from experiments.rows import FAILED, CellRows, RowsFile
 from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
+    from calibration.reliability import ReliabilityBins
     from experiments.config_parts import Reliability
 
 SAME_CURVE = 5e-3
@@ -52,20 +55,15 @@ class Diagram:
 
     Attributes:
         stem: name of its files.
-        dataset: name of its dataset.
-        encoding: its encoding of relations.
+        title: its dataset and encoding.
+        bins: its curves by name.
         figure: the diagram.
     """
 
     stem: str
-    dataset: str
-    encoding: str
+    title: str
+    bins: dict[str, ReliabilityBins]
     figure: Figure
-
-    @property
-    def title(self) -> str:
-        """What stands above it."""
-        return f"{self.dataset}, {self.encoding}"
 
 
 def write_diagrams(
@@ -75,9 +73,9 @@ def write_diagrams(
     policy: str,
     binning: Reliability,
     seed: int,
-    metadata: Mapping[str, str],
+    origin: Origin,
 ) -> list[Path]:
-    """Write the reliability diagrams of a study as PDF and PNG and return the paths of the files.
+    """Write the reliability diagrams of a study, with their points as CSV.
 
     Args:
         rows: tidy rows of a study.
@@ -85,14 +83,14 @@ def write_diagrams(
         policy: what unlabelled atoms count as.
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
-        metadata: texts to keep in the files.
-    """
-    from calibration.figures import save_figure
+        origin: where they come from.
 
+    Returns:
+        The paths of the files.
+    """
     paths: list[Path] = []
-    for diagram in diagrams(rows, policy=policy, binning=binning, seed=seed):
-        facts = {**metadata, "Subject": diagram.title}
-        paths += save_figure(diagram.figure, folder / diagram.stem, metadata=facts)
+    for one in diagrams(rows, policy=policy, binning=binning, seed=seed):
+        paths += write_figure(one.figure, _points(one.bins), folder, one.stem, origin, one.title)
     return paths
 
 
@@ -109,7 +107,7 @@ def diagrams(
         policy: what unlabelled atoms count as.
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
-        titled: whether the dataset and encoding stand above the diagram.
+        titled: whether the title stands above the diagram.
     """
     from calibration.figures import reliability_diagram
 
@@ -134,8 +132,8 @@ def diagrams(
             for curve in curves
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
-        title = ", ".join(key) if titled else None
-        yield Diagram(stem, *key, reliability_diagram(bins, title=title))
+        title = ", ".join(key)
+        yield Diagram(stem, title, bins, reliability_diagram(bins, title=title if titled else None))
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
@@ -182,7 +180,7 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for curve in curves if id(curve) in kept]
 
 
-def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Any:
+def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
     from calibration.labels import apply_policy
     from calibration.reliability import reliability_bins
 
@@ -194,6 +192,26 @@ def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Any:
         strategy=binning.strategy,
         responses=scored.responses,
         seed=seed,
+    )
+
+
+def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
+    """Return the points of a diagram, one row per curve and bin."""
+    import pandas as pd
+
+    names = ("mean_predicted", "observed", "lower", "upper", "count")
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "curve": label,
+                    "bin_start": bins.edges[bins.position],
+                    "bin_end": bins.edges[bins.position + 1],
+                    **{name: getattr(bins, name) for name in names},
+                }
+            )
+            for label, bins in curves.items()
+        ]
     )
 
 

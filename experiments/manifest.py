@@ -71,15 +71,7 @@ def manifest(
         "study": study.study,
         "config": as_plain(study),
         "config_sha256": config_hash(study),
-        "data": {
-            dataset.name: {
-                "sha256": dataset.sha256,
-                "responses": len(dataset.graphs),
-                "atoms": dataset.n_atoms,
-                "labelled": dataset.n_labelled,
-            }
-            for dataset in data
-        },
+        "data": data_facts(data),
         "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
         "units_missing": missing,
@@ -97,6 +89,19 @@ def manifest_text(document: Mapping[str, Any]) -> str:
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def data_facts(data: Iterable[StudyData]) -> dict[str, Any]:
+    """Return what is to be known of datasets, by name: hash and sizes."""
+    return {
+        dataset.name: {
+            "sha256": dataset.sha256,
+            "responses": len(dataset.graphs),
+            "atoms": dataset.n_atoms,
+            "labelled": dataset.n_labelled,
+        }
+        for dataset in data
+    }
 
 
 def environment() -> dict[str, Any]:

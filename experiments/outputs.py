@@ -6,14 +6,16 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import tables
+from experiments import paper_table, significance, tables
+from experiments.artefacts import Origin
 from experiments.assembly import Finished, row_tables
+from experiments.best import significantly_best
 from experiments.config import Study, config_hash
 from experiments.design import Cell
 from experiments.figures import write_diagrams
@@ -21,10 +23,10 @@ from experiments.manifest import file_hash, manifest, manifest_text
 from experiments.report.subject import Subject, Watch
 from experiments.report.writing import FOLDER, move_into_place, write_pages
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
-from experiments.significance import significance_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
 from factormodels.errors import InputError
+from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,68 +113,65 @@ def write_results(
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
-    origin = {"study": study.study, "config_sha256": config_hash(study)}
-    with _workshop(folder) as workshop:
+    origin = Origin(study.study, config_hash(study))
+    with workshop(folder) as place:
         files: list[Path] = []
 
         def file(name: str) -> Path:
-            files.append(workshop / name)
+            files.append(place / name)
             return files[-1]
 
-        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin)
-        rows = RowsFile(workshop / ROWS)
+        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin.metadata())
+        rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
-        summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
+        summary = whole_summary(study, rows)
         times = [*CELL, *TIMES]
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
         _write_frame(summary.cells[times], file("times.csv"))
-        tests = significance_table(study, rows)
+        tests = significance.significance_table(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
-        for name, text in _texts(study, summary).items():
-            file(name).write_text(text, encoding="utf-8")
+        papers = {
+            "table": tables.paper(summary.cells, study.description or study.study, study.measures)
+        }
+        if study.significance.pairs:
+            papers["significance"] = significance.paper(tests, study)
+        for stem, table in papers.items():
+            if "latex" in study.outputs:
+                write_text(file(f"{stem}.tex"), paper_table.latex(table, origin.comments()))
+            if "markdown" in study.outputs:
+                write_text(file(f"{stem}.md"), paper_table.markdown(table, origin.comments()))
         if "reliability" in study.outputs:
             files += write_diagrams(
                 rows,
-                workshop,
+                place,
                 policy=study.unlabelled,
                 binning=study.reliability,
                 seed=study.seed,
-                metadata=origin,
+                origin=origin,
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
         document = manifest(study, data, finished.statuses(), missing, code, files)
         if "report" in study.outputs:
-            (workshop / FOLDER).mkdir()
+            (place / FOLDER).mkdir()
             subject = Subject(
                 study, tuple(data), tuple(cells), rows, summary.cells, tests, dict(document)
             )
-            pages = write_pages(subject, workshop / FOLDER, watch=watch)
+            pages = write_pages(subject, place / FOLDER, watch=watch)
             document["files"] |= {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
-            files.append(workshop / FOLDER)
+            files.append(place / FOLDER)
         file(MANIFEST).write_text(manifest_text(document), encoding="utf-8")
-        _publish(files, folder)
+        publish(files, folder)
     return Results(summary, tests, tuple(folder / file.name for file in files))
 
 
-def _texts(study: Study, summary: StudySummary) -> dict[str, str]:
-    makers: dict[str, tuple[str, Callable[[], str]]] = {
-        "latex": (
-            "table.tex",
-            lambda: tables.latex(
-                summary.cells,
-                f"study {study.study}\nconfig sha256 {config_hash(study)}",
-                study.measures,
-            ),
-        ),
-        "markdown": (
-            "table.md",
-            lambda: tables.markdown(summary.cells, study.study, study.measures),
-        ),
-    }
-    return {name: make() for output, (name, make) in makers.items() if output in study.outputs}
+def whole_summary(study: Study, rows: RowsFile) -> StudySummary:
+    """Return the summary of a study's rows with what is significantly the best (MEASURE_best)."""
+    summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
+    best = significantly_best(study, rows, summary.cells)
+    return replace(summary, cells=summary.cells.join(best))
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
@@ -180,7 +179,7 @@ def _write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 @contextmanager
-def _workshop(folder: Path) -> Iterator[Path]:
+def workshop(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `folder`, on the same file system; it is gone after."""
     try:
         name = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")
@@ -194,7 +193,11 @@ def _workshop(folder: Path) -> Iterator[Path]:
         shutil.rmtree(name, ignore_errors=True)
 
 
-def _publish(files: Sequence[Path], folder: Path) -> None:
+def publish(files: Sequence[Path], folder: Path) -> None:
+    """Move the files of a run, of which the manifest is the last, into their folder.
+
+    What the manifest there lists is removed where this run does not make it.
+    """
     before = _listed(folder / MANIFEST)
     # A folder with a manifest is whole: it goes first and comes last.
     (folder / MANIFEST).unlink(missing_ok=True)

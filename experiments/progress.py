@@ -151,9 +151,9 @@ def counted_progress(
 
 
 @contextmanager
-def page_progress(console: Console, total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar of a report's pages while the block runs; yield what takes its steps."""
-    with counted_progress(console, "pages", total) as advance:
+def step_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of steps while the block runs; yield what is to be called after each."""
+    with counted_progress(console, what, total) as advance:
         yield lambda: advance("")
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import tables
+from experiments import paper_table, tables
 from experiments.console import counted, heading, number, plain_table, small
 from experiments.runner import Design, Failure, n_finished, select
 from factormodels.errors import InputError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from experiments.analyses.study import AnalysisResults, LoadedAnalysis
     from experiments.outputs import Results
 
 
@@ -88,6 +89,34 @@ def show_results(
             "has mean_surprisal and expected_precision.",
             soft_wrap=True,
         )
+    console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+
+
+def show_embedded(console: Console) -> None:
+    """Print the embedded studies with what each is for."""
+    from experiments.config_file import embedded_studies
+    from experiments.text_input import parse_yaml
+
+    table = plain_table()
+    table.add_column("study", no_wrap=True)
+    table.add_column("what it is for")
+    for name, text in embedded_studies().items():
+        table.add_row(name, parse_yaml(text, name).get("description", ""))
+    console.print(table)
+
+
+def show_analysis_plan(console: Console, loaded: LoadedAnalysis, folder: Path) -> None:
+    """Print what an analysis would do."""
+    console.print(f"{loaded.study.study}: {loaded.analysis.summary}", soft_wrap=True)
+    console.print(f"results go to {folder}", soft_wrap=True)
+
+
+def show_analysis(console: Console, results: AnalysisResults, folder: Path) -> None:
+    """Print the tables of an analysis, its remarks and its files."""
+    for table in results.artefacts.tables.values():
+        paper_table.show(console, table)
+    for remark in results.artefacts.remarks:
+        console.print(remark, soft_wrap=True)
     console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
 
 

@@ -53,15 +53,24 @@ def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
     """
     return tuple(
-        _load(choice, loaded, f"datasets[{position}]")
+        load_dataset(choice, loaded.folder, loaded.blame(f"datasets[{position}]"))
         for position, choice in enumerate(loaded.study.datasets)
     )
 
 
-def _load(choice: DatasetChoice, loaded: LoadedStudy, place: str) -> StudyData:
-    where = loaded.blame(place)
+def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
+    """Return the responses of one dataset.
+
+    Args:
+        choice: the dataset.
+        folder: where its relative path starts.
+        where: what errors begin with.
+
+    Raises:
+        InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
+    """
     try:
-        graphs = tuple(_subset(_graphs(choice, loaded.folder), choice.subset))[: choice.limit]
+        graphs = tuple(_subset(_graphs(choice, folder), choice.subset))[: choice.limit]
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     if not graphs:

@@ -59,13 +59,13 @@ def command(
     from functools import partial
 
     from experiments.console import counted, messages, output
-    from experiments.progress import page_progress
+    from experiments.progress import step_progress
     from experiments.report.finished import list_pages, read_subject, with_pages
     from experiments.report.writing import FOLDER, write_report
 
     subject = with_pages(read_subject(run, data or (), only or ()), pages)
     folder = out if out is not None else run / FOLDER
-    watch = partial(page_progress, messages())
+    watch = partial(step_progress, messages(), "pages")
     written = write_report(subject, folder, chosen=response or (), watch=watch)
     if folder.resolve() == (run / FOLDER).resolve():
         list_pages(run, written)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from experiments.config_file import RawStudy
 
 
 def command(
     config: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="CONFIG", help="A YAML file, or the name of an embedded study (compare)."
+            metavar="CONFIG",
+            help="A YAML file, or the name of an embedded study (compare); --list shows them.",
         ),
-    ],
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help="Replaces what the file says at a place."),
@@ -53,6 +57,9 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the study and its data, and count its units.")
     ] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the embedded studies, and what each is for.")
+    ] = False,
 ) -> None:
     """Run a study: datasets x variants x encodings x backends over all responses.
 
@@ -62,6 +69,9 @@ def command(
     its error and the rest goes on. Finished units are kept as they come: a run
     that was interrupted or killed goes on with --resume, and its tables are those
     of one that was not. A value of an override is read as YAML.
+
+    A study with the key analysis asks for something else, such as sizes of
+    datasets: it writes its own tables and figures, with a manifest.
 
     [b]Examples[/b]
 
@@ -76,19 +86,30 @@ def command(
     from functools import partial
 
     from experiments import run_view
-    from experiments.config_file import load_study
+    from experiments.analyses.study import is_analysis
+    from experiments.config_file import read_raw, validated
     from experiments.console import duration, messages, output
-    from experiments.progress import page_progress, run_progress
+    from experiments.progress import run_progress, step_progress
     from experiments.runner import Where, design, failures_of, run_study
     from experiments.workers import WorkerError
     from factormodels.errors import InputError
 
+    if listed:
+        run_view.show_embedded(output())
+        return
+    if config is None:
+        raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
     if resume and overwrite:
         raise InputError("--resume goes on with a run and --overwrite drops it; give one of them")
     if workers is not None and dask is not None:
         raise InputError("--dask has workers of its own; leave --workers out")
     start = time.perf_counter()
-    loaded = load_study(config, overrides or ())
+    raw = read_raw(config, overrides or ())
+    if is_analysis(raw):
+        given = {"--resume": resume, "--workers": workers, "--dask": dask, "--only": only}
+        _analyse(raw, out, dry_run, [name for name, value in given.items() if value])
+        return
+    loaded = validated(raw)
     folder = out if out is not None else Path("results") / loaded.study.study
     planned = design(loaded)
     console, remarks = output(), messages()
@@ -104,10 +125,33 @@ def command(
             resume=resume,
             overwrite=overwrite,
             monitor=partial(run_progress, remarks, loaded.study.study),
-            watch=partial(page_progress, remarks),
+            watch=partial(step_progress, remarks, "pages"),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
         run_view.show_kept(remarks, planned, folder)
         raise
     run_view.show_results(console, planned, results, failures_of(planned, finished), folder)
     remarks.print(f"done in {duration(time.perf_counter() - start)}")
+
+
+def _analyse(raw: RawStudy, out: Path | None, dry_run: bool, given: list[str]) -> None:
+    """Run a study that asks for an analysis."""
+    from functools import partial
+
+    from experiments import run_view
+    from experiments.analyses.study import load_analysis, run_analysis
+    from experiments.console import messages, output
+    from experiments.outputs import results_folder
+    from experiments.progress import step_progress
+    from factormodels.errors import InputError
+
+    if given:
+        raise InputError(f"{given[0]} is for studies of units; an analysis is run as a whole")
+    loaded = load_analysis(raw)
+    folder = out if out is not None else Path("results") / loaded.study.study
+    if dry_run:
+        run_view.show_analysis_plan(output(), loaded, folder)
+        return
+    with results_folder(folder):
+        results = run_analysis(loaded, folder, partial(step_progress, messages()))
+    run_view.show_analysis(output(), results, folder)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from experiments.config_file import LoadedStudy, study_of_plain
 from experiments.diff import read_manifest
 from experiments.manifest import file_hash, manifest_text
-from experiments.outputs import MANIFEST, ROWS
+from experiments.outputs import MANIFEST, ROWS, whole_summary
 from experiments.report.subject import Subject
 from experiments.report.writing import FOLDER
 from experiments.rows import RowsFile
 from experiments.runner import design, select
 from experiments.significance import COLUMNS
 from experiments.study_data import StudyData
-from experiments.summary import summarise_study
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
 
@@ -52,7 +51,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
         data=planned.data,
         cells=tuple(planned.cells[position] for position in select(planned.cells, only)),
         rows=rows,
-        summary=summarise_study(rows, policy=study.unlabelled, k=study.k).cells,
+        summary=whole_summary(study, rows).cells,
         tests=_tests(folder / "significance.csv"),
         manifest=manifest,
     )

@@ -13,10 +13,9 @@ from experiments.console import small
 from experiments.judgements import read_judgements
 from experiments.report import plots
 from experiments.report.response_page import brier, precision
-from experiments.report.scores import MEASURES, Score, scores_of
 from experiments.report.subject import Part, Subject
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
-from experiments.rows import CELL, FAILED, CellKey, RowsFile
+from experiments.rows import CELL, FAILED, RowsFile
 from factormodels.fact_graph import FactGraph
 
 MAX_ERRORS = 200
@@ -91,14 +90,13 @@ class ResponseRow:
 
 def index_page(subject: Subject, parts: Sequence[Part]) -> dict[str, Any]:
     """Return what the template of the first page shows."""
-    scores = scores_of(subject.rows, policy=subject.study.unlabelled)
     errors, n_errors = _errors(subject, parts)
     return {
         "study": subject.study,
         "manifest": subject.manifest,
         "config": _as_yaml(subject.manifest["config"]),
-        "summaries": list(_summaries(subject, scores)),
-        "plots": list(_plots(subject, parts, scores)),
+        "summaries": list(_summaries(subject)),
+        "plots": list(_plots(subject, parts)),
         "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
         "correction": subject.study.significance.correction,
         "errors": errors,
@@ -117,15 +115,15 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
     return text
 
 
-def _summaries(subject: Subject, scores: dict[CellKey, dict[str, Score]]) -> Iterator[SummaryTable]:
+def _summaries(subject: Subject) -> Iterator[SummaryTable]:
     cells = subject.summary
     own = tables.keys(cells)
     columns = tables.shown_columns(cells, own, subject.study.measures)
     for dataset, group in cells.groupby("dataset", sort=False):
-        rows = []
-        for record in group.to_dict("records"):
-            found = scores.get(tuple(record[name] for name in CELL), {})
-            rows.append(tuple(_number(column, record, found) for column in columns))
+        rows = [
+            tuple(_number(column, record) for column in columns)
+            for record in group.to_dict("records")
+        ]
         yield SummaryTable(
             str(dataset),
             tables.size_of(group),
@@ -135,38 +133,32 @@ def _summaries(subject: Subject, scores: dict[CellKey, dict[str, Score]]) -> Ite
         )
 
 
-def _number(column: tables.Column, record: dict[Any, Any], scores: dict[str, Score]) -> Number:
+def _number(column: tables.Column, record: dict[Any, Any]) -> Number:
     value = record[column.name]
     text = column.show(value)
     if isinstance(value, str):
         return Number(text, text)
-    undefined = value is None or np.isnan(value)
-    note = ""
-    if column.name in MEASURES and column.name in scores and not undefined:
-        note = interval(scores[column.name].lower, scores[column.name].upper)
-    return Number(ABSENT if undefined else text, "" if undefined else f"{value:.17g}", note)
+    if value is None or np.isnan(value):
+        return Number(ABSENT)
+    lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
+    best = bool(record.get(f"{column.name}_best", False))
+    return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
-def _plots(
-    subject: Subject, parts: Sequence[Part], scores: dict[CellKey, dict[str, Score]]
-) -> Iterator[tuple[str, str, bool]]:
+def _plots(subject: Subject, parts: Sequence[Part]) -> Iterator[tuple[str, str, bool]]:
     """Yield (caption, SVG, whether it takes the whole width)."""
     from experiments.figures import diagrams
 
     study, number = subject.study, 0
     for part in parts:
-        name = part.data.name
-        own = {
-            (part.views[view][0], part.algorithms[algorithm]): scores[key]
-            for key, (view, algorithm) in part.cells.items()
-        }
-        if any(own.values()):
+        scores = _scores(subject, part)
+        if scores:
             number += 1
-            caption = f"{name}: scores with 95% intervals over responses"
-            if len(own) > plots.MAX_ROWS:
-                caption += f", the first {plots.MAX_ROWS} of {len(own)} cells"
-                own = dict(list(own.items())[: plots.MAX_ROWS])
-            figure = plots.scores_figure(own, _PLOTTED)
+            caption = f"{part.data.name}: scores with 95% intervals over responses"
+            if len(scores) > plots.MAX_ROWS:
+                caption += f", the first {plots.MAX_ROWS} of {len(scores)} cells"
+                scores = dict(list(scores.items())[: plots.MAX_ROWS])
+            figure = plots.scores_figure(scores, _PLOTTED)
             yield caption, plots.inline_svg(figure, f"plot{number}", caption), True
     for part in parts:
         p, label = _posteriors(subject.rows, part)
@@ -184,8 +176,24 @@ def _plots(
     )
     for diagram in chosen:
         number += 1
-        caption = f"{diagram.dataset}: reliability under {diagram.encoding}"
+        caption = f"{diagram.title}: reliability"
         yield caption, plots.inline_svg(diagram.figure, f"plot{number}", caption), False
+
+
+def _scores(
+    subject: Subject, part: Part
+) -> dict[tuple[str, str], dict[str, tuple[float, float, float]]]:
+    """Return (estimate, lower, upper) by cell and measure, of the cells that have scores."""
+    result = {}
+    for record in subject.summary.to_dict("records"):
+        place = part.cells.get(tuple(record[name] for name in CELL))
+        if place is None or not record["n_labelled"]:
+            continue
+        result[part.views[place[0]][0], part.algorithms[place[1]]] = {
+            name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
+            for name in _PLOTTED
+        }
+    return result
 
 
 def _posteriors(rows: RowsFile, part: Part) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from experiments.report import texts
-from experiments.report.drawing import WIDTH
+from experiments.report.graph_shapes import WIDTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment

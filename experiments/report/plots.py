@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.figure_style import COLOURS, MARKERS, paper_style
-from experiments.report.scores import Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+Score = tuple[float, float, float]
+"""A score with the ends of its interval; NaN where there is none."""
 
 MAX_ROWS = 60
 """Cells in one plot of scores."""
@@ -76,7 +78,7 @@ def scores_figure(
         figure = FigureClass(figsize=(_WIDTH, inches), layout="constrained")
         panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
         for axes, (measure, title) in zip(panels, measures.items(), strict=True):
-            _draw_scores(axes, [scores[cell].get(measure) for cell in cells], cells, height)
+            _draw_scores(axes, [scores[cell][measure] for cell in cells], cells, height)
             axes.set_xlabel(title)
             axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
         middles = []
@@ -99,18 +101,16 @@ def scores_figure(
 
 def _draw_scores(
     axes: Axes,
-    scores: Sequence[Score | None],
+    scores: Sequence[Score],
     cells: Sequence[tuple[str, str]],
     height: Sequence[float],
 ) -> None:
     algorithms = list(dict.fromkeys(algorithm for _, algorithm in cells))
-    for score, (_, algorithm), y in zip(scores, cells, height, strict=True):
-        if score is None or not np.isfinite(score.estimate):
-            continue
+    for (estimate, *ends), (_, algorithm), y in zip(scores, cells, height, strict=True):
         number = algorithms.index(algorithm)
-        if np.isfinite(score.lower) and np.isfinite(score.upper):
-            axes.plot([score.lower, score.upper], [y, y], color=_colour(number), linewidth=1.0)
-        axes.plot([score.estimate], [y], _marker(number), color=_colour(number), markersize=3.5)
+        if np.isfinite(ends).all():
+            axes.plot(ends, [y, y], color=_colour(number), linewidth=1.0)
+        axes.plot([estimate], [y], _marker(number), color=_colour(number), markersize=3.5)
 
 
 def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
@@ -121,6 +121,7 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
         label: labels (n,), 1, 0, or NaN where there is none.
     """
     from matplotlib.figure import Figure as FigureClass
+    from matplotlib.ticker import MaxNLocator
 
     groups = {
         "labelled true": (label == 1, COLOURS[0]),
@@ -139,7 +140,7 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
             color=[colour for _, colour in shown.values()],
         )
         axes.set(xlim=(0, 1), xlabel="Posterior probability of being true", ylabel="Atoms")
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.axvline(0.5, color="0.5", linewidth=0.6, linestyle=(0, (4, 3)))
         figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -12,7 +12,7 @@ import numpy as np
 
 from calibration.measures import DECISION_TOLERANCE, verdicts
 from experiments.evidence import Removal, evidence_of_atoms
-from experiments.report.drawing import Drawing, drawing_of
+from experiments.report.graph_shapes import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals
 from experiments.report.subject import Answer, Part, Place
 from experiments.report.texts import ABSENT, change, fixed, label_word

@@ -20,11 +20,13 @@ class Number(NamedTuple):
         text: as it is shown.
         sort: what it is sorted by; empty where it is undefined.
         note: shown in small print below it.
+        best: whether it is significantly the best of its column.
     """
 
     text: str
     sort: str = ""
     note: str = ""
+    best: bool = False
 
 
 def fixed(value: float | None, digits: int = 3) -> str:

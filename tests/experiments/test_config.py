@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.analyses.study import is_analysis, load_analysis
 from experiments.config import Study, as_plain, config_hash
-from experiments.config_file import embedded_studies, load_study
+from experiments.config_file import embedded_studies, load_study, read_raw, validated
 from experiments.config_parts import Only, PriorSetting
 from factormodels.errors import InputError
 
@@ -234,8 +235,9 @@ def test_what_an_override_may_not_say(tmp_path: Path, override: str, said: str) 
 def test_embedded_studies_are_valid_and_found_by_name() -> None:
     assert "compare" in embedded_studies()
     for name in embedded_studies():
-        loaded = load_study(name)
-        assert loaded.study.study == name
+        raw = read_raw(name)
+        loaded = load_analysis(raw) if is_analysis(raw) else validated(raw)
+        assert loaded.study.study == name.rpartition("/")[2]
         assert loaded.folder == Path()
 
 

@@ -1,0 +1,114 @@
+"""Sizes of datasets: responses, atoms, labels, contexts and relations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, DatasetChoice
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.study_data import StudyData
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        datasets: the data.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return a table of the sizes, and a figure of the number of atoms per response."""
+    import pandas as pd
+
+    data = context.load(settings.datasets)
+    frame = pd.DataFrame([_sizes(each) for each in data])
+    counts = pd.DataFrame(
+        [(each.name, graph.id, len(graph.atoms)) for each in data for graph in each.graphs],
+        columns=["dataset", "response", "n_atoms"],
+    )
+    table = PaperTable(frame, _COLUMNS, "Sizes of the datasets; relations are those recorded.")
+    figure = PaperFigure(_figure(counts), counts, "Atoms per response")
+    return Artefacts({"datasets": table}, {"atoms-per-response": figure})
+
+
+def _count(value: int) -> str:
+    return f"{value:,}"
+
+
+_COLUMNS = (
+    PaperColumn("dataset", "dataset", "Dataset"),
+    *(
+        PaperColumn(name, title, title[0].upper() + title[1:], show=_count, right=True)
+        for name, title in (
+            ("n_responses", "responses"),
+            ("n_atoms", "atoms"),
+            ("n_true", "true"),
+            ("n_false", "false"),
+            ("n_unlabelled", "unlabelled"),
+            ("n_contexts", "contexts"),
+            ("n_entailment", "entailments"),
+            ("n_contradiction", "contradictions"),
+            ("n_equivalence", "equivalences"),
+            ("n_neutral", "neutral"),
+        )
+    ),
+)
+
+
+def _sizes(data: StudyData) -> dict[str, Any]:
+    labels = [atom.label for graph in data.graphs for atom in graph.atoms]
+    kinds = [str(relation.kind) for graph in data.graphs for relation in graph.relations]
+    return {
+        "dataset": data.name,
+        "n_responses": len(data.graphs),
+        "n_atoms": len(labels),
+        "n_true": labels.count(True),
+        "n_false": labels.count(False),
+        "n_unlabelled": labels.count(None),
+        "n_contexts": sum(len(graph.contexts) for graph in data.graphs),
+        **{
+            f"n_{kind}": kinds.count(kind)
+            for kind in ("entailment", "contradiction", "equivalence", "neutral")
+        },
+    }
+
+
+def _figure(counts: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from calibration.figure_style import COLOURS, DASHES, paper_style
+
+    with paper_style():
+        figure = MatplotlibFigure(figsize=(3.4, 2.4), layout="constrained")
+        axes = figure.subplots()
+        for row, (name, group) in enumerate(counts.groupby("dataset", sort=False)):
+            values = sorted(group["n_atoms"])
+            shares = [(rank + 1) / len(values) for rank in range(len(values))]
+            axes.step(
+                [values[0], *values],
+                [0, *shares],
+                where="post",
+                color=COLOURS[row % len(COLOURS)],
+                linestyle=DASHES[row % len(DASHES)],
+                label=str(name),
+            )
+        axes.set_xlabel("Atoms in a response")
+        axes.set_ylabel("Share of responses with at most so many")
+        axes.set_ylim(0, 1.02)
+        axes.legend(loc="lower right")
+    return figure

@@ -1,0 +1,92 @@
+"""The analyses by name, imported when they are asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from experiments.artefacts import Artefacts
+from experiments.config_parts import DatasetChoice
+from experiments.study_data import StudyData, load_dataset
+
+_MODULES = MappingProxyType(
+    {
+        "dataset-statistics": "dataset_statistics",
+    }
+)
+"""Name of an analysis -> its module in this package."""
+
+Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
+"""(what is being done, steps) -> a context with what is to be called after every step."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an analysis is run with, beside its settings.
+
+    Attributes:
+        study: name of the study.
+        seed: seed of whatever is drawn.
+        folder: where relative paths start.
+        where: what errors call the configuration.
+        track: shows progress.
+        data: the datasets that were loaded, by name; the manifest lists them.
+    """
+
+    study: str
+    seed: int
+    folder: Path
+    where: str
+    track: Tracker
+    data: dict[str, StudyData]
+
+    def load(self, choices: Iterable[DatasetChoice], key: str = "datasets") -> list[StudyData]:
+        """Return datasets of the settings, in order.
+
+        Args:
+            choices: the datasets.
+            key: the key of the settings that lists them.
+
+        Raises:
+            InputError: for an unknown dataset or option, a bad file, no response, repeated ids.
+        """
+        found = []
+        for position, choice in enumerate(choices):
+            where = f"{self.where}: settings.{key}[{position}]"
+            found.append(load_dataset(choice, self.folder, where))
+            self.data[choice.title] = found[-1]
+        return found
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis.
+
+    Attributes:
+        name: what studies call it.
+        summary: what it does, one sentence.
+        settings: the dataclass of its settings.
+        run: (settings, context) -> artefacts.
+    """
+
+    name: str
+    summary: str
+    settings: type
+    run: Callable[[Any, Context], Artefacts]
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all analyses."""
+    return tuple(_MODULES)
+
+
+def analysis(name: str) -> Analysis:
+    """Return an analysis by name, one of `names()`."""
+    module = importlib.import_module(f"{__package__}.{_MODULES[name]}")
+    summary = (module.__doc__ or "").strip().splitlines()[0]
+    return Analysis(name, summary, module.Settings, module.run)

@@ -1,0 +1,115 @@
+"""Tables of papers: what LaTeX, Markdown and the terminal say of the same numbers."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from experiments import paper_table
+from experiments.artefacts import Origin, write_figure, write_table
+from experiments.paper_table import PaperColumn, PaperTable
+
+ORIGIN = Origin("a-study", "ab" * 32)
+
+
+def table() -> PaperTable:
+    frame = pd.DataFrame(
+        {
+            "data": ["first_set", "first_set", "second"],
+            "name": ["A & B", "C|D", "50%"],
+            "brier": [0.0967, 0.25, float("nan")],
+            "low": [0.08, 0.2, float("nan")],
+            "high": [0.11, 0.3, float("nan")],
+            "best": [True, False, False],
+            "marks": ["***", "", ""],
+            "count": [1234, 5, 0],
+        }
+    )
+    columns = (
+        PaperColumn("name", "method", "Method"),
+        PaperColumn("brier", "Brier", "Brier", 3, lower="low", upper="high", bold="best"),
+        PaperColumn("brier", "again", digits=1, stars="marks"),
+        PaperColumn("count", "n", "$n$", show=lambda n: f"{n:,}", right=True),
+    )
+    return PaperTable(frame, columns, "What a table shows.", "data", "A note.")
+
+
+def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
+    text = paper_table.latex(table(), ORIGIN.comments())
+    lines = text.splitlines()
+    assert lines[:2] == ["% study a-study", f"% config sha256 {'ab' * 32}"]
+    assert r"% \usepackage{booktabs, siunitx}" in lines
+    specification = (
+        r"\begin{tabular}{l S[table-format = 1.3]@{\,}l "
+        r"S[table-format = 1.1, table-space-text-post = {***}] r}"
+    )
+    assert specification in lines
+    assert r"Method & \multicolumn{2}{c}{Brier} & {again} & $n$ \\" in lines
+    assert r"\multicolumn{5}{l}{\textit{first\_set}} \\" in lines
+    assert (
+        r"A \& B & \bfseries 0.097 & {\footnotesize [0.080, 0.110]} & 0.1{\,***} & 1,234 \\"
+        in lines
+    )
+    assert r"50\% & {--} & & {--} & 0 \\" in lines
+    assert text.count(r"\bfseries") == 1
+    # As many columns in every line as are specified, blocks and rules aside.
+    rows = [line for line in lines if line.endswith(r"\\") and "multicolumn{5}" not in line]
+    assert {line.count("&") - line.count(r"\&") for line in rows[1:]} == {4}
+
+
+def test_markdown_shows_the_same_numbers() -> None:
+    lines = paper_table.markdown(table(), ORIGIN.comments()).splitlines()
+    assert lines[0] == f"<!-- study a-study; config sha256 {'ab' * 32} -->"
+    assert "What a table shows." in lines
+    assert r"| A & B | **0.097** [0.080, 0.110] | 0.1\*\*\* | 1,234 |" in lines
+    assert r"| C\|D | 0.250 [0.200, 0.300] | 0.2 | 5 |" in lines
+    assert "| 50% | -- | -- | 0 |" in lines
+    assert lines[-1] == "A note."
+
+
+def test_the_terminal_keeps_numbers_whole() -> None:
+    stream = io.StringIO()
+    paper_table.show(Console(file=stream, width=60), table())
+    text = stream.getvalue()
+    assert "0.097 [0.080, 0.110]" in text
+    assert "1,234" in text
+    assert "first_set" in text
+
+
+def test_a_negative_number_gets_its_place() -> None:
+    frame = pd.DataFrame({"x": [-12.25, 3.5]})
+    text = paper_table.latex(PaperTable(frame, (PaperColumn("x", "x", digits=2),)))
+    assert "S[table-format = -2.2]" in text
+
+
+def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    written = write_table(table(), tmp_path, "results", ORIGIN)
+    assert [path.name for path in written] == ["results.csv", "results.tex", "results.md"]
+    assert pd.read_csv(written[0])["brier"][1] == 0.25
+
+    figure = Figure()
+    figure.subplots().plot([0, 1])
+    data = pd.DataFrame({"x": [0, 1]})
+    pdf, png, csv = write_figure(figure, data, tmp_path, "curve", ORIGIN, "A curve")
+    assert ORIGIN.sha256.encode() in pdf.read_bytes()
+    with Image.open(png) as image:
+        assert image.info["config_sha256"] == ORIGIN.sha256
+    assert csv.read_text() == "x\n0\n1\n"
+    before = [path.read_bytes() for path in (pdf, png, *written)]
+    write_table(table(), tmp_path, "results", ORIGIN)
+    write_figure(figure, data, tmp_path, "curve", ORIGIN, "A curve")
+    assert [path.read_bytes() for path in (pdf, png, *written)] == before
+
+
+@pytest.mark.parametrize("character", list("&%$#_{}~^\\<>|"))
+def test_no_character_of_latex_stays_active(character: str) -> None:
+    escaped = paper_table.escape_latex(character)
+    assert escaped != character
+    assert escaped.startswith(("\\", "$"))
