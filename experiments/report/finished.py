@@ -40,6 +40,11 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     """
     manifest = read_manifest(folder)
     where = str(folder / MANIFEST)
+    if "analysis" in manifest["config"]:
+        raise InputError(
+            f"{where}: this is a run of the analysis {manifest['config']['analysis']!r}, which "
+            "judges no responses; name the folder of a comparison of backends"
+        )
     raw = _with_files(manifest["config"], _by_name(files), folder)
     planned = design(LoadedStudy(study_of_plain(raw, where), Path(), where))
     _check_data(planned.data, manifest, folder)

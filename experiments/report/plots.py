@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from calibration.figure_style import COLOURS, MARKERS, paper_style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
     from numpy.typing import NDArray
 
 Score = tuple[float, float, float]
@@ -86,6 +87,7 @@ def scores_figure(
             rows = [height[row] for row in range(start, len(cells)) if views[row] == views[start]]
             middles.append(sum(rows) / len(rows))
         panels[0].set_yticks(middles, [views[start] for start in starts])
+        _as_plain_text(panels[0].get_yticklabels())
         panels[0].set_ylim(height[-1] + 0.8, -0.0)
         panels[0].tick_params(axis="y", length=0)
         if len(algorithms) > 1:
@@ -95,7 +97,9 @@ def scores_figure(
                 Line2D([], [], linestyle="none", marker=_marker(n), color=_colour(n), label=name)
                 for n, name in enumerate(algorithms)
             ]
-            figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+            columns = min(4, len(handles))
+            legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+            _as_plain_text(legend.get_texts())
     return figure
 
 
@@ -144,6 +148,12 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
         axes.axvline(0.5, color="0.5", linewidth=0.6, linestyle=(0, (4, 3)))
         figure.legend(loc="outside lower center", ncols=2)
     return figure
+
+
+def _as_plain_text(texts: Iterable[Text]) -> None:
+    """Have names that hold a dollar sign drawn as they are."""
+    for text in texts:
+        text.set_parse_math(False)
 
 
 def _colour(number: int) -> str:

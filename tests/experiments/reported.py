@@ -71,7 +71,11 @@ GRAPHS: list[dict[str, Any]] = [
         ],
     },
     {"id": "without atoms", "nodes": [context("c1", "Alone.")], "edges": []},
-    {"id": "without labels", "nodes": [atom("a1"), atom("a2")], "edges": []},
+    {
+        "id": "without labels",
+        "nodes": [atom("a1", text="nul \x00 bell \x07 half \ud83d"), atom("a2")],
+        "edges": [],
+    },
 ]
 """Of these the enumeration below answers those of at most 4 states: the last two."""
 
@@ -84,7 +88,7 @@ strengths: [1.0, 0.5]
 backends:
   - exact
   - lbp
-  - {backend: enumeration, settings: {max_states: 4}}
+  - {backend: enumeration, label: $odd_{name$, settings: {max_states: 4}}
 significance: {pairs: [[{variant: FR3}, {variant: FR1}]], resamples: 50}
 outputs: [report]
 """

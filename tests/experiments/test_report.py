@@ -36,7 +36,7 @@ from tests.oracle import oracle
 
 VIEWS = ["FR1 · implication", "FR1 · implication · strength 0.5",
          "FR3 · implication", "FR3 · implication · strength 0.5"]  # fmt: skip
-ALGORITHMS = ["exact", "lbp", "enumeration max_states=4"]
+ALGORITHMS = ["exact", "lbp", "$odd_{name$"]
 
 
 @pytest.fixture(scope="module")
@@ -409,3 +409,12 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path, invoke: Invoke) -> N
         assert said in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
     assert [path.name for path in (folder / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_an_analysis_has_no_report(run: Path, folder: Path, invoke: Invoke) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["config"] = {"study": "s", "analysis": "datasets"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    result = invoke("report", folder)
+    assert result.exit_code == 2
+    assert "manifest.json: this is a run of the analysis 'datasets'" in result.stderr
