@@ -88,7 +88,7 @@ strengths: [1.0, 0.5]
 backends:
   - exact
   - lbp
-  - {backend: enumeration, label: $odd_{name$, settings: {max_states: 4}}
+  - {backend: enumeration, label: '$odd_{name$', settings: {max_states: 4}}
 significance: {pairs: [[{variant: FR3}, {variant: FR1}]], resamples: 50}
 outputs: [report]
 """
