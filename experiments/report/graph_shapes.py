@@ -16,7 +16,7 @@ MAX_RELATIONS = 200
 """Beyond these a drawing is a tangle, and is left out."""
 
 WIDTH = 960
-_ROW = 46
+_ROW = 48
 _MARGIN = 14
 _EVIDENCE, _CLAIMS = 372, 588
 _CHARACTERS = 56
