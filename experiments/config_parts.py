@@ -315,6 +315,19 @@ class Reliability:
 
 
 @dataclass(frozen=True)
+class Report:
+    """What the HTML report shows.
+
+    Attributes:
+        responses: how many responses of each dataset have a page, the first ones.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    responses: Count = 200
+
+
+@dataclass(frozen=True)
 class Selector:
     """What one side of a pair is: cells that have these values; the rest both sides share."""
 
