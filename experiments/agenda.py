@@ -87,11 +87,13 @@ class Agenda:
         block, *rest = _cut(block, 1 if block.deaths else self._units)
         self._blocks.extendleft(reversed(rest))
         name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
+        related = self._data[block.dataset].related
         task = Task(
             block.responses,
             tuple(graphs[response] for response in block.responses),
             tuple((cell, self._cells[cell]) for cell in block.cells),
             tuple(one.of(block.responses) for one in self._learned if one.dataset == name),
+            tuple(related[response] for response in block.responses) if related else (),
         )
         self._given[id(task)] = (block, time.monotonic())
         return task

@@ -151,7 +151,8 @@ def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.T
     shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
     shared["setting"] = cell.algorithm.setting
     repeated = pa.array(owner)
-    columns: dict[str, Any] = {"p": pa.array(p, mask=~judged)}
+    # A claim on which an assessor has no verdict is NaN there.
+    columns: dict[str, Any] = {"p": pa.array(p, mask=~judged | np.isnan(p))}
     for name in SCHEMA.names:
         if name in shared:
             columns[name] = pa.repeat(pa.scalar(shared[name], SCHEMA.field(name).type), len(owner))

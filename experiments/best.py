@@ -27,8 +27,8 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
 
     A cell is, if it has the best value of its dataset (and selection) or posteriors like the one
     that has, and every other cell differs from it: paired permutation tests over responses,
-    corrected (Holm) for the number of these others. Cells with failed or missing units are left
-    out.
+    corrected (Holm) for the number of these others. Cells with failed or missing units or verdicts
+    are left out.
 
     Args:
         study: the study.
@@ -49,7 +49,7 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
     together = ["dataset", *(["selection"] if study.selected else [])]
     for _, group in cells.groupby(together, sort=False):
         whole = group["n_responses"] == group["n_responses"].max()
-        complete = group[whole & (group["n_failed"] == 0)]
+        complete = group[whole & (group[["n_failed", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labelled"].max():
             continue
         placed = {place: sides[place] for place in complete.index}

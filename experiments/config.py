@@ -11,6 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from experiments.cell_names import RECORDED
+from experiments.config_models import (
+    AssessorChoice,
+    LanguageModelChoice,
+    RelationModelChoice,
+    check_models,
+    without_access,
+)
 from experiments.config_parts import (
     STRICT,
     BackendChoice,
@@ -52,13 +60,16 @@ PRESENTATION = (
 
 @dataclass(frozen=True)
 class Study:
-    """A study: datasets x variants x encodings x priors x strengths x backends x seeds.
+    """A study: datasets x variants x relation models x encodings x priors x strengths x backends.
 
     Attributes:
         study: its name; also that of its folder of results.
         datasets: the data.
         description: what it is for.
         variants: views of the fact graphs: given, FR1, FR2, FR3.
+        relation_models: where relations come from: the data, or the texts, asked anew.
+        assessors: what judges claims by prompts, without a graph, beside the backends.
+        language_model: of the relation models and assessors that do not name their own.
         encodings: encodings of relations.
         priors: priors that replace those of the data.
         strengths: what the log odds of every relation's probability are multiplied by.
@@ -82,6 +93,11 @@ class Study:
     variants: Annotated[tuple[Variant, ...], Field(min_length=1), AfterValidator(distinct)] = (
         "FR2",
     )
+    relation_models: Annotated[tuple[RelationModelChoice, ...], Field(min_length=1)] = (
+        RelationModelChoice(RECORDED),
+    )
+    assessors: tuple[AssessorChoice, ...] = ()
+    language_model: LanguageModelChoice | None = None
     encodings: Annotated[tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct)] = (
         DEFAULT_ENCODING,
     )
@@ -118,6 +134,11 @@ class Study:
             for title, _ in choice.settings_of_each()
         ]
         _distinct_titles("backends", "label", backends)
+        check_models(self.relation_models, self.assessors, self.language_model, self.variants)
+        _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
+        of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
+        taken = {title for _, title in backends}
+        _distinct_titles("assessors", "label", of_assessors, taken)
         priors = [
             (position, setting.title)
             for position, choice in enumerate(self.priors)
@@ -128,12 +149,18 @@ class Study:
         _distinct_titles("selections", "name", selections)
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
-        self._check_pairs([title for _, title in backends])
-        if not any(self._takes_part(choice) for choice in self.backends):
+        self._check_pairs([title for _, title in (*backends, *of_assessors)])
+        if not self.assessors and not any(self._takes_part(choice) for choice in self.backends):
             raise ValueError(
                 "no backend takes part in any cell, because `only` excludes every dataset, "
-                "variant, encoding, prior, strength or seed of this study; widen it or leave it out"
+                "variant, relation model, encoding, prior, strength or seed of this study; widen "
+                "it or leave it out"
             )
+
+    @property
+    def relation_titles(self) -> tuple[str, ...]:
+        """What tables call the relation models."""
+        return tuple(one.title(self.language_model) for one in self.relation_models)
 
     @property
     def prior_settings(self) -> tuple[PriorSetting, ...]:
@@ -156,6 +183,7 @@ class Study:
         return {
             "datasets": tuple(choice.title for choice in self.datasets),
             "variants": self.variants,
+            "relation_models": self.relation_titles,
             "encodings": self.encodings,
             "priors": tuple(setting.title for setting in self.prior_settings),
             "strengths": self.strengths,
@@ -169,7 +197,7 @@ class Study:
         )
 
     def _check_only(self, position: int, choice: BackendChoice) -> None:
-        for name in ("datasets", "priors"):
+        for name in ("datasets", "relation_models", "priors"):
             of_study = self.dimensions()[name]
             # A study may be laid over one with more datasets, whose backends name them still.
             elsewhere = names() if name == "datasets" else ()
@@ -188,6 +216,7 @@ class Study:
         dimensions = self.dimensions()
         of_study: dict[str, Iterable[Any]] = {
             "variant": self.variants,
+            "relation_model": self.relation_titles,
             "encoding": self.encodings,
             "prior": dimensions["priors"],
             "strength": self.strengths,
@@ -209,13 +238,15 @@ def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
 def as_plain(study: Study) -> dict[str, Any]:
     """Return the whole study as plain data, every default written out.
 
-    A file is named without its folder, so that the result says nothing of the machine.
+    A file is named without its folder, and nothing is said of how the answers of language models
+    are got, so that the result tells nothing of the machine.
     """
     plain: dict[str, Any] = json.loads(json.dumps(asdict(study)))
-    for part in (*plain["datasets"], *plain["selections"]):
+    for part in (*plain["datasets"], *plain["selections"], *plain["relation_models"]):
         for key in ("path", "templates"):
             if part.get(key) is not None:
                 part[key] = PurePath(part[key]).name
+    without_access(plain)
     return plain
 
 
@@ -247,8 +278,10 @@ def _check_selector(selector: Selector, place: str, of_study: Mapping[str, Itera
             )
 
 
-def _distinct_titles(key: str, mend: str, titles: list[tuple[int, str]]) -> None:
-    seen: set[str] = set()
+def _distinct_titles(
+    key: str, mend: str, titles: list[tuple[int, str]], taken: Iterable[str] = ()
+) -> None:
+    seen = set(taken)
     for position, title in titles:
         if title in seen:
             raise ValueError(

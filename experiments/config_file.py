@@ -20,10 +20,20 @@ from experiments.text_input import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 
-_SHORTHANDS = {"datasets": "name", "backends": "backend", "selections": "selection"}
+_SHORTHANDS = {
+    "datasets": "name",
+    "backends": "backend",
+    "relation_models": "model",
+    "assessors": "assessor",
+    "selections": "selection",
+}
 """Lists whose entries may be written as a text, and the key that the text stands for."""
 
-_LISTS = (*("datasets", "variants", "encodings", "backends", "selections", "measures", "outputs"),)
+_LISTS = (*_SHORTHANDS, "variants", "encodings", "measures", "outputs")
+
+_HOLDERS = ("datasets", "relation_models", "assessors", "selections")
+_PATHS = ("path", "templates", "cache")
+"""Lists whose entries may name a file or folder, and the keys that do."""
 
 _SINGLES = ("priors", "strengths", "seeds")
 """Lists of which a single entry may be written without brackets."""
@@ -166,8 +176,9 @@ def validated(raw: RawStudy) -> LoadedStudy:
 def expand_shorthands(raw: dict[str, Any]) -> None:
     """Write out what a study may say in short, in place.
 
-    One text stands for a list of one; a text in the list of datasets or backends stands for a
-    mapping with its name; a YAML boolean is a policy for unlabelled atoms.
+    One text stands for a list of one; a text in the list of datasets, backends, relation models or
+    assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
+    policy for unlabelled atoms.
     """
     for key in _LISTS:
         if isinstance(raw.get(key), str):
@@ -175,6 +186,8 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
     for key, meaning in _SHORTHANDS.items():
         if isinstance(items := raw.get(key), list):
             raw[key] = [{meaning: item} if isinstance(item, str) else item for item in items]
+    if isinstance(model := raw.get("language_model"), str):
+        raw["language_model"] = {"model": model}
     if isinstance(policy := raw.get("unlabelled"), bool):
         raw["unlabelled"] = str(policy).lower()
 
@@ -222,9 +235,9 @@ def _read(
 
 def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
     """Have the relative paths of a study start in another folder."""
-    lists = [raw[key] for key in ("datasets", "selections") if isinstance(raw.get(key), list)]
-    parts = itertools.chain.from_iterable(lists)
-    for part, key in itertools.product(parts, ("path", "templates")):
+    lists = [raw[key] for key in _HOLDERS if isinstance(raw.get(key), list)]
+    parts = itertools.chain([raw.get("language_model")], *lists)
+    for part, key in itertools.product(parts, _PATHS):
         if isinstance(part, dict) and isinstance(path := part.get(key), str):
             part[key] = os.path.relpath(before / path, after)
 

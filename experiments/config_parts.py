@@ -158,6 +158,7 @@ class Only:
     priors: tuple[str, ...] | None = None
     strengths: tuple[Strength, ...] | None = None
     seeds: tuple[Seed, ...] | None = None
+    relation_models: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -320,6 +321,7 @@ class Selector:
     __pydantic_config__: ClassVar = STRICT
 
     variant: Variant | None = None
+    relation_model: str | None = None
     encoding: Encoding | None = None
     prior: str | None = None
     strength: Strength | None = None

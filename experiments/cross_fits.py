@@ -28,14 +28,14 @@ WHOLE = -1
 """In place of a fold: responses without a label, for which all labelled ones are others."""
 
 COLUMNS = (
-    *("dataset", "variant", "encoding", "prior", "fold", "parameter", "estimate"),
+    *("dataset", "variant", "relation_model", "encoding", "prior", "fold", "parameter", "estimate"),
     *("standard_error", "lower", "upper", "start", "parameter_status"),
     *("n_responses", "n_labelled", "status", "converged", "error"),
 )
 """Columns of priors.csv; a fit that failed has one row without a parameter."""
 
-Key = tuple[str, str, str]
-"""Variant, encoding and what tables call the priors."""
+Key = tuple[str, str, str, str]
+"""Variant, relation model, encoding and what tables call the priors."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class CrossFit:
     Attributes:
         dataset: name of the dataset.
         variant: view of its graphs.
+        relation_model: what the study calls the source of their relations.
         encoding: encoding of their relations.
         prior: the setting of the priors.
         fold: the fold of each response, (n_responses,), or `WHOLE`.
@@ -81,6 +82,7 @@ class CrossFit:
 
     dataset: str
     variant: str
+    relation_model: str
     encoding: str
     prior: PriorSetting
     fold: tuple[int, ...]
@@ -89,7 +91,7 @@ class CrossFit:
     @property
     def key(self) -> Key:
         """What tells it from the others of its dataset."""
-        return self.variant, self.encoding, self.prior.title
+        return self.variant, self.relation_model, self.encoding, self.prior.title
 
     def of(self, responses: Sequence[int]) -> CrossFit:
         """Return it for some responses alone, by position."""
@@ -131,7 +133,7 @@ def priors_table(fits: Sequence[CrossFit]) -> pd.DataFrame:
     for cross in fits:
         for fold, fit in cross.fits.items():
             shared = {
-                **{name: getattr(cross, name) for name in ("dataset", "variant", "encoding")},
+                **{name: getattr(cross, name) for name in COLUMNS[:4]},
                 "prior": cross.prior.title,
                 "fold": pd.NA if fold == WHOLE else fold,
                 **{name: getattr(fit, name) for name in ("n_responses", "n_labelled", "status")},

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.rows import CellRows, RowsFile
+from experiments.rows import FAILED, CellRows, RowsFile
 
 _COLUMNS = ("response", "atom", "p", "label", "status", "seconds", "selections")
 
@@ -27,6 +27,7 @@ class Judgements:
         seconds: float64 (n_responses,), NaN where it failed.
         kept_by: which selections may keep an atom, each as rows have it.
         kept: int64 (n_rows,), the position in `kept_by` of every row's.
+        counts: bool (n_rows,), whether the atom is in the selection that is looked at.
     """
 
     responses: tuple[str, ...]
@@ -38,16 +39,25 @@ class Judgements:
     seconds: NDArray[np.float64]
     kept_by: tuple[str, ...]
     kept: NDArray[np.int64]
+    counts: NDArray[np.bool_]
 
     def selected(self, selection: str) -> Judgements:
         """Return the rows with posteriors only of the atoms that a selection keeps."""
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
-        return replace(self, p=np.where(keeps[self.kept], self.p, np.nan))
+        counts = keeps[self.kept]
+        return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
 
     @property
     def judged(self) -> NDArray[np.bool_]:
         """Whether there is a posterior, bool (n_rows,)."""
         return ~np.isnan(self.p)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of claims without a posterior in responses that did not fail."""
+        failed = (self.status == FAILED)[self.index]
+        claims = np.array([atom is not None for atom in self.atoms], dtype=np.bool_)
+        return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the rows that two cells of one dataset have in common.
@@ -92,6 +102,7 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
         seconds=_floats(table["seconds"].take(first)),
         kept_by=tuple(selections.dictionary.to_pylist()),
         kept=np.asarray(selections.indices.to_numpy(), dtype=np.int64),
+        counts=np.ones(len(index), dtype=np.bool_),
     )
 
 

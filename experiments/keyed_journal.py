@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,10 @@ class KeyedJournal:
     def get(self, key: str) -> Any:
         """Return the value that was put last; None where there is none."""
         return self._known.get(key)
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return the keys with their values."""
+        return self._known.items()
 
     def put(self, key: str, value: Any) -> None:
         """Keep a value of plain JSON data; numbers come back to the last bit.

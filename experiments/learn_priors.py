@@ -13,6 +13,7 @@ import numpy as np
 
 from calibration.folds import response_folds
 from calibration.learned_priors import CrossFitting, cross_fitting
+from experiments.cell_names import cell_words
 from experiments.config_file import LoadedStudy
 from experiments.config_parts import Learned, PriorSetting
 from experiments.console import counted
@@ -27,11 +28,10 @@ from experiments.cross_fits import (
 from experiments.design import Cell, View
 from experiments.keyed_journal import KeyedJournal
 from experiments.settings import build_backend
-from experiments.study_data import StudyData
+from experiments.study_data import StudyData, related_graph
 from experiments.units import sentence
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import variant as variant_of
 from inference import Backend
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class Question:
     Attributes:
         dataset: name of the dataset.
         variant: view of its graphs.
+        relation_model: what the study calls the source of their relations.
         encoding: encoding of their relations.
         prior: the setting of the priors.
         backend: the algorithm that fits.
@@ -52,6 +53,7 @@ class Question:
 
     dataset: str
     variant: str
+    relation_model: str
     encoding: str
     prior: PriorSetting
     backend: Backend
@@ -60,7 +62,9 @@ class Question:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return f"priors {self.prior.title!r} of {self.dataset} ({self.variant}, {self.encoding})"
+        view = {"variant": self.variant, "relation_model": self.relation_model}
+        words = cell_words(view, view)
+        return f"priors {self.prior.title!r} of {self.dataset} ({words}, {self.encoding})"
 
     @property
     def learned(self) -> Learned:
@@ -69,12 +73,15 @@ class Question:
 
     def key(self, fold: int) -> str:
         """Return what the fit without a fold is kept under."""
-        return json.dumps([self.dataset, self.variant, self.encoding, self.prior.title, fold])
+        return json.dumps(
+            [self.dataset, self.variant, self.relation_model, self.encoding, self.prior.title, fold]
+        )
 
     def answers(self, dataset: str, view: View) -> bool:
         """Whether these are the priors of a view of a dataset, at whatever strength."""
-        own = (self.dataset, self.variant, self.encoding, self.prior)
-        return own == (dataset, view.variant, view.encoding, view.prior)
+        own = (self.dataset, self.variant, self.relation_model, self.encoding, self.prior)
+        its = (view.variant, view.relation_model, view.encoding, view.prior)
+        return own == (dataset, *its)
 
     def crossing(self, graphs: Sequence[FactGraph], seed: int) -> CrossFitting:
         """Return the cross-fitting over the responses of the dataset in this view.
@@ -114,7 +121,8 @@ def questions(
     found: dict[tuple[str, Key], Question] = {}
     for cell in cells:
         view, learned = cell.view, cell.view.prior.learned
-        key = (cell.dataset, (view.variant, view.encoding, view.prior.title))
+        shown = (view.variant, view.relation_model, view.encoding)
+        key = (cell.dataset, (*shown, view.prior.title))
         if learned is None or key in found:
             continue
         place = places[view.prior.title]
@@ -122,7 +130,7 @@ def questions(
         backend = build_backend(
             learned.backend, learned.settings, partial("{}.settings.{}".format, place)
         )
-        found[key] = Question(cell.dataset, view.variant, view.encoding, view.prior, backend, place)
+        found[key] = Question(cell.dataset, *shown, view.prior, backend, place)
     return tuple(found.values())
 
 
@@ -204,7 +212,11 @@ def _fit(
 
     @cache
     def views() -> list[FactGraph]:
-        return [variant_of(graph, question.variant) for graph in dataset.graphs]
+        related = dataset.related or ({},) * len(dataset.graphs)
+        return [
+            related_graph(graph, own, question.relation_model, question.variant)
+            for graph, own in zip(dataset.graphs, related, strict=True)
+        ]
 
     @cache
     def crossing() -> CrossFitting:
@@ -234,6 +246,7 @@ def _fit(
     return CrossFit(
         question.dataset,
         question.variant,
+        question.relation_model,
         question.encoding,
         question.prior,
         tuple(fold.tolist()),

@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from experiments import paper_table, significance, tables
 from experiments.artefacts import Origin
@@ -25,6 +26,7 @@ from experiments.rows import CELL, RowsFile, write_csv, write_rows
 from experiments.selections import Selections, selections_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
+from experiments.text_answers import TextUse
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -44,12 +46,14 @@ class Results:
         tests: its significance tests.
         selections: which atoms count, and where that could not be settled.
         files: the files, in order.
+        texts: what relation models and assessors were asked.
     """
 
     summary: StudySummary
     tests: pd.DataFrame
     selections: Selections
     files: tuple[Path, ...]
+    texts: tuple[TextUse, ...] = ()
 
 
 def prepare_folder(folder: Path) -> None:
@@ -102,6 +106,8 @@ def write_results(
     *,
     fits: Sequence[CrossFit] = (),
     selected: Selections | None = None,
+    texts: Sequence[TextUse] = (),
+    relations: Mapping[str, Any] = MappingProxyType({}),
 ) -> Results:
     """Write every file of a run.
 
@@ -114,6 +120,8 @@ def write_results(
         folder: where the files go; other files in it are left alone.
         fits: its learned priors.
         selected: which atoms count; None: every one.
+        texts: what its relation models and assessors were asked.
+        relations: hashes of the relations that they found, by dataset, model and variant.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
@@ -170,11 +178,14 @@ def write_results(
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
-        document = manifest(study, data, finished.statuses(), missing, code, files)
+        document = manifest(
+            study, data, finished.statuses(), missing, code, files, texts, relations
+        )
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         file(MANIFEST).write_text(text, encoding="utf-8")
         publish(files, folder)
-    return Results(summary, tests, selections, tuple(folder / file.name for file in files))
+    written = tuple(folder / file.name for file in files)
+    return Results(summary, tests, selections, written, tuple(texts))
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:

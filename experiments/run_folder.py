@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from experiments.keyed_journal import KeyedJournal, keyed_journal
 from experiments.manifest import code_identity
 from experiments.outputs import prepare_folder, remove_empty
 from experiments.study_data import StudyData
+from experiments.text_models import TextModel
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -26,7 +27,7 @@ JOURNAL = "journal"
 
 _PLAN, _UNITS = "plan.json", "units.bin"
 
-PRIORS, SELECTIONS = "priors.bin", "selections.bin"
+PRIORS, SELECTIONS, TEXTS = "priors.bin", "selections.bin", "texts.bin"
 """What is worked out once for a run, beside its units."""
 
 
@@ -38,19 +39,27 @@ class Plan:
         study: what the posteriors depend on, as plain data.
         cells: every cell with its settings.
         data: hashes of the data by name.
+        models: what the answers of text models depend on, by their place in the study.
     """
 
     study: dict[str, Any]
     cells: list[dict[str, Any]]
     data: dict[str, str]
+    models: dict[str, Any]
 
     @staticmethod
-    def of(study: Study, cells: Sequence[Cell], data: Sequence[StudyData]) -> Plan:
+    def of(
+        study: Study,
+        cells: Sequence[Cell],
+        data: Sequence[StudyData],
+        models: Iterable[TextModel] = (),
+    ) -> Plan:
         """Return the plan of a study."""
         return Plan(
             study=computed_part(study),
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
             data={dataset.name: dataset.sha256 for dataset in data},
+            models={one.place: dict(one.facts) for one in models},
         )
 
     @property
@@ -125,11 +134,11 @@ def open_run(
             try:
                 finished = finished_units(() if overwrite else read_journal(units), sizes, units)
                 if not overwrite and not resume:
-                    _refuse_unfinished(folder, finished, sizes)
+                    _refuse_unfinished(folder, finished, sizes, n_answers(folder))
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
                 if not resume:
                     journal.clear()
-                    for name in (PRIORS, SELECTIONS):
+                    for name in (PRIORS, SELECTIONS, TEXTS):
                         (own / name).unlink(missing_ok=True)
                     finished = finished_units((), sizes, units)
                 current = code_identity()
@@ -140,8 +149,8 @@ def open_run(
             except BaseException as error:
                 # Bad input is to be mended, which may make it another run: then fits are no reason
                 # to hold on to the folder.
-                kept = (_UNITS,) if isinstance(error, InputError) else (_UNITS, PRIORS)
-                if all(next(read_journal(own / name), None) is None for name in kept):
+                kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
+                if not any(_n_records(own / name) for name in kept):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
@@ -168,18 +177,33 @@ def _differences(before: Mapping[str, Any], plan: Plan) -> str:
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:
         keys.append("the settings of its backends")
+    models = before.get("models", {})
+    if not keys and models != plan.models:
+        keys += [place for place, facts in plan.models.items() if models.get(place) != facts]
     data = before.get("data", {})
     changed = [name for name in plan.data if name in data and data[name] != plan.data[name]]
     keys += [f"the content of {name!r}" for name in changed]
     return ", ".join(keys) or "its version"
 
 
-def _refuse_unfinished(folder: Path, finished: Finished, sizes: Sequence[int]) -> None:
+def n_answers(folder: Path) -> int:
+    """Return how many answers of text models a folder holds."""
+    return _n_records(folder / JOURNAL / TEXTS)
+
+
+def _n_records(journal: Path) -> int:
+    return sum(1 for _ in read_journal(journal))
+
+
+def _refuse_unfinished(
+    folder: Path, finished: Finished, sizes: Sequence[int], n_texts: int
+) -> None:
     count = finished.table.num_rows
-    if 0 < count < sum(sizes):
+    if count < sum(sizes) and (count or n_texts):
+        answers = f" and {n_texts:,} answers about its texts" if n_texts else ""
         raise InputError(
-            f"{folder}: it holds {count:,} of {sum(sizes):,} units of this study; go on with "
-            "--resume, or drop them with --overwrite"
+            f"{folder}: it holds {count:,} of {sum(sizes):,} units{answers} of this study; go on "
+            "with --resume, or drop them with --overwrite"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +14,7 @@ from experiments.config_file import LoadedStudy
 from experiments.config_selections import EVERYTHING, SelectionChoice
 from experiments.console import counted
 from experiments.keyed_journal import KeyedJournal
+from experiments.relation_setup import content_hash
 from experiments.robustness import CoreChoices
 from experiments.rows import FAILED
 from experiments.study_data import StudyData
@@ -211,7 +211,7 @@ def _selector(choice: SelectionChoice, folder: Path) -> Selector:
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
     if templates is not None:
-        identity["templates"] = _digest(templates)
+        identity["templates"] = content_hash(templates)
         known = read_templates(templates)
         if choice.domain is not None and choice.domain not in known:
             raise InputError(
@@ -224,19 +224,10 @@ def _selector(choice: SelectionChoice, folder: Path) -> Selector:
     if choice.path is not None:
         path = folder / choice.path
         model, _ = relation_model(f"{choice.relations}:{path}", Wishes())
-        identity["path"] = _digest(path)
+        identity["path"] = content_hash(path)
     elif choice.relations == "lexical":
         model, _ = relation_model("lexical", Wishes())
     return Selector(choice, model, templates, plain_hash(identity))
-
-
-def _digest(path: Path) -> str:
-    """Return a hash of a file, or of the names and hashes of what a folder holds."""
-    if path.is_dir():
-        parts = [f"{one.name} {_digest(one)}" for one in sorted(path.iterdir())]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _selected(selector: Selector, graph: FactGraph) -> Selected:

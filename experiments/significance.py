@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.cell_names import NO_GRAPH, cell_words
 from experiments.config import Study
 from experiments.config_parts import Selector
 from experiments.judgements import Judgements, read_judgements
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.rows import CellRows, RowsFile
+from experiments.rows import CELL, CellRows, RowsFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,8 +117,9 @@ def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
         for one in sides:
             if not _matches(one, first):
                 continue
-            other = next((side for side in sides if _counterpart(one, side, second)), None)
-            if other is not None:
+            others = (side for side in sides if _counterpart(one, side, second))
+            # An assessor has one cell, to be compared with every view's.
+            for other in others if _without_graph(one) else islice(others, 1):
                 yield from _compared(study, rows, (one, first), (other, second))
 
 
@@ -134,10 +137,16 @@ def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
     if "backend_label" in told_apart and "seed" not in told_apart:
         # Of a backend without seeds there is one cell, to be compared with every seed's.
         told_apart.add("seed")
+    if "backend_label" in told_apart and _without_graph(one) != _without_graph(other):
+        told_apart.update(set(CELL) - {"dataset"})
     mine, its = one.named(), other.named()
     return _matches(other, selector) and all(
         mine[name] == its[name] for name in mine if name not in told_apart
     )
+
+
+def _without_graph(side: Side) -> bool:
+    return bool(side.named()["variant"] == NO_GRAPH)
 
 
 def _compared(
@@ -154,7 +163,7 @@ def _compared(
     shared = {
         "dataset": first[0].named()["dataset"],
         **{name: _title(side[1]) for name, side in (("first", first), ("second", second))},
-        "elsewhere": _elsewhere(*first),
+        "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
         "corrected": np.nan,
         "stars": "",
     }
@@ -289,4 +298,5 @@ _REPLICATES = 2000
 
 def _elsewhere(side: Side, selector: Selector) -> str:
     told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
-    return " ".join(str(v) for name, v in side.named().items() if name not in told_apart)
+    named = side.named()
+    return cell_words(named, [name for name in named if name not in told_apart])

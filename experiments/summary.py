@@ -38,7 +38,8 @@ class StudySummary:
     Attributes:
         cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
             of a cell, `backend`, `setting`; `n_responses` and `n_failed` (units);
-            `n_atoms` and `n_labelled` (of those judged); the measures of
+            `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
+            fail, on which an assessor has no verdict or one that takes them out); the measures of
             `calibration.summary.Summary`, with the ends of their 95% intervals over responses as
             MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
             against the exact backend over atoms that both judged (NaN for itself);
@@ -106,6 +107,7 @@ def _summarise_cell(
         **measures,
         "n_responses": len(own.responses),
         "n_failed": int((own.status == FAILED).sum()),
+        "n_missing": own.n_missing,
         "n_not_converged": int((own.status == "not_converged").sum()),
         "max_difference": _max_difference(own, reference),
         "seconds_total": float(done.sum()) if done.size else np.nan,

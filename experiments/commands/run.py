@@ -54,8 +54,8 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE,...",
-            help="Run these cells alone, by dataset, variant, encoding, prior, strength, backend "
-            "or seed; repeatable.",
+            help="Run these cells alone, by dataset, variant, relation_model, encoding, prior, "
+            "strength, backend or seed; repeatable.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -66,6 +66,10 @@ def command(
     ] = False,
 ) -> None:
     """Run a study: datasets x variants x encodings x backends over all responses.
+
+    Relations may be found anew from the texts by relation models, and claims be
+    judged by prompts (assessors) beside the backends; a language model is asked
+    once about each, before the units, and its answers are kept in a cache.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
     Markdown, reliability diagrams and a manifest, all of them or none; then
@@ -86,6 +90,8 @@ def command(
       factormodels run compare 'backends\\[1].settings.damping=0.3' --out results/damped
       factormodels run my-study.yaml priors.context=0.95 --dry-run
       factormodels run my-study.yaml --workers 8 --resume
+      factormodels run my-study.yaml relation_models='\\[recorded, lexical]'
+      factormodels run my-study.yaml assessors=factscore language_model=openai/NAME
       factormodels run my-study.yaml --only backend=exact --dask tcp://head:8786
     """
     import time
@@ -93,12 +99,14 @@ def command(
 
     from experiments import run_view
     from experiments.analyses.study import is_analysis
+    from experiments.assessment_view import show_ledger
     from experiments.config_file import read_raw, validated
     from experiments.console import duration, messages, output
-    from experiments.progress import run_progress
+    from experiments.progress import run_progress, text_progress
     from experiments.runner import Where, design, failures_of, run_study
     from experiments.workers import WorkerError
     from factormodels.errors import InputError
+    from factormodels.extraction.accounting import Ledger
 
     if listed:
         run_view.show_embedded(output())
@@ -120,7 +128,7 @@ def command(
     loaded = validated(raw)
     folder = out if out is not None else Path("results") / loaded.study.study
     planned = design(loaded)
-    console, remarks = output(), messages()
+    console, remarks, ledger = output(), messages(), Ledger()
     if dry_run:
         run_view.show_plan(console, planned, folder, only or ())
         return
@@ -134,12 +142,15 @@ def command(
             overwrite=overwrite,
             retry_failed=retry_failed,
             monitor=partial(run_progress, remarks, loaded.study.study),
+            text_monitor=partial(text_progress, remarks, loaded.study.study, ledger),
+            ledger=ledger,
             notice=partial(remarks.print, soft_wrap=True, markup=False, highlight=False),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
         run_view.show_kept(remarks, planned, folder)
         raise
     run_view.show_results(console, planned, results, failures_of(planned, finished), folder)
+    show_ledger(remarks, ledger)
     remarks.print(f"done in {duration(time.perf_counter() - start)}")
 
 

@@ -40,6 +40,7 @@ def row(**changes: Any) -> dict[str, Any]:
         "response": "r1",
         "atom": "a1",
         "variant": "FR1",
+        "relation_model": "recorded",
         "encoding": "implication",
         "prior": "data",
         "strength": 1.0,
