@@ -1,0 +1,95 @@
+"""Pages that are made from the code at every build, so that they cannot drift from it.
+
+They are written into docs/generated: the API reference, one page per package; the command line;
+the backends, the rows of a run and the JSON Schemas.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+PACKAGES = ("factormodels", "inference", "calibration", "experiments")
+
+INTERNAL = ("inference.kernels", "experiments.commands")
+"""Packages without a page: compiled loops behind the backends, and the command line's options,
+which have a page of their own."""
+
+
+def connect(app: Sphinx) -> None:
+    """Have the pages written before the sources are listed."""
+    app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / "generated"))
+
+
+def write_pages(folder: Path) -> None:
+    """Write every generated page; one whose text has not changed keeps its date."""
+    from command_line import page as command_line
+
+    pages = {f"reference/{name}": reference_page(name) for name in documented_packages()}
+    pages["reference/index"] = reference_index()
+    pages["command-line"] = command_line()
+    wanted = {folder / f"{name}.md": text for name, text in pages.items()}
+    for path in folder.rglob("*.md"):
+        if path not in wanted:
+            path.unlink()
+    for path, text in wanted.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def documented_packages() -> list[str]:
+    """Return the packages that have a page, from the lowest layer to the highest."""
+    return [name for package in PACKAGES for name in _packages(package)]
+
+
+def modules_of(package: str) -> list[str]:
+    """Return a package and the modules directly in it, less what is private."""
+    path = importlib.import_module(package).__path__
+    return [
+        package,
+        *(
+            f"{package}.{module.name}"
+            for module in sorted(iter_modules(path), key=lambda module: module.name)
+            if not module.ispkg and not module.name.startswith("_")
+        ),
+    ]
+
+
+def _packages(package: str) -> Iterator[str]:
+    yield package
+    for module in sorted(
+        iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name
+    ):
+        name = f"{package}.{module.name}"
+        if module.ispkg and name not in INTERNAL:
+            yield from _packages(name)
+
+
+def reference_index() -> str:
+    """Return the page that the reference begins with."""
+    listed = "\n".join(documented_packages())
+    return (
+        "# Reference\n\nMade from the docstrings. Imports run one way: experiments → calibration → "
+        "inference → factormodels.\n\n```{toctree}\n:maxdepth: 1\n\n" + listed + "\n```\n"
+    )
+
+
+def reference_page(package: str) -> str:
+    """Return the page of one package: its modules, each with what it defines."""
+    parts = [f"# {package}\n"]
+    for name in modules_of(package):
+        if name != package:
+            parts.append(f"## {name.rpartition('.')[2]}\n")
+        parts.append(
+            f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :ignore-module-all:\n```\n"
+        )
+    return "\n".join(parts)

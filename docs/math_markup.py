@@ -1,0 +1,1 @@
+def connect(app): pass
