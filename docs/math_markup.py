@@ -1,1 +1,2 @@
-def connect(app): pass
+def connect(app):
+    pass
