@@ -27,6 +27,7 @@ from experiments.commands import (
     references,
     robustness,
     run,
+    schema,
     select,
 )
 from experiments.console import warnings_on_stderr
@@ -103,7 +104,7 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, run, fit, diff, positions, select, robustness, costs),
-    *(convert, backends, datasets, bench, references),
+    *(convert, backends, datasets, schema, bench, references),
 )
 
 for _command in _COMMANDS:
