@@ -22,8 +22,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build", "_templates"]
-templates_path = ["_templates"]
+exclude_patterns = ["_build", "generated/parts"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "literal"
 

@@ -34,6 +34,12 @@ def write_pages(folder: Path) -> None:
     pages = {f"reference/{name}": reference_page(name) for name in documented_packages()}
     pages["reference/index"] = reference_index()
     pages["command-line"] = command_line()
+    pages["schemas"] = schemas_page()
+    pages["parts/backends"] = backends_table()
+    pages["parts/promises"] = promises_table()
+    pages["parts/rows"] = rows_table()
+    pages["parts/analyses"] = analyses_list()
+    pages["parts/datasets"] = datasets_list()
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for path in folder.rglob("*.md"):
         if path not in wanted:
@@ -91,3 +97,82 @@ def reference_page(package: str) -> str:
             f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :ignore-module-all:\n```\n"
         )
     return "\n".join(parts)
+
+
+def schemas_page() -> str:
+    """Return the page of the JSON Schemas."""
+    from experiments.schemas import SCHEMAS, schema
+
+    parts = [
+        "# JSON Schemas\n",
+        "Draft 2020-12; `factormodels schema NAME` prints them, `experiments.schemas.schema` "
+        "returns them. [Data formats](../guide/data-formats.md) says what they are of.\n",
+    ]
+    for name in SCHEMAS:
+        text = json.dumps(schema(name), indent=2, ensure_ascii=False)
+        parts.append(f"## {name}\n\n```json\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+def backends_table() -> str:
+    """Return the registered backends with what their entries say."""
+    from inference.registry import entries
+
+    rows = [
+        f"| `{name}` | {entry.log_z_kind} | {entry.summary} | {entry.limits} | "
+        f"{f'`{entry.extra}`' if entry.extra else 'core'} |"
+        for name, entry in entries().items()
+    ]
+    return _table(("name", "log Z", "algorithm", "graphs", "installed with"), rows)
+
+
+def promises_table() -> str:
+    """Return what every backend is held to on which graphs, from the table of the tests."""
+    from tests.inference.promises import PROMISES
+
+    rows = []
+    for promise in PROMISES:
+        settings = ", ".join(f"{key}={value}" for key, value in promise.settings.items())
+        summary = (promise.graphs.__doc__ or "").split(".")[0].removeprefix("Return ")
+        rows.append(
+            f"| `{promise.backend}` | {settings} | {promise.kind} | {' '.join(summary.split())} | "
+            f"{len(promise.seeds)} | {promise.tolerance:g} | {promise.reason} |"
+        )
+    heads = ("backend", "settings", "promise", "graphs", "how many", "tolerance", "why so much")
+    return _table(heads, rows)
+
+
+def rows_table() -> str:
+    """Return the columns of a run's rows."""
+    from experiments.rows import SCHEMA
+
+    rows = [
+        f"| `{field.name}` | {field.type} | {'yes' if field.nullable else 'no'} | "
+        f"{(field.metadata or {})[b'description'].decode()} |"
+        for field in SCHEMA
+    ]
+    return _table(("column", "type", "null", "meaning"), rows)
+
+
+def analyses_list() -> str:
+    """Return the analyses that a study can ask for."""
+    from experiments.analyses.registry import analysis, names
+
+    rows = [f"| `{name}` | {analysis(name).summary} |" for name in names()]
+    return _table(("analysis", "what it does"), rows)
+
+
+def datasets_list() -> str:
+    """Return the embedded datasets with their titles and licences."""
+    from factormodels import datasets
+
+    rows = []
+    for name in datasets.names():
+        card = datasets.card(name)
+        rows.append(f"| `{name}` | {card.title} | {card.licence} |")
+    return _table(("dataset", "what", "licence"), rows)
+
+
+def _table(heads: tuple[str, ...], rows: list[str]) -> str:
+    head = "| " + " | ".join(heads) + " |"
+    return "\n".join([head, "|" + " --- |" * len(heads), *rows]) + "\n"

@@ -71,7 +71,8 @@ def test_fact_graphs_of_all_kinds_are_valid() -> None:
     graphs += datasets.load("worked-examples").graphs
     for graph in graphs:
         FACT_GRAPH.validate(fact_graph_object(graph))
-    for plain in (EXAMPLE, plain_object(), {"nodes": [], "edges": []}):
+    empty: dict[str, Any] = {"nodes": [], "edges": []}
+    for plain in (EXAMPLE, plain_object(), empty):
         FACT_GRAPH.validate(plain)
 
 

@@ -13,6 +13,7 @@ from inference.conformance.graphs import Tables, forest, independent, relabelled
 from tests.oracle import oracle
 
 __all__ = [
+    "Tables",
     "attractive",
     "chain_reference",
     "forest",
