@@ -48,6 +48,7 @@ nitpick_ignore_regex = [
 # Two classes of one name: the docstring's own module decides for its reader.
 suppress_warnings = ["ref.python"]
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "factormodels"
 html_static_path: list[str] = []
