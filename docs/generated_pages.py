@@ -7,6 +7,7 @@ the backends, the rows of a run and the JSON Schemas.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import iter_modules
