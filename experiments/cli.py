@@ -21,6 +21,7 @@ from experiments.commands import (
     costs,
     datasets,
     diff,
+    draw,
     fit,
     infer,
     positions,
@@ -97,14 +98,14 @@ def _factormodels(
       factormodels run compare                the embedded comparison: tables and a plot
       factormodels infer graph.json           the posterior of one graph
       factormodels infer graph.json --backend lbp --set damping=0.5 --json
-      factormodels assess answer.txt --documents notes       from text to probabilities
+      factormodels assess answer.txt --documents notes   from text to probabilities
       factormodels COMMAND --help             each command, with examples
     """
 
 
 _COMMANDS = (
     *(infer, assess, run, fit, diff, positions, select, robustness, costs),
-    *(convert, backends, datasets, schema, bench, references),
+    *(draw, convert, backends, datasets, schema, bench, references),
 )
 
 for _command in _COMMANDS:
