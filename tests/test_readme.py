@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-MOST_LINES = 260
+MOST_LINES = 250
 """A newcomer reads it to the end; the rest is in the guide."""
 
 MOST_LINES_OF_A_BACKEND = 30
