@@ -149,9 +149,9 @@ def study_schema() -> Schema:
     definitions: Schema = combined["$defs"]
     of = {key: by_key[key, "validation"] for key, _, _ in inputs}
     roots = {key: _definition(ref, definitions) for key, ref in of.items()}
+    _with_short_parts(definitions)
     for root in roots.values():
         _with_shorthands(root)
-    _with_short_parts(definitions)
     for key in ("study", "analysis"):
         root = roots[key]
         root["properties"]["base"] = {
@@ -221,6 +221,9 @@ def _with_shorthands(root: Schema) -> None:
             several = properties[key]
             single = {"type": "string"} if key in config_file._SHORTHANDS else several["items"]
             properties[key] = {"anyOf": [several, single]}
+    if "language_model" in properties:
+        model = properties["language_model"]
+        properties["language_model"] = {"anyOf": [{"type": "string"}, model]}
     if "unlabelled" in properties:
         properties["unlabelled"]["enum"] += [True, False]
         del properties["unlabelled"]["type"]
@@ -231,5 +234,8 @@ def _with_short_parts(definitions: Schema) -> None:
     priors = definitions["Priors"]["properties"]
     for key in ("atom", "context"):
         priors[key] = {"anyOf": [priors[key], priors[key]["items"]]}
+    if "learned" in priors:
+        mapping = definitions["Priors"]
+        definitions["Priors"] = {"anyOf": [{"const": "learned"}, mapping]}
     sides = definitions["Significance"]["properties"]["pairs"]["items"]
     sides["items"] = {"anyOf": [{"type": "string", "description": "a backend"}, sides["items"]]}
