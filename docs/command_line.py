@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 _TAG = re.compile(r"(?<!\\)\[/?(?:b|i|bold|italic|dim)\]")
@@ -22,9 +23,17 @@ def page() -> str:
         *_prose(group.help),
         *_table(group),
     ]
-    for name, command in sorted(group.commands.items()):
-        parts += [f"## factormodels {name}\n", *_prose(command.help), *_table(command)]
+    for name, command in commands(group, "factormodels"):
+        parts += [f"## {name}\n", *_prose(command.help), *_table(command)]
     return "\n".join(parts)
+
+
+def commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command with its whole name, those within a group after it."""
+    for name, command in sorted(group.commands.items()):
+        yield f"{prefix} {name}", command
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{prefix} {name}")
 
 
 def _prose(help_text: str) -> list[str]:

@@ -82,6 +82,7 @@ def row_schema() -> Schema:
 def manifest_schema() -> Schema:
     """Return the schema of manifest.json, of a study of posteriors or of an analysis."""
     texts = {"type": "array", "items": {"type": "string"}}
+    sizes = {"sha256": _HASH, "responses": _COUNT, "atoms": _COUNT, "labelled": _COUNT}
     properties: Schema = {
         "format": {"const": "factormodels/manifest"},
         "version": {"const": 2},
@@ -92,10 +93,11 @@ def manifest_schema() -> Schema:
         "data": {
             "type": "object",
             "additionalProperties": _closed(
-                {"sha256": _HASH, "responses": _COUNT, "atoms": _COUNT, "labelled": _COUNT},
-                ["sha256", "responses", "atoms", "labelled"],
+                {**sizes, "relations": {"type": "object", "description": "hashes of those found"}},
+                list(sizes),
             ),
         },
+        "models": {"type": "object", "description": "what models of texts were asked, by key"},
         "seeds": {"type": "array", "items": _COUNT},
         "units": {"type": "object", "additionalProperties": _COUNT},
         "units_missing": _COUNT,
@@ -117,7 +119,7 @@ def manifest_schema() -> Schema:
         "cpu_count": {"type": ["integer", "null"]},
         "packages": {"type": "object", "additionalProperties": {"type": "string"}},
     }
-    optional = {"units", "units_missing", "code_of_units", "remarks"}
+    optional = {"models", "units", "units_missing", "code_of_units", "remarks"}
     return {
         "$schema": DIALECT,
         "$id": "urn:factormodels:manifest:2",

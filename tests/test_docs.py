@@ -87,10 +87,13 @@ def test_every_public_module_is_in_the_reference(helper: Any) -> None:
 def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None:
     from experiments.cli import app
 
-    text = helper("command_line").page()
+    module = helper("command_line")
+    text = module.page()
     group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
-        section = text.partition(f"## factormodels {name}\n")[2].partition("\n## ")[0]
+    every = dict(module.commands(group, "factormodels"))
+    assert {f"factormodels {name}" for name in group.commands} <= set(every)
+    for name, command in every.items():
+        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
         assert section, name
         for parameter in command.params:
             shown = parameter.opts if parameter.param_type_name == "option" else ()
