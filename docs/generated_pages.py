@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import iter_modules
@@ -41,6 +42,8 @@ def write_pages(folder: Path) -> None:
     pages["parts/rows"] = rows_table()
     pages["parts/analyses"] = analyses_list()
     pages["parts/datasets"] = datasets_list()
+    pages["parts/formats"] = formats_table()
+    pages["parts/study-keys"] = study_keys()
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for path in folder.rglob("*.md"):
         if path not in wanted:
@@ -172,6 +175,28 @@ def datasets_list() -> str:
         card = datasets.card(name)
         rows.append(f"| `{name}` | {card.title} | {card.licence} |")
     return _table(("dataset", "what", "licence"), rows)
+
+
+def formats_table() -> str:
+    """Return the formats of datasets that are read."""
+    from factormodels.io.published.formats import FORMATS
+
+    rows = [
+        f"| `{each.name}` | {each.title} | {each.owner} | {each.holds} | "
+        f"{', '.join(f'`{key}`' for key in each.keys)} |"
+        for each in FORMATS
+    ]
+    return _table(("format", "dataset", "published by", "gives", "known by"), rows)
+
+
+def study_keys() -> str:
+    """Return the table of the keys of a study, which experiments/README.md holds."""
+    text = (Path(__file__).resolve().parents[1] / "experiments" / "README.md").read_text("utf-8")
+    table = re.search(r"^\| key \| meaning \| default \|\n(?:\|.*\n)+", text, re.M)
+    if table is None:
+        raise LookupError("experiments/README.md has no table '| key | meaning | default |'")
+    # Links of that file lead nowhere from here.
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", table[0])
 
 
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:

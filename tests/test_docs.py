@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import re
 import subprocess
@@ -99,6 +100,13 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
             shown = parameter.opts if parameter.param_type_name == "option" else ()
             assert all(f"`{option}" in section for option in shown), (name, parameter.name)
     assert "[b]" not in text
+
+
+def test_the_table_of_keys_has_every_key_of_a_study(helper: Any) -> None:
+    from experiments.config import Study
+
+    keys = re.findall(r"^\| `(\w+)` \|", helper("generated_pages").study_keys(), re.M)
+    assert set(keys) == {"base", *(field.name for field in dataclasses.fields(Study))}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
