@@ -25,6 +25,8 @@ extensions = [
 exclude_patterns = ["_build", "generated/parts"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "literal"
+# Quotes and dashes of prose are options and code more often than not.
+smartquotes = False
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
