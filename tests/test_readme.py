@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from configparser import ConfigParser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,19 @@ def test_the_picture_is_small() -> None:
 def test_links_within_the_repository_lead_somewhere(name: str) -> None:
     targets = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text(encoding="utf-8"))
     assert [t for t in targets if "://" not in t and not (ROOT / t).exists()] == []
+
+
+def test_the_targets_and_extras_that_are_named_exist() -> None:
+    pages = [README, *(path.read_text("utf-8") for path in (ROOT / "docs" / "guide").glob("*.md"))]
+    text = "\n".join(pages)
+    targets = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    named = set(re.findall(r"^make ([a-z]+)", text, re.M)) | set(
+        re.findall(r"`make ([a-z]+)`", text)
+    )
+    assert {"run", "test", "install", "docs"} <= named <= targets
+    setup = ConfigParser(delimiters=("=",))
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    (line,) = re.findall(r"# with an extra: (.+), or (\w+)$", README, re.M)
+    listed = [name for name in line[0].split(", ") if name != "..."]
+    assert {*listed, line[1]} <= set(extras)
