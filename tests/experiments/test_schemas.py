@@ -189,6 +189,19 @@ base: compare
 study: mine
 backends: [lbp]
 ---
+study: texts
+datasets: demonstration
+priors: [learned, {learned: {parameters: [atom_prior], folds: 3}, context: 0.9}]
+language_model: openai/NAME
+relation_models: [recorded, lexical]
+assessors: [factscore]
+selections: [all, {selection: core, weights: uniform}]
+---
+study: learned
+datasets: demonstration
+priors: learned
+selections: core
+---
 study: sizes
 analysis: dataset-statistics
 settings:
@@ -310,7 +323,7 @@ def test_rows_and_manifests_of_runs_are_valid(folder: Path, invoke: Invoke) -> N
     assert not validator("row").is_valid(plain[0] | {"p": 1.5})
     assert not validator("row").is_valid(plain[0] | {"status": "done"})
 
-    study_file(folder, STUDIES.split("---")[3].replace(", {path: mine.json, limit: 2}", ""))
+    study_file(folder, STUDIES.split("---")[-1].replace(", {path: mine.json, limit: 2}", ""))
     invoke("run", "study.yaml")
     for name in ("s", "sizes"):
         manifest = json.loads((folder / "results" / name / "manifest.json").read_text())
