@@ -22,7 +22,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test lint bench notebooks core lock browser
+.PHONY: help install run test lint docs bench notebooks core lock browser
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -39,6 +39,9 @@ lint: install ## Check style, format and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+docs: install ## Build the documentation into results/docs; a warning is an error
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html -d $(VENV)/var/docs docs results/docs
 
 bench: install ## Measure accuracy against time beside other libraries: ratios within one run
 	$(VENV)/bin/factormodels bench

@@ -29,6 +29,7 @@ from experiments.commands import (
     report,
     robustness,
     run,
+    schema,
     select,
 )
 from experiments.console import warnings_on_stderr
@@ -105,7 +106,7 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, run, report, fit, diff, positions, select, robustness, costs),
-    *(draw, convert, backends, bench, references),
+    *(draw, convert, backends, schema, bench, references),
 )
 
 for _command in _COMMANDS:
