@@ -31,8 +31,6 @@ _FLOOR_LABEL = "≤$10^{-9}$"
 def error_figure(errors: pd.DataFrame) -> Figure:
     """Return the mean error of each backend against what is varied, one panel per axis.
 
-    Backends that were measured on a part of the levels have no line.
-
     Args:
         errors: one row per axis, level and backend, with `mean_error` and the ends of its interval.
     """
@@ -40,9 +38,6 @@ def error_figure(errors: pd.DataFrame) -> Figure:
 
     from calibration.figure_style import paper_style
 
-    everywhere = errors.groupby("backend")["level"].size()
-    whole = set(everywhere.index[everywhere == everywhere.max()])
-    errors = errors[errors["backend"].isin(whole)]
     looks = _looks(errors["backend"])
     names = list(dict.fromkeys(errors["axis"]))
     with paper_style():

@@ -150,11 +150,18 @@ def levels(settings: Settings) -> Iterator[tuple[str, float, GraphShape]]:
 
 
 def summarise_errors(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the errors of each backend on each level, with intervals over graphs."""
+    """Return the errors of each backend on each level, with intervals over graphs.
+
+    Backends that were measured on one graph of the base alone are left out.
+    """
     import pandas as pd
 
+    distinct = measured.drop_duplicates(["digest", "backend"])
+    everywhere = measured[measured["backend"].isin(_everywhere(distinct))]
     rows = []
-    for (axis, level, backend), group in measured.groupby(["axis", "level", "backend"], sort=False):
+    for (axis, level, backend), group in everywhere.groupby(
+        ["axis", "level", "backend"], sort=False
+    ):
         rows.append(
             {
                 "axis": axis,
@@ -246,13 +253,11 @@ def _measure(
     }
     for label, backend in backends:
         row: dict[str, Any] = {**facts, "backend": label, "status": "refused", "log_z_kind": ""}
-        start = time.perf_counter()
         try:
             answer = backend.infer(graph)
         except InferenceError:
             yield {**row, **dict.fromkeys(_NUMBERS, math.nan)}
             continue
-        first = time.perf_counter() - start
         errors = np.abs(_probabilities(answer.marginals.flat) - expected)
         yield {
             **row,
@@ -261,7 +266,7 @@ def _measure(
             "max_error": float(errors.max()),
             "log_z_error": _difference(answer.log_z, true.log_z),
             "log_z_kind": str(answer.log_z_kind),
-            "seconds": _seconds(backend, graph, first, repeats),
+            "seconds": _seconds(backend, graph, repeats),
         }
 
 
@@ -277,13 +282,8 @@ def _probabilities(flat: Floats) -> Floats:
     return flat[1::2]
 
 
-def _seconds(backend: Backend, graph: FactorGraph, first: float, repeats: int) -> float:
-    """Return the median of calls after the first: as many as fit a turn; that one if it fills it.
-
-    Backends are warm; the first call on a graph may still allocate, which short ones would show.
-    """
-    if first > TURN_SECONDS:
-        return first
+def _seconds(backend: Backend, graph: FactorGraph, repeats: int) -> float:
+    """Return the median of calls after the first, which may compile: as many as fit a turn."""
     seconds: list[float] = []
     while len(seconds) < repeats and sum(seconds) < TURN_SECONDS:
         start = time.perf_counter()

@@ -39,7 +39,7 @@ Row = dict[str, str]
 
 
 def table_rows(text: str) -> Iterator[Row]:
-    """Yield the rows of the Markdown tables of a text, the heading above each under "block"."""
+    """Yield the rows of the Markdown tables of a text, the heading above each under "where"."""
     block, titles = "", list[str]()
     for line in text.splitlines():
         if line.startswith("## "):
@@ -50,7 +50,7 @@ def table_rows(text: str) -> Iterator[Row]:
         elif not titles:
             titles = cells
         elif not set(cells[0]) <= set("-: "):
-            yield {"block": block, **dict(zip(titles, cells, strict=True))}
+            yield {"where": block, **dict(zip(titles, cells, strict=True))}
 
 
 @cache
