@@ -134,7 +134,8 @@ def measure_responses(
     probabilities = probability_array(p)
     grouping = group_by_response(responses)
     check_lengths(p=probabilities.size, responses=grouping.index.size)
-    return _measure(probabilities, grouping, k, decision_tolerance(tolerance))
+    warn_where_entropy_misorders(probabilities)
+    return grouped_measures(probabilities, grouping, k, decision_tolerance(tolerance))
 
 
 def summarise(
@@ -168,7 +169,8 @@ def summarise(
     check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
     scored = apply_policy(probabilities, labels, grouping.index, policy)
     margin = decision_tolerance(tolerance)
-    measures = _measure(probabilities, grouping, k, margin)
+    warn_where_entropy_misorders(probabilities)
+    measures = grouped_measures(probabilities, grouping, k, margin)
 
     human_precision = precision_mae = f1 = share_right = squared = logarithmic = _UNDEFINED
     if scored.p.size:
@@ -206,8 +208,10 @@ def summarise(
     )
 
 
-def _measure(p: Floats, grouping: Grouping, k: str | float, tolerance: float) -> ResponseMeasures:
-    warn_where_entropy_misorders(p)
+def grouped_measures(
+    p: Floats, grouping: Grouping, k: str | float, tolerance: float
+) -> ResponseMeasures:
+    """Return what `measure_responses` returns of arrays that were checked, without a warning."""
     signs = verdicts(p, tolerance)
     supported = grouping.sums(signs > 0).astype(np.int64)
     contradicted = grouping.sums(signs < 0).astype(np.int64)

@@ -21,6 +21,7 @@ from experiments.commands import (
     costs,
     datasets,
     diff,
+    draw,
     fit,
     infer,
     positions,
@@ -96,18 +97,19 @@ def _factormodels(
       factormodels run compare                the embedded comparison: tables and a plot
       factormodels infer graph.json           the posterior of one graph
       factormodels infer graph.json --backend lbp --set damping=0.5 --json
-      factormodels assess answer.txt --documents notes       from text to probabilities
+      factormodels assess answer.txt --documents notes   from text to probabilities
       factormodels COMMAND --help             each command, with examples
     """
 
 
 _COMMANDS = (
     *(infer, assess, run, fit, diff, positions, select, robustness, costs),
-    *(convert, backends, datasets, bench, references),
+    *(draw, convert, backends, bench, references),
 )
 
 for _command in _COMMANDS:
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
+app.add_typer(datasets.app, name="datasets")
 
 
 def main() -> None:

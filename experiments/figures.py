@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.artefacts import Origin, write_figure
 from experiments.config_parts import OWN_PRIORS
 from experiments.judgements import read_judgements
 from experiments.rows import FAILED, CellRows, RowsFile
 from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.reliability import ReliabilityBins
     from experiments.config_parts import Reliability
 
 SAME_CURVE = 5e-3
@@ -51,9 +55,9 @@ def write_diagrams(
     policy: str,
     binning: Reliability,
     seed: int,
-    metadata: Mapping[str, str],
+    origin: Origin,
 ) -> list[Path]:
-    """Write a reliability diagram per encoding and dataset with labels, as PDF and PNG.
+    """Write a reliability diagram per encoding and dataset with labels, and its points as CSV.
 
     The dataset with the most labelled atoms under the study's first encoding is reliability.pdf,
     each other diagram reliability-DATASET-ENCODING.pdf. A dataset without labels has none.
@@ -64,12 +68,12 @@ def write_diagrams(
         policy: what unlabelled atoms count as.
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
-        metadata: texts to keep in the files.
+        origin: where they come from.
 
     Returns:
         The paths of the files.
     """
-    from calibration.figures import reliability_diagram, save_figure
+    from calibration.figures import reliability_diagram
 
     panels: dict[tuple[str, str], list[CellRows]] = {}
     for cell in rows.cells():
@@ -95,7 +99,7 @@ def write_diagrams(
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
         title = ", ".join(key)
         figure = reliability_diagram(bins, title=title)
-        paths += save_figure(figure, folder / stem, metadata={**metadata, "Subject": title})
+        paths += write_figure(figure, _points(bins), folder, stem, origin, title)
     return paths
 
 
@@ -143,7 +147,7 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for curve in curves if id(curve) in kept]
 
 
-def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Any:
+def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
     from calibration.labels import apply_policy
     from calibration.reliability import reliability_bins
 
@@ -155,6 +159,26 @@ def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Any:
         strategy=binning.strategy,
         responses=scored.responses,
         seed=seed,
+    )
+
+
+def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
+    """Return the points of a diagram, one row per curve and bin."""
+    import pandas as pd
+
+    names = ("mean_predicted", "observed", "lower", "upper", "count")
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "curve": label,
+                    "bin_start": bins.edges[bins.position],
+                    "bin_end": bins.edges[bins.position + 1],
+                    **{name: getattr(bins, name) for name in names},
+                }
+            )
+            for label, bins in curves.items()
+        ]
     )
 
 

@@ -6,23 +6,25 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments import tables
+from experiments import paper_table, significance, tables
+from experiments.artefacts import Origin
 from experiments.assembly import Finished, row_tables
+from experiments.best import significantly_best
 from experiments.config import Study, config_hash
 from experiments.design import Cell
 from experiments.figures import write_diagrams
 from experiments.manifest import manifest
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
-from experiments.significance import significance_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
 from factormodels.errors import InputError
+from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +109,7 @@ def write_results(
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
-    origin = {"study": study.study, "config_sha256": config_hash(study)}
+    origin = Origin(study.study, config_hash(study))
     with workshop(folder) as place:
         files: list[Path] = []
 
@@ -115,19 +117,31 @@ def write_results(
             files.append(place / name)
             return files[-1]
 
-        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin)
+        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin.metadata())
         rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
+        summary = replace(
+            summary,
+            cells=summary.cells.join(significantly_best(study, rows, summary.cells)),
+        )
         times = [*CELL, *TIMES]
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
         _write_frame(summary.cells[times], file("times.csv"))
-        tests = significance_table(study, rows)
+        tests = significance.significance_table(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
-        for name, text in _texts(study, summary).items():
-            file(name).write_text(text, encoding="utf-8")
+        papers = {
+            "table": tables.paper(summary.cells, study.description or study.study, study.measures)
+        }
+        if study.significance.pairs:
+            papers["significance"] = significance.paper(tests, study)
+        for stem, table in papers.items():
+            if "latex" in study.outputs:
+                write_text(file(f"{stem}.tex"), paper_table.latex(table, origin.comments()))
+            if "markdown" in study.outputs:
+                write_text(file(f"{stem}.md"), paper_table.markdown(table, origin.comments()))
         if "reliability" in study.outputs:
             files += write_diagrams(
                 rows,
@@ -135,7 +149,7 @@ def write_results(
                 policy=study.unlabelled,
                 binning=study.reliability,
                 seed=study.seed,
-                metadata=origin,
+                origin=origin,
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
@@ -144,24 +158,6 @@ def write_results(
         file(MANIFEST).write_text(text, encoding="utf-8")
         publish(files, folder)
     return Results(summary, tests, tuple(folder / file.name for file in files))
-
-
-def _texts(study: Study, summary: StudySummary) -> dict[str, str]:
-    makers: dict[str, tuple[str, Callable[[], str]]] = {
-        "latex": (
-            "table.tex",
-            lambda: tables.latex(
-                summary.cells,
-                f"study {study.study}\nconfig sha256 {config_hash(study)}",
-                study.measures,
-            ),
-        ),
-        "markdown": (
-            "table.md",
-            lambda: tables.markdown(summary.cells, study.study, study.measures),
-        ),
-    }
-    return {name: make() for output, (name, make) in makers.items() if output in study.outputs}
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:

@@ -116,7 +116,8 @@ def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
         lines = [_markdown_row(_markdown_value(column, row) for column in columns) for row in rows]
         blocks.append("\n".join([*head, *lines]) + "\n")
     if table.note:
-        blocks.append(f"{_escaped(table.note)}\n")
+        note = _escaped(table.note).replace("*", r"\*")
+        blocks.append(f"{note}\n")
     return "\n".join(blocks)
 
 

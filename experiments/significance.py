@@ -10,6 +10,7 @@ import numpy as np
 from experiments.config import Study
 from experiments.config_parts import Selector
 from experiments.judgements import Judgements, read_judgements
+from experiments.paper_table import PaperColumn, PaperTable
 from experiments.rows import CellRows, RowsFile
 
 if TYPE_CHECKING:
@@ -45,6 +46,34 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
         for one, value in zip(found, corrected, strict=True):
             one |= {"corrected": float(value), "stars": stars(float(value))}
     return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
+    """Return the tests of a study as a table of a paper, a block per dataset."""
+    settings = study.significance
+    corrected = settings.correction != "none"
+    p_value = "corrected" if corrected else "p_value"
+    texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
+    columns = (
+        *(PaperColumn(name, title.lower(), title) for name, title in texts),
+        PaperColumn("measure", "measure", "Measure"),
+        PaperColumn(
+            "difference", "difference", "Difference", digits=4,
+            lower="lower", upper="upper", stars="stars",
+        ),
+        PaperColumn(p_value, "p", "$p$", digits=4),
+    )  # fmt: skip
+    note = "p not corrected; "
+    if corrected:
+        how = f"corrected ({settings.correction}) over {len(tests)} tests"
+        note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
+    return PaperTable(
+        tests,
+        columns,
+        f"Paired {settings.test} tests over responses, {settings.alternative}.",
+        "dataset",
+        f"{note}in brackets 95% intervals of the difference, by the bootstrap over responses.",
+    )
 
 
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.summary import Summary, summarise
+from calibration.summary_intervals import WITH_INTERVALS, summary_intervals
 from experiments.judgements import Judgements, read_judgements
 from experiments.rows import FAILED, CellRows, RowsFile
 
@@ -24,7 +25,10 @@ REFERENCE = "exact"
 TIMES = ("seconds_total", "seconds_median")
 """Columns that no two runs have alike; they have a file of their own."""
 
-_NO_MEASURES = [name for name in Summary.__dataclass_fields__ if not name.startswith("n_")]
+_NO_MEASURES = (
+    *(name for name in Summary.__dataclass_fields__ if not name.startswith("n_")),
+    *(f"{name}_{end}" for name in WITH_INTERVALS for end in ("lower", "upper")),
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,8 @@ class StudySummary:
         cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
             of a cell, `backend`, `setting`; `n_responses` and `n_failed` (units);
             `n_atoms` and `n_labelled` (of those judged); the measures of
-            `calibration.summary.Summary`; `n_not_converged`; `max_difference`, the largest |Δp|
+            `calibration.summary.Summary`, with the ends of their 95% intervals over responses as
+            MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
             against the exact backend over atoms that both judged (NaN for itself);
             `seconds_total` and `seconds_median` per response.
         n_misordered: number of cells in which E does not order responses by truth.
@@ -77,9 +82,10 @@ def _summarise_cell(
     done = own.seconds[~np.isnan(own.seconds)]
     judged = own.judged
     if judged.any():
-        measures = asdict(
-            summarise(own.p[judged], own.label[judged], own.index[judged], policy=policy, k=k)
-        )
+        atoms = own.p[judged], own.label[judged], own.index[judged]
+        measures = asdict(summarise(*atoms, policy=policy, k=k))
+        for name, ends in summary_intervals(*atoms, policy=policy, k=k).items():
+            measures |= {f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
     else:
         measures = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_NO_MEASURES)}
     return {

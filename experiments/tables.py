@@ -1,7 +1,7 @@
-"""The table of a study: for the terminal, for a paper (LaTeX, booktabs) and for a page (Markdown).
+"""The table of a study: on the terminal, and as a table of a paper.
 
-The files hold no timings, so that two runs of one study give the same bytes; times are in the
-terminal and in summary.csv.
+The latter holds no timings, so that two runs of one study give the same bytes; times are in the
+terminal and in times.csv.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.console import ANY_WIDTH, counted, duration, heading, number, plain_table, small
+from experiments.paper_table import PaperColumn, PaperTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,46 +134,61 @@ def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAUL
             console.print()
 
 
-def markdown(cells: pd.DataFrame, title: str, measures: Iterable[str] = DEFAULT_MEASURES) -> str:
-    """Return the summary as Markdown, a table per dataset."""
-    own = keys(cells)
-    columns = _columns(cells, own, measures)
-    blocks = [f"# {_escaped_markdown(title)}\n"]
-    for dataset, group in cells.groupby("dataset", sort=False):
-        lines = [
-            f"## {_escaped_markdown(str(dataset))}\n",
-            f"{_size(group)}.\n",
-            _markdown_row(column.title for column in columns),
-            _markdown_row("---" if column in own else "---:" for column in columns),
-            *(_markdown_row(row) for row in _texts(group, columns)),
-        ]
-        blocks.append("\n".join(lines) + "\n")
-    return "\n".join(blocks)
+def paper(
+    cells: pd.DataFrame, title: str, measures: Iterable[str] = DEFAULT_MEASURES
+) -> PaperTable:
+    """Return the summary as a table of a paper, a block per dataset.
 
-
-def latex(cells: pd.DataFrame, comment: str, measures: Iterable[str] = DEFAULT_MEASURES) -> str:
-    """Return the summary as a LaTeX table that needs the package booktabs.
+    Scores against labels have intervals, and the best is in bold where `experiments.best` says so,
+    if the summary has these columns.
 
     Args:
         cells: the summary.
-        comment: what the file says of its origin, in a comment at its head.
+        title: what the table is of.
         measures: names of the measures to show.
     """
     own = keys(cells)
     columns = _columns(cells, own, measures)
-    width = len(columns)
-    lines = [
-        *(f"% {line}" for line in comment.splitlines()),
-        r"% \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{{'l' * len(own)}{'r' * (width - len(own))}}}",
-        r"\toprule",
-        " & ".join(column.latex for column in columns) + r" \\",
-    ]
-    for dataset, group in cells.groupby("dataset", sort=False):
-        heading = _escaped_latex(f"{dataset}: {_size(group)}")
-        lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\"]
-        lines += [" & ".join(map(_escaped_latex, row)) + r" \\" for row in _texts(group, columns)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    blocks = {
+        dataset: f"{dataset}: {_size(group)}"
+        for dataset, group in cells.groupby("dataset", sort=False)
+    }
+    frame = cells.assign(block=[blocks[dataset] for dataset in cells["dataset"]])
+    shown = tuple(_paper_column(column, frame, column not in own) for column in columns)
+    intervals = any(column.interval for column in shown)
+    return PaperTable(
+        frame.drop(columns=[name for name in _TIMED if name in frame]),
+        shown,
+        title,
+        "block",
+        _NOTE if intervals else "",
+    )
+
+
+_TIMED = ("seconds_total", "seconds_median")
+
+_NOTE = (
+    "In brackets 95% intervals over responses. In bold the best of a dataset, and what has the "
+    "same posteriors, where every other row differs from it (paired permutation tests over "
+    "responses, p < 0.05 after Holm's correction for the rows)."
+)
+
+
+def _paper_column(column: Column, frame: pd.DataFrame, right: bool) -> PaperColumn:
+    if column.show is not number:
+        return PaperColumn(column.name, column.title, column.latex, show=column.show, right=right)
+    best = f"{column.name}_best"
+    # Intervals of every measure would not fit on a page: those of scores against labels do.
+    compared = best in frame and frame[f"{column.name}_lower"].notna().any()
+    return PaperColumn(
+        column.name,
+        column.title,
+        column.latex,
+        digits=3,
+        lower=f"{column.name}_lower" if compared else "",
+        upper=f"{column.name}_upper" if compared else "",
+        bold=best if best in frame else "",
+    )
 
 
 def _columns(
@@ -226,30 +242,3 @@ def _grouped_table(group: pd.DataFrame, own: Sequence[Column], columns: Sequence
         before = shared
         table.add_row(f"  {' '.join(row[at : len(own)])}", *row[len(own) :])
     return table
-
-
-def _markdown_row(texts: Iterable[str]) -> str:
-    return f"| {' | '.join(_escaped_markdown(text) for text in texts)} |"
-
-
-def _escaped_markdown(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|")
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-}
-
-
-def _escaped_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)

@@ -100,6 +100,12 @@ def test_options_of_units_are_refused(folder: Path, invoke: Invoke) -> None:
     assert "--workers is for studies of units" in result.stderr
 
 
+def test_a_study_must_be_named(invoke: Invoke) -> None:
+    result = invoke("run")
+    assert result.exit_code == 2
+    assert "name a study" in result.stderr
+
+
 def test_embedded_studies_are_listed(invoke: Invoke) -> None:
     result = invoke("run", "--list")
     assert result.exit_code == 0

@@ -67,7 +67,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["infer"], ["nonsense"], ["infer", "x.json", "--nonsense"], ["run"]]
+    "arguments", [["infer"], ["nonsense"], ["infer", "x.json", "--nonsense"], ["diff"]]
 )
 def test_misuse_is_exit_code_2(invoke: Invoke, arguments: list[str]) -> None:
     result = invoke(*arguments)

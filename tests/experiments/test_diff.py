@@ -25,7 +25,7 @@ significance:
   pairs: [[{variant: FR2}, {variant: FR1}], [lbp, exact]]
   measures: [brier, accuracy]
   resamples: 500
-outputs: []
+outputs: [latex]
 """
 
 
@@ -114,6 +114,9 @@ def test_a_folder_without_a_run_is_refused(
 
 def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path]) -> None:
     tests = pd.read_csv(runs[0] / "significance.csv")
+    shown = (runs[0] / "significance.tex").read_text()
+    assert shown.count(r"\\") == len(tests) + 1 + tests["dataset"].nunique()
+    assert f"{tests['difference'][0]:.4f}" in shown
     assert tests[["first", "second", "elsewhere", "measure"]].values.tolist() == [
         ["FR2", "FR1", f"implication data 1.0 {backend} 0", measure]
         for backend in ("exact", "lbp")

@@ -35,8 +35,10 @@ backends:
 FILES = {
     "journal",
     "manifest.json",
+    "reliability-demonstration-conditional.csv",
     "reliability-demonstration-conditional.pdf",
     "reliability-demonstration-conditional.png",
+    "reliability.csv",
     "reliability.pdf",
     "reliability.png",
     "rows.csv",
