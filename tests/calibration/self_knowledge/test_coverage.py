@@ -7,8 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from calibration.self_knowledge import Truth, coverage, rejections
-from calibration.self_knowledge.simulation import simulate_counts
+from calibration.self_knowledge import (
+    Setting,
+    Truth,
+    claims_of_counts,
+    coverage,
+    rejections,
+    simulate_counts,
+)
+from calibration.self_knowledge.balance import judged_counts
 from calibration.significance import clustered_mcnemar_counts, mcnemar_counts
 
 REPLICATES = 2000
