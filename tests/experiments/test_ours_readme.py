@@ -37,9 +37,9 @@ def table_rows(text: str) -> Iterator[Row]:
 @cache
 def shown(study: str) -> dict[str, list[Row]]:
     """Return the rows that the README shows of a study, by stem of the table they are from."""
-    found = {}
+    found: dict[str, list[Row]] = {}
     for stem, text in re.findall(rf"<!-- {study}: ([\w-]+) -->\n\n?((?:\|.*\n)+)", README):
-        found[stem] = list(table_rows(text))
+        found.setdefault(stem, []).extend(table_rows(text))
     return found
 
 
