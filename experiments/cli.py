@@ -26,6 +26,7 @@ from experiments.commands import (
     infer,
     positions,
     references,
+    report,
     robustness,
     run,
     select,
@@ -103,7 +104,7 @@ def _factormodels(
 
 
 _COMMANDS = (
-    *(infer, assess, run, fit, diff, positions, select, robustness, costs),
+    *(infer, assess, run, report, fit, diff, positions, select, robustness, costs),
     *(draw, convert, backends, bench, references),
 )
 
