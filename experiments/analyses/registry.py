@@ -17,6 +17,13 @@ from experiments.study_data import StudyData, load_dataset
 _MODULES = MappingProxyType(
     {
         "dataset-statistics": "dataset_statistics",
+        "inference-frontier": "inference_frontier",
+        "certified-bounds": "certified_bounds",
+        "inference-error": "inference_error",
+        "encoding-choice": "encoding_choice",
+        "prior-learning": "prior_learning",
+        "misspecification": "misspecification",
+        "sigma-shift": "sigma_shift",
     }
 )
 """Name of an analysis -> its module in this package."""
