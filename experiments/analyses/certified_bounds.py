@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.registry import Context
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
@@ -224,6 +225,7 @@ def _figure(errors: pd.DataFrame) -> Figure:
                         linestyle=style,
                         linewidth=0.9,
                         elinewidth=0.6,
+                        clip_on=False,
                         label=str(shape) if style == "-" else None,
                     )
             place.set(xlabel="i-bound", ylabel=quantities[0][1], title=title)
@@ -231,6 +233,7 @@ def _figure(errors: pd.DataFrame) -> Figure:
                 place.set_ylim(-0.02, 1.05)
             else:
                 place.set_yscale("log")
+                name_floor(place, _FLOOR, 2)
         axes[0].set_ylabel("distance (dashed: lower bound)")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))

@@ -25,13 +25,9 @@ TITLES = {
 DRAWN_FLOOR = 1e-9
 """Smaller errors are drawn on the lower edge: between them there is rounding only."""
 
-_FLOOR_LABEL = "≤$10^{-9}$"
-
 
 def error_figure(errors: pd.DataFrame) -> Figure:
     """Return the mean error of each backend against what is varied, one panel per axis.
-
-    Backends that were measured on a part of the levels have no line.
 
     Args:
         errors: one row per axis, level and backend, with `mean_error` and the ends of its interval.
@@ -40,9 +36,6 @@ def error_figure(errors: pd.DataFrame) -> Figure:
 
     from calibration.figure_style import paper_style
 
-    everywhere = errors.groupby("backend")["level"].size()
-    whole = set(everywhere.index[everywhere == everywhere.max()])
-    errors = errors[errors["backend"].isin(whole)]
     looks = _looks(errors["backend"])
     names = list(dict.fromkeys(errors["axis"]))
     with paper_style():
@@ -57,7 +50,7 @@ def error_figure(errors: pd.DataFrame) -> Figure:
             place.set(xlabel=TITLES.get(axis, axis), yscale="log")
             place.margins(x=0.08)
         axes[0].set_ylabel("mean |Δp|")
-        _floor_tick(axes[0])
+        name_floor(axes[0], DRAWN_FLOOR, 2)
         _legend(figure, axes[0], looks)
     return figure
 
@@ -87,7 +80,7 @@ def frontier_figure(measured: pd.DataFrame) -> Figure:
                 chosen = (measured["axis"] == axis) & (measured["level"] == level)
                 _panel(place, measured[chosen], looks)
                 place.set_title(f"{axis} {level:g}", pad=2.0)
-        _floor_tick(axes[0][0])
+        name_floor(axes[0][0], DRAWN_FLOOR, 2)
         for place in axes[-1]:
             place.set_xlabel("seconds per call")
         for place in axes[:, 0]:
@@ -155,13 +148,20 @@ def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _floor_tick(place: Axes) -> None:
-    """Name the lower edge of a shared logarithmic axis for what is drawn there."""
+def name_floor(place: Axes, floor: float, step: int = 1) -> None:
+    """Name the lower edge of a logarithmic axis for what is drawn there: that and all below.
+
+    Args:
+        place: the panel.
+        floor: the lower edge, a power of ten.
+        step: how many decades lie between ticks.
+    """
     top = place.get_ylim()[1]
-    powers = range(round(math.log10(DRAWN_FLOOR)), math.floor(math.log10(top)) + 1, 2)
-    labels = [_FLOOR_LABEL, *(f"$10^{{{power}}}$" for power in powers[1:])]
+    lowest = round(math.log10(floor))
+    powers = range(lowest, math.floor(math.log10(top)) + 1, step)
+    labels = [f"≤$10^{{{lowest}}}$", *(f"$10^{{{power}}}$" for power in powers[1:])]
     place.set_yticks([10.0**power for power in powers], labels)
-    place.set_ylim(DRAWN_FLOOR, top)
+    place.set_ylim(floor, top)
     place.minorticks_off()
 
 

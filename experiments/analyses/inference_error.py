@@ -12,6 +12,7 @@ from pydantic import Field
 
 from calibration.measures import verdicts
 from calibration.validation import Floats
+from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -226,12 +227,15 @@ def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
                         color=colour,
                         marker=MARKERS[backends.index(backend) % len(MARKERS)],
                         elinewidth=0.6,
+                        clip_on=False,
                     )
                 if name != "tau":
                     row = exact[exact["dataset"] == dataset].iloc[0]
                     half = (row[f"{name}_upper"] - row[f"{name}_lower"]) / 2
                     place.axhline(half, color=colour, linewidth=0.7, linestyle=(0, (2, 2)))
             place.set(xscale="log", yscale="log", xlabel="inference error, mean |Δp|", ylabel=title)
+            place.set_ylim(top=1.0)
+            name_floor(place, _FLOOR)
         handles = [
             axes[0].plot([], [], color=colour, linewidth=2.0)[0]
             for colour in _cycle(COLOURS, len(names))

@@ -29,7 +29,7 @@ from experiments.settings import build_backend
 from experiments.warm_up import warm_up
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference import Backend, InferenceError, TooLargeError, infer
+from inference import Backend, InferenceError, TooLargeError, entries, infer
 from inference.frustration import frustration
 
 if TYPE_CHECKING:
@@ -150,11 +150,18 @@ def levels(settings: Settings) -> Iterator[tuple[str, float, GraphShape]]:
 
 
 def summarise_errors(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the errors of each backend on each level, with intervals over graphs."""
+    """Return the errors of each backend on each level, with intervals over graphs.
+
+    Backends that were measured on one graph of the base alone are left out.
+    """
     import pandas as pd
 
+    distinct = measured.drop_duplicates(["digest", "backend"])
+    everywhere = measured[measured["backend"].isin(_everywhere(distinct))]
     rows = []
-    for (axis, level, backend), group in measured.groupby(["axis", "level", "backend"], sort=False):
+    for (axis, level, backend), group in everywhere.groupby(
+        ["axis", "level", "backend"], sort=False
+    ):
         rows.append(
             {
                 "axis": axis,
@@ -278,11 +285,11 @@ def _probabilities(flat: Floats) -> Floats:
 
 
 def _seconds(backend: Backend, graph: FactorGraph, first: float, repeats: int) -> float:
-    """Return the median of calls after the first: as many as fit a turn; that one if it fills it.
+    """Return the median of calls after the first: as many as fit a turn, at least one.
 
-    Backends are warm; the first call on a graph may still allocate, which short ones would show.
+    A first call that fills the turn counts itself, unless its library compiles for every graph.
     """
-    if first > TURN_SECONDS:
+    if first > TURN_SECONDS and not entries()[backend.name].requires:
         return first
     seconds: list[float] = []
     while len(seconds) < repeats and sum(seconds) < TURN_SECONDS:
