@@ -17,6 +17,9 @@ from factormodels.io.json_text import check_keys, decode, decode_lines
 
 STANDARD_INPUT = Path("-")
 
+_OTHER_FORMATS = ("nodes", "edges", "sentences", "atoms", "question", "claims_lst")
+"""Keys of records with a response that `factormodels.read_many` knows."""
+
 _RECORD_KEYS = ("id", "query", "response", "topic")
 
 
@@ -107,7 +110,7 @@ def _is_plain(value: object) -> bool:
     return (
         isinstance(value, dict)
         and "response" in value
-        and value.keys().isdisjoint(("nodes", "edges", "sentences", "atoms", "format"))
+        and value.keys().isdisjoint((*_OTHER_FORMATS, "format"))
     )
 
 

@@ -104,11 +104,12 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, run, fit, diff, positions, select, robustness, costs),
-    *(draw, convert, backends, datasets, bench, references),
+    *(draw, convert, backends, bench, references),
 )
 
 for _command in _COMMANDS:
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
+app.add_typer(datasets.app, name="datasets")
 
 
 def main() -> None:

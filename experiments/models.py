@@ -58,8 +58,9 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
         InputError: if there is no such model, no response of that name, or many and none is named.
     """
     from factormodels.io import read
+    from factormodels.io.reading import is_dataset_text
 
-    if not is_dataset(source) and not read_text(source).lstrip().startswith(("{", "[")):
+    if not is_dataset(source) and not is_dataset_text(read_text(source)):
         if response is not None:
             raise InputError(f"{source}: it holds no responses; leave --response {response} out")
         return read(source)

@@ -96,7 +96,7 @@ def relation_forecasts(
         for item, answer in zip(labelled, answers, strict=True)
         if isinstance(answer, Judgement)
     ]
-    shares = np.array([_distribution(answer) for _, answer in answered]).reshape(-1, len(KINDS))
+    shares = np.array([distribution(answer) for _, answer in answered]).reshape(-1, len(KINDS))
     responses = np.array([item.response for item, _ in answered], dtype=object)
     return {
         kind: RelationForecasts(
@@ -190,7 +190,11 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     return LexicalFit(intercepts, coefficients.reshape(2, len(FEATURES)), validated)
 
 
-def _distribution(answer: Judgement) -> tuple[float, float, float]:
+def distribution(answer: Judgement) -> tuple[float, float, float]:
+    """Return a judgement's probabilities of (entailment, contradiction, neutral).
+
+    Where it has that of its own relation alone, the other two share the rest.
+    """
     if answer.distribution is not None:
         return answer.distribution
     rest = (1.0 - answer.probability) / 2

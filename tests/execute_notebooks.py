@@ -1,22 +1,37 @@
-"""Execute the notebooks; `make notebooks` runs it.
+"""Execute the notebooks, or bring their twins into step; `make notebooks` executes them in full.
 
-    python -m tests.execute_notebooks notebooks results/notebooks
+    python -m tests.execute_notebooks                 # notebooks/ into results/notebooks
+    python -m tests.execute_notebooks --fast          # in seconds, as the tests do
+    python -m tests.execute_notebooks --sync          # write notebooks/*.ipynb anew
 
-A notebook is a Python file in jupytext's percent format. Each runs in a kernel of its own, in its
-own folder, and is written with its outputs to the second folder. The first cell that fails ends the
-command with its error.
+A notebook is a Python file in jupytext's percent format, and beside it the same without outputs as
+.ipynb. Each runs in a kernel of its own, in its own folder, and is written with its outputs to the
+second folder; a warning is an error there. The first cell that fails ends the command.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import time
 from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from experiments.notebook import FAST, RESULTS
 
 logger = logging.getLogger(__name__)
 
 CELL_SECONDS = 600
 """How long one cell may take."""
+
+_WARNINGS_ARE_ERRORS = (
+    "import warnings; warnings.simplefilter('error'); "
+    "warnings.filterwarnings('ignore', module='ipykernel')"
+)
+"""What every kernel runs first; what ipykernel warns itself of is not the notebook's."""
 
 
 def notebooks_in(folder: Path) -> list[Path]:
@@ -24,36 +39,71 @@ def notebooks_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.py"))
 
 
-def execute(notebook: Path, results: Path) -> Path:
+def execute(notebook: Path, results: Path, *, fast: bool = False) -> Path:
     """Execute a notebook from its own folder and return the executed copy in `results`.
 
     Raises:
-        nbclient.exceptions.CellExecutionError: if a cell fails; nothing is written then.
+        nbclient.exceptions.CellExecutionError: if a cell fails; no copy is written then.
     """
     import jupytext
     from nbclient import NotebookClient
 
     document = jupytext.read(notebook)
-    resources = {"metadata": {"path": str(notebook.parent)}}
     client = NotebookClient(
-        document, timeout=CELL_SECONDS, kernel_name="python3", resources=resources
+        document,
+        timeout=CELL_SECONDS,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(notebook.parent)}},
+        extra_arguments=[
+            f"--IPKernelApp.exec_lines={_WARNINGS_ARE_ERRORS}",
+            # It remarks that it is reached without encryption, which stays on this machine.
+            "--IPKernelApp.log_level=ERROR",
+        ],
     )
-    client.execute()
+    settings = {FAST: str(int(fast)), RESULTS: str(results.resolve())}
+    client.execute(env={**os.environ, **settings})
     results.mkdir(parents=True, exist_ok=True)
     executed = results / f"{notebook.stem}.ipynb"
     jupytext.write(document, executed)
     return executed
 
 
-def main(folder: Path, results: Path) -> None:
-    """Execute every notebook of a folder."""
+def twin(notebook: Path) -> str:
+    """Return the text of the .ipynb beside a notebook: the same cells, without outputs."""
+    import jupytext
+
+    document: Any = jupytext.read(notebook)
+    for number, cell in enumerate(document.cells):
+        # Jupytext draws these by chance, and the same script is to give the same file.
+        cell["id"] = f"cell-{number:02d}"
+    return str(jupytext.writes(document, fmt="ipynb"))
+
+
+def synchronise(folder: Path) -> None:
+    """Write the twin of every notebook of a folder anew."""
+    for notebook in notebooks_in(folder):
+        notebook.with_suffix(".ipynb").write_text(twin(notebook), encoding="utf-8")
+
+
+def main(
+    folder: Annotated[Path, typer.Argument()] = Path("notebooks"),
+    results: Annotated[Path, typer.Argument()] = Path("results/notebooks"),
+    fast: bool = False,
+    sync: bool = False,
+) -> None:
+    """Execute every notebook of a folder, or with --sync write their twins."""
     notebooks = notebooks_in(folder)
     if not notebooks:
         logger.info("there are no notebooks in %s: nothing was executed", folder)
+    if sync:
+        synchronise(folder)
+        return
     for notebook in notebooks:
-        logger.info("%s -> %s", notebook, execute(notebook, results))
+        started = time.perf_counter()
+        executed = execute(notebook, results, fast=fast)
+        logger.info("%s -> %s in %.0f s", notebook, executed, time.perf_counter() - started)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    main(*map(Path, sys.argv[1:]))
+    typer.run(main)

@@ -1,8 +1,9 @@
 """Files of models, told apart by their content rather than by their name.
 
-`read` and `read_many` know fact-graph JSON, FactReasoner's atoms-and-contexts JSON, FActScore's and
-Factcheck-Bench's JSON Lines, UAI models and BIF; any of them may be compressed with gzip. `write`
-and `write_many` write fact-graph JSON and UAI. UAI evidence and results: `factormodels.io.uai`.
+`read` and `read_many` know fact-graph JSON, the datasets of `factormodels.io.published.formats`,
+UAI models and BIF; any of them may be compressed with gzip. `read_prompts` and `read_judged_pairs`
+read datasets that hold no responses. `write` and `write_many` write fact-graph JSON and UAI. UAI
+evidence and results: `factormodels.io.uai`.
 """
 
 from __future__ import annotations
@@ -10,39 +11,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.bif import looks_like_bif, parse_bif
-from factormodels.io.fact_graph_json import (
-    looks_like_fact_graph,
-    parse_fact_graph,
-    write_fact_graph,
-    write_fact_graphs,
-)
-from factormodels.io.factcheck_bench import looks_like_factcheck, parse_factcheck_record
-from factormodels.io.factreasoner import looks_like_factreasoner, parse_factreasoner
-from factormodels.io.factscore import looks_like_factscore, parse_factscore_record
+from factormodels.io.fact_graph_json import write_fact_graph, write_fact_graphs
 from factormodels.io.files import read_text
 from factormodels.io.json_records import location, shown
-from factormodels.io.json_text import decode, decode_lines
+from factormodels.io.published.prompts import Prompt
+from factormodels.io.published.unli import JudgedPair
+from factormodels.io.reading import is_dataset_text, items_of, read_judged_pairs, read_prompts
 from factormodels.io.uai import KINDS, parse_uai, read_names, write_uai
 
-__all__ = ["read", "read_many", "write", "write_many"]
-
-_JSON_KEYS = (
-    "a fact graph has nodes and edges, FactReasoner's file atoms and contexts, FActScore's lines "
-    "output and annotations, Factcheck-Bench's lines response and sentences"
-)
+__all__ = [
+    "read",
+    "read_judged_pairs",
+    "read_many",
+    "read_prompts",
+    "write",
+    "write_many",
+]
 
 
 def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
     """Return the model in a file: a fact graph or a factor graph, as its content tells.
 
-    JSON gives a FactGraph (fact-graph JSON, FactReasoner's, or a single record of FActScore or
-    Factcheck-Bench); UAI and BIF give a FactorGraph.
+    JSON gives a FactGraph (fact-graph JSON, or a single record of a dataset), and so does a table
+    of one row; UAI and BIF give a FactorGraph.
 
     Raises:
         InputError: if the file cannot be read, is of no known kind, is malformed, or holds many
@@ -53,32 +49,31 @@ def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
     word = text.split(maxsplit=1)[0].upper() if text.strip() else ""
     if word in KINDS:
         return parse_uai(text, path, names=read_names(path))
-    if word.startswith(("{", "[")):
-        records = _records(text, path)
-        if len(records) > 1:
-            raise InputError(f"{path}: it holds {len(records)} records; use read_many")
-        return _fact_graph(*records[0], path)
     if word and looks_like_bif(text):
         return parse_bif(text, path)
+    if word and is_dataset_text(text):
+        graphs = _graphs(text, path)
+        if len(graphs) != 1:
+            raise InputError(f"{path}: it holds {len(graphs)} records; use read_many")
+        return graphs[0][0]
     raise InputError(f"{path}: {_unknown(text, word)}")
 
 
 def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
-    """Return the fact graphs in a JSON Lines file, in order, or the one of a JSON file.
+    """Return the fact graphs of a file, in order: JSON, JSON Lines, or a table of a dataset.
 
     Raises:
         InputError: if the file cannot be read, holds a factor graph or nothing, is malformed, or
             two graphs in it have the same id.
     """
     text = read_text(path)
-    if not text.lstrip().startswith(("{", "[")):
+    if not is_dataset_text(text):
         raise InputError(
             f"{path}: it is not JSON; use read for a factor graph, or give one JSON object per line"
         )
     lines_of: dict[str, int | None] = {}
     graphs = []
-    for obj, line in _records(text, path):
-        graph = _fact_graph(obj, line, path)
+    for graph, line in _graphs(text, path):
         if graph.id in lines_of:
             raise InputError(
                 f"{path}: lines {lines_of[graph.id]} and {line} both hold the id {graph.id!r}; "
@@ -127,35 +122,22 @@ def write_many(graphs: Iterable[FactGraph], path: str | os.PathLike[str]) -> Non
     write_fact_graphs(graphs, path)
 
 
-def _records(text: str, path: str | os.PathLike[str]) -> list[tuple[Any, int | None]]:
-    """Return (JSON value, line) of each record; the line is None where one value fills the file."""
-    first, *others = [line for line in text.split("\n") if line.strip()]
-    if not others or not (others[0].startswith("{") or _is_json(first)):
-        return [(decode(text, path), None)]
-    return [(obj, line) for line, obj in decode_lines(text, path)]
-
-
-def _is_json(text: str) -> bool:
-    try:
-        decode(text, "")
-    except InputError:
-        return False
-    return True
-
-
-def _fact_graph(obj: Any, line: int | None, path: str | os.PathLike[str]) -> FactGraph:
-    if looks_like_fact_graph(obj):
-        return parse_fact_graph(obj, path, line)
-    if looks_like_factreasoner(obj):
-        return parse_factreasoner(obj, path, line)
-    if looks_like_factscore(obj):
-        return parse_factscore_record(obj, path, line or 1)
-    if looks_like_factcheck(obj):
-        return parse_factcheck_record(obj, path, line or 1)
-    where = location(path, line)
-    if not isinstance(obj, dict):
-        raise InputError(f"{where}: {shown(obj)} is not a JSON object; give one object per graph")
-    raise InputError(f"{where}: its keys are {shown(list(obj))}, but {_JSON_KEYS}; correct them")
+def _graphs(text: str, path: str | os.PathLike[str]) -> list[tuple[FactGraph, int | None]]:
+    """Return the fact graphs of a text, each with the line of its record."""
+    graphs = []
+    for item, record in items_of(text, path):
+        if not isinstance(item, FactGraph):
+            held, use = (
+                ("prompts", "read_prompts")
+                if isinstance(item, Prompt)
+                else ("pairs of texts", "read_judged_pairs")
+                if isinstance(item, JudgedPair)
+                else ("passages", "factormodels.io.factscore.with_passages")
+            )
+            where = location(path, record.line)
+            raise InputError(f"{where}: it holds {held} and no response; use {use}")
+        graphs.append((item, record.line))
+    return graphs
 
 
 def _unknown(text: str, word: str) -> str:

@@ -100,6 +100,11 @@ def parse_factreasoner(
         "original": original,
         "synthetic_summary": summaries,
     }
+    query, response = (
+        text_field(record, "input", where, ""),
+        text_field(record, "output", where, ""),
+    )
+    topic = text_field(record, "topic", where, "")
     with located(where):
         return FactGraph(
             id=record_id(source, line),
@@ -108,9 +113,9 @@ def parse_factreasoner(
                 replace(context, retrieved_for=tuple(dict.fromkeys(retrieved_for[context.id])))
                 for context in contexts
             ),
-            query=text_field(record, "input", where, ""),
-            response=text_field(record, "output", where, ""),
-            topic=text_field(record, "topic", where, ""),
+            query=query,
+            response=response,
+            topic=topic,
             metadata={key: value for key, value in metadata.items() if value},
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -67,19 +67,53 @@ def with_passages(
     """
     passages: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for line, obj in decode_lines(read_text(path), path):
-        where = location(path, line)
-        record = as_object(obj, where)
-        key = (text_field(record, "name", where), text_field(record, "sent", where))
-        for value in list_field(record, "passages", where):
-            passage = as_object(value, f"{where}: key 'passages'")
-            text = " ".join(_SENTENCE_MARK.sub(" ", text_field(passage, "text", where)).split())
-            passages.setdefault(key, []).append((text_field(passage, "title", where, ""), text))
+        found = parse_passages(obj, path, line)
+        passages.setdefault((found.topic, found.atom), []).extend(found.passages)
     enriched = tuple(_with_contexts(graph, passages) for graph in graphs)
     if not any(graph.contexts for graph in enriched):
         raise InputError(
             f"{path}: no line names a topic and an atom of these responses; give their passages"
         )
     return enriched
+
+
+@dataclass(frozen=True, slots=True)
+class AtomPassages:
+    """The passages that were found for one atom.
+
+    Attributes:
+        topic: the topic of the atom's biography.
+        atom: the text of the atom.
+        passages: (title, text) of each, without marks of sentences.
+    """
+
+    topic: str
+    atom: str
+    passages: tuple[tuple[str, str], ...]
+
+
+def looks_like_passages(obj: object) -> bool:
+    """Whether a JSON value has the keys of a line of passages."""
+    return isinstance(obj, dict) and {"sent", "passages"} <= obj.keys()
+
+
+def parse_passages(
+    obj: object, source: str | os.PathLike[str], line: int | None = None
+) -> AtomPassages:
+    """Return the passages of one line.
+
+    Raises:
+        InputError: if the line is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    topic, atom = text_field(record, "name", where), text_field(record, "sent", where)
+    passages = []
+    for value in list_field(record, "passages", where):
+        passage = as_object(value, f"{where}: key 'passages'")
+        text = " ".join(_SENTENCE_MARK.sub(" ", text_field(passage, "text", where)).split())
+        passages.append((text_field(passage, "title", where, ""), text))
+    return AtomPassages(topic, atom, tuple(passages))
 
 
 def _with_contexts(

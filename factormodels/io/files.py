@@ -19,6 +19,22 @@ def read_text(path: str | os.PathLike[str]) -> str:
     Raises:
         InputError: if there is no such file, it cannot be read or unpacked, or it is not UTF-8.
     """
+    content = read_bytes(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8; "
+            "save the file as UTF-8"
+        ) from None
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file, unpacked if it is compressed with gzip.
+
+    Raises:
+        InputError: if there is no such file, or it cannot be read or unpacked.
+    """
     try:
         content = Path(path).read_bytes()
     except FileNotFoundError:
@@ -27,15 +43,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"{path}: this is a folder; name a file in it") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
-    if content.startswith(_GZIP_MAGIC):
-        content = _unpacked(content, path)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8; "
-            "save the file as UTF-8"
-        ) from None
+    return _unpacked(content, path) if content.startswith(_GZIP_MAGIC) else content
 
 
 def _unpacked(content: bytes, path: str | os.PathLike[str]) -> bytes:

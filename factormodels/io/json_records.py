@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,23 @@ def text_field(record: Mapping[str, Any], key: str, where: str, default: str | N
     """
     value = _field(record, key, where, default)
     return as_text(value, f"{where}: key {key!r}")
+
+
+def filled_field(record: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the text at `key`, which must not be blank.
+
+    Raises:
+        InputError: if it is absent, no text, or blank.
+    """
+    value = text_field(record, key, where)
+    if not value.strip():
+        raise InputError(f"{where}: key {key!r} is empty; give its text or drop the record")
+    return value
+
+
+def first_key(record: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """Return the first of some spellings of a key that a record has; the first if it has none."""
+    return next((key for key in keys if key in record), keys[0])
 
 
 def list_field(

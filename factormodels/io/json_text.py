@@ -78,6 +78,84 @@ def decode_lines(text: str, source: str | os.PathLike[str]) -> Iterator[tuple[in
             yield number, decode(line, source, number)
 
 
+def decode_elements(
+    text: str, source: str | os.PathLike[str]
+) -> Iterator[tuple[int, Any | InputError]]:
+    """Yield (line from 1, value) of each element of a JSON array, or what is wrong with it.
+
+    An element that is refused is passed over; where the text is not JSON at all, the rest cannot
+    be told apart and the error is the last of what is yielded.
+    """
+    strict = json.JSONDecoder(
+        parse_constant=_refuse_constant,
+        parse_float=_finite,
+        object_pairs_hook=_without_repeats,
+    )
+    at, line, counted = _next_word(text, text.index("[") + 1), 1, 0
+    while True:
+        line, counted = line + text.count("\n", counted, at), at
+        if text[at : at + 1] == "]":
+            rest = _next_word(text, at + 1)
+            if rest < len(text):
+                yield line, _not_json(text, rest, source, "Extra data")
+            return
+        try:
+            value, end = strict.raw_decode(text, at)
+            yield line, value
+        except (_Refused, _RefusedNumber) as error:
+            yield line, InputError(f"{location(source, line)}: {error}")
+            end = json.JSONDecoder().raw_decode(text, at)[1]
+        except json.JSONDecodeError as error:
+            yield line, _not_json(text, error.pos, source, error.msg)
+            return
+        except (RecursionError, ValueError) as error:
+            yield line, InputError(f"{location(source, line)}: it cannot be read ({error})")
+            return
+        end = _next_word(text, end)
+        if text[end : end + 1] not in (",", "]"):
+            yield line, _not_json(text, end, source, "Expecting ',' delimiter")
+            return
+        at = _next_word(text, end + 1) if text[end] == "," else end
+
+
+def element_line(text: str, key: str, index: int) -> int | None:
+    """Return the line of an element of the list at a key of the object that a JSON text is.
+
+    None where there is no such element. The text need not be strict JSON.
+    """
+    decoder = json.JSONDecoder()
+    try:
+        at = _next_word(text, text.index("{") + 1)
+        while text[at] == '"':
+            name, at = decoder.raw_decode(text, at)
+            at = _next_word(text, _next_word(text, at) + 1)
+            if name == key and text[at] == "[":
+                at = _next_word(text, at + 1)
+                for _ in range(index):
+                    at = _next_word(text, decoder.raw_decode(text, at)[1])
+                    if text[at] != ",":
+                        return None
+                    at = _next_word(text, at + 1)
+                return text.count("\n", 0, at) + 1
+            at = _next_word(text, _next_word(text, decoder.raw_decode(text, at)[1]) + 1)
+    except (ValueError, IndexError, RecursionError):
+        pass
+    return None
+
+
+def _next_word(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _not_json(text: str, at: int, source: str | os.PathLike[str], why: str) -> InputError:
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return InputError(
+        f"{location(source, line)}: column {column} is not JSON ({why}); correct it there"
+    )
+
+
 def encode(value: Any, what: str, *, indent: int | None = None) -> str:
     """Return `value` as JSON text that `decode` turns back into an equal value.
 

@@ -41,7 +41,7 @@ FACTSCORE = {
         {"text": "s", "is-relevant": True, "human-atomic-facts": [{"text": "x", "label": "S"}]}
     ],
 }
-FACTCHECK = {
+FACTCHECK: dict[str, Any] = {
     "prompt": "q",
     "response": "r",
     "response_factuality": True,

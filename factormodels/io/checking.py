@@ -1,0 +1,361 @@
+"""Checking files of datasets: what they are, what they hold, what is missing and what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.factscore import AtomPassages
+from factormodels.io.files import read_bytes
+from factormodels.io.json_records import location, shown
+from factormodels.io.json_text import element_line
+from factormodels.io.published.formats import (
+    FORMAT_NAMES,
+    Format,
+    Item,
+    format_named,
+    format_of,
+    nearest_format,
+    record_format,
+)
+from factormodels.io.published.prompts import Prompt
+from factormodels.io.published.unli import JudgedPair
+from factormodels.io.reading import is_dataset_text, records_of
+from factormodels.io.records import Record, column_names
+
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
+"""Files that are looked at in a folder, compressed with gzip or not."""
+
+_NOT_UTF8 = re.compile("[\\udc80-\\udcff]")
+_LINE = re.compile(r"line (\d+), ")
+_ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
+_STEP = re.compile(r"(\[\]|\{\})?\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a file.
+
+    Attributes:
+        line: the line, from 1; None where it is the file as a whole.
+        message: what is wrong and how to mend it.
+    """
+
+    line: int | None
+    message: str
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What a check found out about one file.
+
+    Attributes:
+        path: the file.
+        format: its format; None if it is none that is known.
+        records: number of its records, those that are wrong included.
+        counts: what it holds, by name; only what occurs.
+        missing: what its format has and it lacks.
+        problems: what is wrong, in the order of its lines.
+        items: what it holds.
+    """
+
+    path: Path
+    format: Format | None
+    records: int
+    counts: Mapping[str, int]
+    missing: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    items: tuple[Item, ...] = field(default=(), repr=False)
+
+
+def check_paths(
+    paths: Sequence[Path], name: str | None = None
+) -> tuple[tuple[FileReport, ...], tuple[Path, ...]]:
+    """Return what a check finds in files and in the data files of folders, and what it passed over.
+
+    Args:
+        paths: files and folders.
+        name: the format of all of them; their content tells if None.
+
+    Raises:
+        InputError: for an unknown format, a path that does not exist, or a folder without data.
+    """
+    known = None if name is None else format_named(name)
+    files: list[Path] = []
+    passed: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            if not path.exists():
+                raise InputError(f"{path}: there is no such file; check the path")
+            files.append(path)
+            continue
+        inside = sorted(file for file in path.rglob("*") if file.is_file())
+        data = [file for file in inside if _suffix(file) in SUFFIXES]
+        if not data:
+            raise InputError(
+                f"{path}: the folder holds no file of data ({', '.join(SUFFIXES)}); name another"
+            )
+        files += data
+        passed += [file for file in inside if file not in data]
+    reports = [check_file(file, known) for file in dict.fromkeys(files)]
+    return tuple(_with_companion(report, reports) for report in reports), tuple(passed)
+
+
+def check_file(path: Path, known: Format | None = None) -> FileReport:
+    """Return what a check finds in one file.
+
+    Args:
+        path: the file.
+        known: its format; its content tells if None.
+    """
+    try:
+        text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
+    except InputError as error:
+        return FileReport(path, known, 0, {}, (), (_problem(error, path, None),))
+    problems = _encoding_problems(text)
+    garbled = {problem.line for problem in problems}
+    if not text.strip():
+        return FileReport(path, known, 0, {}, (), (Problem(None, "the file is empty; fill it"),))
+    if known is None and not is_dataset_text(text):
+        return _unknown(path, text, problems)
+    records = list(records_of(text, path))
+    if not records:
+        problems.append(Problem(None, "it holds no record; name another file"))
+    problems += [
+        _problem(record.error, path, record.line)
+        for record in records
+        if record.error is not None and record.line not in garbled
+    ]
+    good = [r for r in records if r.error is None and r.line not in garbled]
+    of_file = known or _most_common(good)
+    if of_file is None:
+        report = _unknown(path, text, problems)
+        return replace(report, records=len(records))
+    read = [r for r in good if isinstance(r.value, dict)]
+    items, refused = _parsed(read, path, of_file, forced=known is not None)
+    problems += refused
+    problems += [
+        Problem(r.line, f"{shown(r.value)} is no object; give one object per record")
+        for r in good
+        if not isinstance(r.value, dict)
+    ]
+    problems += _repeated(items)
+    problems = [_placed(problem, text) for problem in problems]
+    in_order = sorted(problems, key=lambda problem: problem.line or 0)
+    found = tuple(item for item, _ in items)
+    missing = (*_missing_fields([r.value for r in read], of_file), *_missing(found))
+    return FileReport(path, of_file, len(records), _counts(found), missing, tuple(in_order), found)
+
+
+def _parsed(
+    records: Sequence[Record], path: Path, of_file: Format, *, forced: bool
+) -> tuple[list[tuple[Item, int | None]], list[Problem]]:
+    """Return the items of good records with their lines, and what is wrong with the others."""
+    items: list[tuple[Item, int | None]] = []
+    problems: list[Problem] = []
+    gathered: dict[str, tuple[Format, list[Any], int | None]] = {}
+    for record in records:
+        own = None if forced else record_format(record.value, of_file)
+        form = own or of_file
+        try:
+            parsed = form.parse(record.value, path, record.line)
+            if form.gather is None:
+                items += [(item, record.line) for item in form.items([parsed])]
+            else:
+                gathered.setdefault(form.name, (form, [], record.line))[1].append(parsed)
+        except InputError as error:
+            problems.append(_problem(error, path, record.line))
+    for form, values, line in gathered.values():
+        items += [(item, line) for item in form.items(values)]
+    return items, problems
+
+
+def _most_common(records: Sequence[Record]) -> Format | None:
+    forms = [form for record in records if (form := format_of(record.value)) is not None]
+    if not forms:
+        return None
+    name = Counter(form.name for form in forms).most_common(1)[0][0]
+    return format_named(name)
+
+
+def _encoding_problems(text: str) -> list[Problem]:
+    problems: dict[int, Problem] = {}
+    line = counted = 0
+    for match in _NOT_UTF8.finditer(text):
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        byte = ord(match[0]) - 0xDC00
+        message = f"byte {byte:#04x} is not UTF-8; save the file as UTF-8"
+        problems.setdefault(line + 1, Problem(line + 1, message))
+    return list(problems.values())
+
+
+def _repeated(items: Sequence[tuple[Item, int | None]]) -> Iterator[Problem]:
+    lines: dict[str, int | None] = {}
+    for item, line in items:
+        if isinstance(item, AtomPassages):
+            continue
+        if item.id in lines:
+            first = f" (line {lines[item.id]})" if lines[item.id] else ""
+            yield Problem(line, f"the id {item.id!r} is given twice{first}; give each its own")
+        lines.setdefault(item.id, line)
+
+
+def _counts(items: Sequence[Item]) -> dict[str, int]:
+    graphs = [item for item in items if isinstance(item, FactGraph)]
+    atoms = [atom for graph in graphs for atom in graph.atoms]
+    relations = Counter(str(r.kind) for graph in graphs for r in graph.relations)
+    passages = [item for item in items if isinstance(item, AtomPassages)]
+    counts = {
+        "responses": len(graphs),
+        "atoms": len(atoms),
+        "true": sum(atom.label is True for atom in atoms),
+        "false": sum(atom.label is False for atom in atoms),
+        "unlabelled": sum(atom.label is None for atom in atoms),
+        "contexts": sum(len(graph.contexts) for graph in graphs),
+        "relations": relations.total(),
+        **dict(sorted(relations.items())),
+        "prompts": sum(isinstance(item, Prompt) for item in items),
+        "pairs": sum(isinstance(item, JudgedPair) for item in items),
+        "atoms with passages": len(passages),
+        "passages": sum(len(item.passages) for item in passages),
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _missing(items: Sequence[Item]) -> Iterator[str]:
+    """Yield what responses lack: labels, texts of contexts, contexts, atoms."""
+    graphs = [item for item in items if isinstance(item, FactGraph)]
+    atoms = [atom for graph in graphs for atom in graph.atoms]
+    contexts = [context for graph in graphs for context in graph.contexts]
+    served = sum(len(_served(graph)) for graph in graphs)
+    lacks = (
+        ("labels", sum(atom.label is None for atom in atoms), len(atoms), "atoms"),
+        ("texts", sum(not atom.text.strip() for atom in atoms), len(atoms), "atoms"),
+        ("contexts", len(atoms) - served, len(atoms), "atoms"),
+        ("texts", sum(not context.text.strip() for context in contexts), len(contexts), "contexts"),
+        ("atoms", sum(not graph.atoms for graph in graphs), len(graphs), "responses"),
+    )
+    for what, lacking, total, whose in lacks:
+        if lacking:
+            yield f"{what}: {lacking:,} of {total:,} {whose} have none"
+
+
+def _served(graph: FactGraph) -> set[str]:
+    """Return the atoms that a context was retrieved for or is related to."""
+    contexts, atoms = set(graph.context_ids), set(graph.atom_ids)
+    found = {atom for context in graph.contexts for atom in context.retrieved_for}
+    for relation in graph.relations:
+        ends = {relation.source, relation.target}
+        if ends & contexts:
+            found |= ends & atoms
+    return found
+
+
+def _missing_fields(values: Sequence[Mapping[str, Any]], form: Format) -> Iterator[str]:
+    for path in form.fields:
+        found = [present for value in values for present in _present(value, path)]
+        absent = found.count(False)
+        if absent:
+            yield f"key {path!r}: absent or null in {absent:,} of {len(found):,}"
+
+
+def _present(value: object, path: str) -> Iterator[bool]:
+    """Yield whether each place of a value that a path names holds something."""
+    step = _STEP.search(path)
+    name = path if step is None else path[: step.start()]
+    inner = value.get(name) if isinstance(value, Mapping) else None
+    if step is None or inner is None:
+        yield inner is not None
+        return
+    rest = path[step.end() :]
+    many: Sequence[object] = (inner,)
+    if step[1] == "[]" and isinstance(inner, list):
+        many = inner
+    elif step[1] == "{}" and isinstance(inner, Mapping):
+        many = list(inner.values())
+    for entry in many:
+        yield from _present(entry, rest)
+
+
+def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileReport:
+    """Return the report with what of its companion file is missing."""
+    form = report.format
+    if form is None or not form.companion:
+        return report
+    beside = [other for other in reports if other.format and other.format.name == form.companion]
+    if not beside:
+        lacks = f"companion: no file of {form.companion} was checked along"
+    else:
+        known = {
+            (item.topic, item.atom)
+            for other in beside
+            for item in other.items
+            if isinstance(item, AtomPassages)
+        }
+        atoms = [
+            (graph.topic, atom.text)
+            for graph in report.items
+            if isinstance(graph, FactGraph)
+            for atom in graph.atoms
+        ]
+        without = sum(atom not in known for atom in atoms)
+        if not without:
+            return report
+        lacks = f"companion: {without:,} of {len(atoms):,} atoms have no line of {form.companion}"
+    return replace(report, missing=(*report.missing, lacks))
+
+
+def _unknown(path: Path, text: str, problems: Sequence[Problem]) -> FileReport:
+    """Return the report of a file of no known format, with the one that it is nearest to."""
+    value: object = None
+    if is_dataset_text(text):
+        values = [r.value for r in records_of(text, path) if r.error is None]
+        value = values[0] if values else None
+    else:
+        value = dict.fromkeys(column_names(text), "")
+    near = nearest_format(value)
+    looked = f"looked for the keys or columns of {', '.join(FORMAT_NAMES)}"
+    has = f"it has {shown(list(value))}" if isinstance(value, dict) and value else "none was found"
+    hint = "; choose a format with --format"
+    if near is not None:
+        lacks = ", ".join(near[1]) or "none of its keys"
+        hint = f"; the nearest is {near[0].name}, of which it lacks {lacks}"
+    message = f"it is of no known format: {looked}; {has}{hint}"
+    return FileReport(path, None, 0, {}, (), (*problems, Problem(None, message)))
+
+
+def _problem(error: InputError, path: Path, line: int | None) -> Problem:
+    message = str(error)
+    for prefix in (
+        f"{location(path, line)}: ",
+        f"{location(path, line)}, ",
+        f"{path}: ",
+        f"{path}, ",
+    ):
+        if message.startswith(prefix):
+            message = message[len(prefix) :]
+            break
+    found = _LINE.match(message)
+    if line is None and found:
+        return Problem(int(found[1]), message[found.end() :])
+    return Problem(line, message)
+
+
+def _placed(problem: Problem, text: str) -> Problem:
+    """Return a problem of a file of one value with the line of the element that it names."""
+    if problem.line is not None:
+        return problem
+    named = _ELEMENT.search(problem.message)
+    line = element_line(text, named[1], int(named[2])) if named else None
+    return replace(problem, line=line or 1)
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()

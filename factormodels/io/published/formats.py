@@ -1,0 +1,319 @@
+"""The formats of datasets: what each is, whose it is, how it is known and what it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from factormodels.errors import InputError, unknown_name
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
+from factormodels.io.factcheck_bench import looks_like_factcheck, parse_factcheck_record
+from factormodels.io.factreasoner import looks_like_factreasoner, parse_factreasoner
+from factormodels.io.factscore import (
+    AtomPassages,
+    looks_like_factscore,
+    looks_like_passages,
+    parse_factscore_record,
+    parse_passages,
+)
+from factormodels.io.published.conflictbank import (
+    gather_conflictbank,
+    looks_like_conflictbank,
+    looks_like_conflictbank_pair,
+    parse_conflictbank,
+    parse_conflictbank_pair,
+)
+from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
+from factormodels.io.published.factor import looks_like_factor, parse_factor
+from factormodels.io.published.fastfact_bench import (
+    looks_like_fastfact,
+    looks_like_response,
+    parse_fastfact,
+    parse_response,
+)
+from factormodels.io.published.prompts import (
+    Prompt,
+    looks_like_longfact,
+    looks_like_prompt,
+    parse_prompt,
+)
+from factormodels.io.published.unli import JudgedPair, looks_like_unli, parse_unli
+from factormodels.io.published.wikicontradict import (
+    looks_like_wikicontradict,
+    parse_wikicontradict,
+)
+from factormodels.io.records import Source
+
+Item = FactGraph | Prompt | JudgedPair | AtomPassages
+Parse = Callable[[Any, Source, int | None], Any]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of the records of a dataset.
+
+    Attributes:
+        name: what the command line calls it.
+        title: the dataset.
+        owner: where its owner publishes it.
+        holds: what a file of it becomes.
+        keys: the keys that it is known by, for messages.
+        fields: the keys that a record has: ``a[].b`` is the key b of every entry of the list a,
+            ``a{}.b`` of every value of the object a.
+        looks_like: whether a record is of it.
+        parse: what a record becomes, given its file and line: an item, a list of items, or what
+            `gather` takes.
+        gather: what becomes of all records together, where that takes more than one.
+        companion: the format of the file that belongs beside it; empty where there is none.
+    """
+
+    name: str
+    title: str
+    owner: str
+    holds: Literal["responses", "prompts", "pairs", "passages"]
+    keys: tuple[str, ...]
+    fields: tuple[str, ...]
+    looks_like: Callable[[object], bool]
+    parse: Parse
+    gather: Callable[[Sequence[Any]], Sequence[Item]] | None = None
+    companion: str = ""
+
+    def items(self, parsed: Sequence[Any]) -> list[Item]:
+        """Return the items of parsed records, in order."""
+        if self.gather is not None:
+            return list(self.gather(parsed))
+        found: list[Item] = []
+        for value in parsed:
+            found.extend(value if isinstance(value, list) else [value])
+        return found
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "fact-graph",
+        "fact graphs",
+        "this project; IBM/FactReasoner",
+        "responses",
+        ("nodes", "edges"),
+        ("nodes[].type", "nodes[].text", "edges[].relation", "edges[].probability"),
+        looks_like_fact_graph,
+        parse_fact_graph,
+    ),
+    Format(
+        "factreasoner",
+        "FactReasoner, atoms and contexts",
+        "IBM/FactReasoner",
+        "responses",
+        ("atoms", "contexts"),
+        (
+            *("input", "output", "topic", "atoms[].text", "atoms[].label", "atoms[].contexts"),
+            *("contexts[].text", "contexts[].title", "contexts[].link"),
+        ),
+        looks_like_factreasoner,
+        parse_factreasoner,
+    ),
+    Format(
+        "factscore",
+        "FActScore, labelled biographies",
+        "shmsw25/FActScore",
+        "responses",
+        ("output", "annotations"),
+        (
+            *("input", "output", "topic", "cat", "annotations"),
+            *("annotations[].is-relevant", "annotations[].human-atomic-facts"),
+        ),
+        looks_like_factscore,
+        lambda obj, source, line: parse_factscore_record(obj, source, line or 1),
+        companion="factscore-passages",
+    ),
+    Format(
+        "factscore-passages",
+        "passages for the atoms of FActScore",
+        "as with_passages reads them",
+        "passages",
+        ("name", "sent", "passages"),
+        ("name", "sent", "passages[].title", "passages[].text"),
+        looks_like_passages,
+        parse_passages,
+    ),
+    Format(
+        "factcheck-bench",
+        "Factcheck-Bench",
+        "yuxiaw/Factcheck-GPT",
+        "responses",
+        ("response", "sentences"),
+        (
+            *("prompt", "response", "response_factuality", "sentences{}.claims"),
+            *("sentences{}.claims_factuality_label", "sentences{}.auto_evidence"),
+            *("sentences{}.auto_evidence_url", "sentences{}.stance_claim_autoEvid"),
+        ),
+        looks_like_factcheck,
+        lambda obj, source, line: parse_factcheck_record(obj, source, line or 1),
+    ),
+    Format(
+        "fastfact-bench",
+        "FaStfact-Bench, claims",
+        "Yingjia-Wan/FaStfact, FaStfact-Bench",
+        "responses",
+        ("response", "claims_lst"),
+        (
+            *("question", "response", "model", "prompt_source", "claims_lst[].claim"),
+            *("claims_lst[].annotator_label", "claims_lst[].annotation_status_details"),
+            "claims_lst[].verification_result",
+        ),
+        looks_like_fastfact,
+        parse_fastfact,
+    ),
+    Format(
+        "expertqa",
+        "ExpertQA, judged answers",
+        "chaitanyamalaviya/ExpertQA, data/r2_compiled_anon.jsonl",
+        "responses",
+        ("question", "answers"),
+        ("question", "annotator_id", "answers{}.answer_string", "answers{}.claims", "metadata"),
+        looks_like_expertqa,
+        parse_expertqa,
+    ),
+    Format(
+        "conflictbank",
+        "ConflictBank, all claims of a fact",
+        "zhaochen0110/conflictbank; Warrieryes/CB_qa",
+        "responses",
+        ("default_claim", "default_evidence"),
+        ("subject", "relation", "object", "question"),
+        looks_like_conflictbank,
+        parse_conflictbank,
+    ),
+    Format(
+        "conflictbank-pairs",
+        "ConflictBank, claims with evidence",
+        "zhaochen0110/conflictbank; Warrieryes/CB_claim_evidence",
+        "responses",
+        ("claim", "evidence", "category"),
+        ("id", "subject", "claim", "evidence"),
+        looks_like_conflictbank_pair,
+        parse_conflictbank_pair,
+        gather_conflictbank,
+    ),
+    Format(
+        "wikicontradict",
+        "WikiContradict",
+        "ibm-research/Wikipedia_contradict_benchmark",
+        "responses",
+        ("question", "context1", "context2", "answer1", "answer2"),
+        ("question",),
+        looks_like_wikicontradict,
+        parse_wikicontradict,
+    ),
+    Format(
+        "factor",
+        "FACTOR",
+        "AI21Labs/factor",
+        "responses",
+        ("completion", "contradiction_0"),
+        ("doc_id", "completion", "contradiction_0", "contradiction_1", "contradiction_2"),
+        looks_like_factor,
+        parse_factor,
+    ),
+    Format(
+        "unli",
+        "UNLI",
+        "nlp.jhu.edu/unli, u-snli",
+        "pairs",
+        ("pre", "hyp", "unli"),
+        (),
+        looks_like_unli,
+        parse_unli,
+    ),
+    Format(
+        "responses",
+        "questions with responses (VeriScore, FaStfact-Bench for evaluation)",
+        "Yixiao-Song/VeriScore; Yingjia-Wan/FaStfact",
+        "responses",
+        ("question", "response"),
+        ("question", "response", "model", "prompt_source"),
+        looks_like_response,
+        parse_response,
+    ),
+    Format(
+        "longfact",
+        "LongFact prompts",
+        "google-deepmind/long-form-factuality, longfact",
+        "prompts",
+        ("prompt", "canary"),
+        ("prompt", "canary"),
+        looks_like_longfact,
+        parse_prompt,
+    ),
+    Format(
+        "prompts",
+        "prompts (ELI5, AskHistorians, Books, ExpertQA's questions)",
+        "Yixiao-Song/VeriScore; carriex/lfqa_eval; chaitanyamalaviya/ExpertQA",
+        "prompts",
+        ("question",),
+        (),
+        looks_like_prompt,
+        parse_prompt,
+    ),
+)
+"""Every format; of those that a record looks like, the first is meant."""
+
+_LOOSE = ("responses", "prompts")
+"""Formats known by so few keys that a damaged record of another may look like one of them."""
+
+FORMAT_NAMES = tuple(known.name for known in FORMATS)
+
+
+def format_named(name: str) -> Format:
+    """Return the format of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    for known in FORMATS:
+        if known.name == name:
+            return known
+    raise InputError(unknown_name(f"the format {name!r}", name, FORMAT_NAMES))
+
+
+def format_of(obj: object) -> Format | None:
+    """Return the format that a record looks like; None if it looks like none."""
+    return next((known for known in FORMATS if known.looks_like(obj)), None)
+
+
+def record_format(obj: object, of_file: Format | None) -> Format | None:
+    """Return the format that a record is read as, in a file whose other records are of `of_file`.
+
+    A record with too few keys to tell is of the file's format, which may then refuse it. None if it
+    looks like no format.
+    """
+    own = format_of(obj)
+    loose = own is not None and own.name in _LOOSE
+    return of_file if loose and of_file is not None and of_file.name not in _LOOSE else own
+
+
+def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
+    """Return the format whose keys a record most nearly has, and those it lacks; None if none.
+
+    A key spelled nearly as one of a format's counts half.
+    """
+    import difflib
+
+    if not isinstance(obj, dict):
+        return None
+    best: tuple[float, Format] | None = None
+    for known in FORMATS:
+        wanted = {*known.keys, *(name.split("[")[0].split("{")[0] for name in known.fields)}
+        have = wanted & obj.keys()
+        near = sum(
+            bool(difflib.get_close_matches(key, list(obj), n=1, cutoff=0.75))
+            for key in wanted - have
+        )
+        score = (len(have) + near / 2) / len(wanted)
+        if score > 0 and (best is None or score > best[0]):
+            best = score, known
+    if best is None:
+        return None
+    return best[1], tuple(key for key in best[1].keys if key not in obj)

@@ -1,0 +1,127 @@
+"""`factormodels datasets`: the group of commands, and `datasets check` as a person sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.rows import read_rows
+from tests.experiments.conftest import EXAMPLE, Invoke, study_file
+from tests.factormodels.io.published import CONFLICTBANK, FACTOR, LONGFACT, UNLI, WIKICONTRADICT
+
+
+def lines(folder: Path, name: str, *records: object) -> None:
+    (folder / name).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+
+def test_a_name_alone_shows_the_card(invoke: Invoke) -> None:
+    listed = invoke("datasets")
+    assert listed.exit_code == 0
+    assert "factcheck-bench" in listed.stdout
+    card = invoke("datasets", "demonstration")
+    assert card.exit_code == 0
+    assert card.stdout == invoke("datasets", "show", "demonstration").stdout
+    assert "licence: Apache-2.0" in card.stdout
+    wrong = invoke("datasets", "demonstrations")
+    assert wrong.exit_code == 2
+    assert "'demonstrations' is unknown" in wrong.stderr
+
+
+def test_a_clean_folder(folder: Path, invoke: Invoke) -> None:
+    (folder / "graph.json").write_text(json.dumps(EXAMPLE))
+    lines(folder, "longfact-concepts_accounting.jsonl", LONGFACT, LONGFACT)
+    (folder / "NOTES.md").write_text("x")
+    result = invoke("datasets", "check", folder)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        f"{folder}/graph.json: fact graphs (fact-graph; this project; IBM/FactReasoner)",
+        "  holds    1 record, 1 response, 1 atom (1 false), 2 contexts, "
+        "2 relations (1 entailment, 1 contradiction)",
+        "",
+        f"{folder}/longfact-concepts_accounting.jsonl: LongFact prompts "
+        "(longfact; google-deepmind/long-form-factuality, longfact)",
+        "  holds    2 records, 2 prompts",
+        "",
+        "not looked at, being no data: NOTES.md",
+        "2 files, nothing wrong",
+    ]
+
+
+def test_every_wrong_line_is_shown_up_to_a_number(folder: Path, invoke: Invoke) -> None:
+    bad = {**CONFLICTBANK, "default_claim": ""}
+    lines(folder, "qa.jsonl", CONFLICTBANK, *[bad] * 30)
+    result = invoke("datasets", "check", "qa.jsonl", "--show", "3")
+    assert result.exit_code == 2
+    wrong = [line for line in result.stdout.splitlines() if line.startswith("  wrong")]
+    said = "key 'default_claim' is empty; give its text or drop the record"
+    assert wrong == [
+        *(f"  wrong    qa.jsonl:{line}: {said}" for line in (2, 3, 4)),
+        "  wrong    and 27 more",
+    ]
+    assert result.stdout.endswith("1 file, 1 with something wrong\n")
+    every = invoke("datasets", "check", "qa.jsonl", "--show", "100").stdout
+    assert every.count(said) == 30
+
+
+def test_what_cannot_be_checked_is_one_sentence(folder: Path, invoke: Invoke) -> None:
+    lines(folder, "odd.jsonl", {"claims_list": [], "response": "x", "modell": "y"})
+    result = invoke("datasets", "check", "odd.jsonl")
+    assert result.exit_code == 2
+    assert "odd.jsonl: of no known format" in result.stdout
+    assert "the nearest is fastfact-bench, of which it lacks claims_lst" in result.stdout
+    forced = invoke("datasets", "check", "odd.jsonl", "--format", "fastfact-bench")
+    assert "  wrong    odd.jsonl:1: the key" in forced.stdout
+    for arguments, words in {
+        ("odd.jsonl", "--format", "fastfact"): "the format 'fastfact' is unknown",
+        ("absent.jsonl",): "absent.jsonl: there is no such file",
+    }.items():
+        result = invoke("datasets", "check", *arguments)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("dress", ["lines", "table"])
+def test_published_files_run_in_studies(dress: str, folder: Path, invoke: Invoke) -> None:
+    if dress == "lines":
+        lines(folder, "data", CONFLICTBANK, CONFLICTBANK)
+    else:
+        rows = [WIKICONTRADICT, WIKICONTRADICT]
+        text = "\n".join(",".join(map(str, row)) for row in [rows[0], *(r.values() for r in rows)])
+        (folder / "data").write_text(text)
+    path = study_file(folder, "study: s\ndatasets: [{path: data}]\nvariants: [FR1, FR2]\n")
+    result = invoke("run", path)
+    assert result.exit_code == 0, result.output
+    rows_read = read_rows(folder / "results" / "s" / "rows.parquet")
+    assert len(rows_read) == (12 if dress == "lines" else 8)
+    assert rows_read.error.isna().all()
+    if dress == "table":
+        # The two answers and passages are alike: neither is preferred.
+        by_atom = rows_read.groupby("atom").p.mean()
+        assert by_atom["a1"] == pytest.approx(by_atom["a2"], abs=1e-12)
+
+
+def test_what_is_no_response_is_refused_by_a_study(folder: Path, invoke: Invoke) -> None:
+    lines(folder, "data.jsonl", LONGFACT)
+    path = study_file(folder, "study: s\ndatasets: [{path: data.jsonl}]\n")
+    result = invoke("run", path)
+    assert result.exit_code == 2
+    assert "it holds prompts and no response; use read_prompts" in result.stderr
+
+
+def test_other_commands_take_published_files(folder: Path, invoke: Invoke) -> None:
+    header, row = ",".join(FACTOR), ",".join(f'"{value}"' for value in FACTOR.values())
+    (folder / "factor.csv").write_text(f"{header}\n{row}\n{row}\n")
+    result = invoke("infer", "factor.csv", "--response", "factor-002")
+    assert result.exit_code == 0, result.stderr
+    assert "a4" in result.stdout
+    assert invoke("convert", "factor.csv", "graphs.jsonl").exit_code == 0
+    lines(folder, "asked.jsonl", {"question": "Who?", "response": "Ada paints.", "model": "m"})
+    (folder / "notes").mkdir()
+    (folder / "notes" / "ada.txt").write_text("Ada paints birds.")
+    assessed = invoke("assess", "asked.jsonl", "--documents", "notes")
+    assert assessed.exit_code == 0, assessed.stderr
+    lines(folder, "pairs.jsonl", UNLI)
+    assert "use read_judged_pairs" in invoke("infer", "pairs.jsonl").stderr

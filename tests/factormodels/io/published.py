@@ -1,0 +1,161 @@
+"""One made-up record of every published format, and what it becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FASTFACT: dict[str, Any] = {
+    "question": "Who was Ada Example?",
+    "prompt_source": "factscore_bio",
+    "response": "Ada Example painted. She lived in Ulm.",
+    "model": "a-model",
+    "question_id": "bio_3",
+    "claims_lst": [
+        {
+            "claim_id": "x-0",
+            "claim": "She painted.",
+            "revised_claim": "Ada Example painted.",
+            "pre-label": "unsure",
+            "verification_result": {
+                "verification_context": (
+                    "Evidence 1\nSource Title: Painters\nContent: Ada Example\npainted birds.\n\n"
+                    "Evidence 2\nSource Title: Ulm\nContent: Ulm is a town.\n\n"
+                ),
+                "verification_label": "refuted",
+            },
+            "annotator_label": "supported",
+            "annotation_status_details": {"action": "kept", "agreement": "disagreed_corrected"},
+        },
+        {
+            "claim": "Ada Example lived in Ulm.",
+            "revised_claim": None,
+            "verification_result": {
+                "verification_context": "Evidence 1\nSource Title: Ulm\nContent: Ulm is a town.\n"
+            },
+            "annotator_label": "not enough evidence",
+            "annotation_status_details": {"action": "new"},
+        },
+        {
+            "claim": "She lived.",
+            "annotator_label": "redundant",
+            "annotation_status_details": {"action": "removed", "reason": "redundant"},
+        },
+    ],
+}
+EXPERTQA: dict[str, Any] = {
+    "question": "How is a bridge held up?",
+    "annotator_id": "12",
+    "metadata": {"question_type": "Open", "field": "Architecture", "specific_field": "bridges"},
+    "answers": {
+        "a_model": {
+            "answer_string": "By piers. By cables.",
+            "claims": [
+                {
+                    "claim_string": "Piers hold up a bridge.",
+                    "evidence": ["[1] https://x.example/piers\n\n Piers carry bridges."],
+                    "support": "Complete",
+                    "worthiness": "Yes",
+                    "correctness": "Probably correct",
+                },
+                {
+                    "claim_string": "Cables hold up a bridge.",
+                    "evidence": ["https://x.example/cables", "[2] A cable is a rope."],
+                    "support": "Partial",
+                    "correctness": "Likely incorrect",
+                },
+                {
+                    "claim_string": "Hello.",
+                    "evidence": [],
+                    "support": None,
+                    "correctness": None,
+                },
+            ],
+        }
+    },
+}
+CONFLICTBANK: dict[str, Any] = {
+    "subject": "Ada Example",
+    "relation": "P19",
+    "object": "Ulm",
+    "replaced_object": "Bonn",
+    "question": "Where was Ada Example born?",
+    "options": ["Ulm", "Bonn", "Kiel", "Jena"],
+    "correct_option": "A",
+    "default_claim": "Ada Example was born in Ulm.",
+    "default_evidence": "A register of Ulm names Ada Example.",
+    "misinformation_conflict_claim": "Ada Example was born in Bonn.",
+    "misinformation_conflict_evidence_evidence": "A paper says that she was born in Bonn.",
+    "temporal_conflict_claim": "Ada Example was born in Bonn in 2090.",
+    "temporal_conflict_evidence": "In 2090 she was born in Bonn.",
+    "semantic_conflict_claim": None,
+    "semantic_conflict_evidence": "",
+}
+CONFLICTBANK_PAIR: dict[str, Any] = {
+    "id": 7,
+    "subject": "Ada Example",
+    "category": "default",
+    "claim": "Ada Example was born in Ulm.",
+    "evidence": "A register of Ulm names Ada Example.",
+}
+WIKICONTRADICT: dict[str, Any] = {
+    "question_ID": "4",
+    "question": "When was the tower built?",
+    "context1": "The tower was built in 1890.",
+    "context2": "The tower is of 1891.",
+    "answer1": "1890",
+    "answer2": "1891",
+    "contradictType": "Explicit",
+    "WikipediaArticleTitle": "The tower",
+    "url": "https://x.example/tower",
+}
+FACTOR: dict[str, Any] = {
+    "": "0",
+    "full_prefix": "A long beginning, then: The tower is old.",
+    "doc_id": "3",
+    "completion": " It was built in 1890.",
+    "contradiction_0": "It was built in 1990.",
+    "contradiction_1": "It was painted in 1890.",
+    "contradiction_2": "It was built in 1790.",
+    "turncated_prefixes": "The tower is old.",
+}
+UNLI: dict[str, Any] = {
+    "id": "p-1",
+    "pre": "A man sings.",
+    "hyp": "A man performs.",
+    "nli": "2",
+    "unli": "0.945",
+}
+RESPONSE: dict[str, Any] = {
+    "question": "Who was Ada Example?",
+    "response": "A painter.",
+    "model": "a-model",
+    "prompt_source": "longfact",
+}
+LONGFACT: dict[str, Any] = {"prompt": "What is a ledger?", "canary": "A canary."}
+QUESTION: dict[str, Any] = {"question": "Why is it blue?", "prompt_source": "eli5"}
+ELI5: dict[str, Any] = {
+    "q_id": "5l",
+    "title": "Why is it blue?",
+    "selftext": "The sky.",
+    "subreddit": "explainlikeimfive",
+}
+PASSAGES: dict[str, Any] = {
+    "name": "Ada Example",
+    "sent": "Ada Example paints.",
+    "passages": [{"title": "Ada", "text": "<s>She paints.</s>"}],
+}
+
+RECORDS: dict[str, dict[str, Any]] = {
+    "fastfact-bench": FASTFACT,
+    "expertqa": EXPERTQA,
+    "conflictbank": CONFLICTBANK,
+    "conflictbank-pairs": CONFLICTBANK_PAIR,
+    "wikicontradict": WIKICONTRADICT,
+    "factor": FACTOR,
+    "unli": UNLI,
+    "responses": RESPONSE,
+    "longfact": LONGFACT,
+    "prompts": QUESTION,
+    "factscore-passages": PASSAGES,
+}
+"""One record by name of its format, of those without tests of their own elsewhere."""

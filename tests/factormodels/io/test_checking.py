@@ -1,0 +1,328 @@
+"""`check_paths`: what a file is, holds and lacks, and every line of it that is wrong."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import gzip
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import InputError, read_many
+from factormodels.io import read_judged_pairs, read_prompts
+from factormodels.io.checking import FileReport, check_file, check_paths
+from factormodels.io.json_text import element_line
+from factormodels.io.published.formats import format_named
+from tests.factormodels.io.published import (
+    CONFLICTBANK,
+    EXPERTQA,
+    FACTOR,
+    FASTFACT,
+    LONGFACT,
+    PASSAGES,
+    RECORDS,
+    RESPONSE,
+    UNLI,
+)
+from tests.factormodels.test_io_damaged_records import (
+    FACTCHECK,
+    FACTREASONER,
+    FACTSCORE,
+    JUNK,
+    places,
+    replaced,
+)
+
+FACT_GRAPH = {
+    "nodes": [
+        {"id": "a1", "type": "atom", "probability": 0.5, "text": "A claim.", "label": True},
+        {"id": "c1", "type": "context", "probability": 0.9, "text": "A passage."},
+    ],
+    "edges": [{"source": "c1", "target": "a1", "relation": "entailment", "probability": 0.8}],
+}
+ALL_RECORDS: dict[str, Any] = {
+    **RECORDS,
+    "fact-graph": FACT_GRAPH,
+    "factreasoner": FACTREASONER,
+    "factscore": FACTSCORE,
+    "factcheck-bench": FACTCHECK,
+}
+
+
+def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return a copy with an id of its own, where the format has ids."""
+    own = copy.deepcopy(record)
+    for key in ("q_id", "id"):
+        if key in own:
+            own[key] = f"{own[key]}-{number}"
+    return own
+
+
+def lines_file(folder: Path, records: list[Any], name: str = "data.jsonl") -> Path:
+    path = folder / name
+    # Numbers that JSON cannot hold are written as Python writes them, to be refused.
+    path.write_text("\n".join(json.dumps(record) for record in records) + "\n", encoding="utf-8")
+    return path
+
+
+def table_file(folder: Path, records: list[dict[str, Any]], name: str = "data.csv") -> Path:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(records[0]))
+    writer.writeheader()
+    writer.writerows(records)
+    path = folder / name
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    return path
+
+
+def wrong_lines(report: FileReport) -> list[int | None]:
+    return [problem.line for problem in report.problems]
+
+
+@pytest.mark.parametrize("name", ALL_RECORDS)
+def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
+    records = [numbered(ALL_RECORDS[name], number) for number in range(3)]
+    report = check_file(lines_file(tmp_path, records))
+    assert report.format is format_named(name)
+    assert report.records == 3
+    assert report.problems == ()
+    assert sum(report.counts.values()) >= 3
+    forced = check_file(report.path, format_named(name))
+    assert forced.counts == report.counts
+
+
+@pytest.mark.parametrize("name", ALL_RECORDS)
+def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Path) -> None:
+    record = ALL_RECORDS[name]
+    random_places = random.Random(5)
+    damages = [(place, junk) for place in places(record) for junk in JUNK if place]
+    refused = 0
+    for place, junk in random_places.sample(damages, min(40, len(damages))):
+        records = [numbered(record, number) for number in range(4)]
+        damaged = replaced(records[2], place, junk)
+        records[2] = damaged
+        path = lines_file(tmp_path, records)
+        report = check_file(path)
+        assert report.format is format_named(name), (place, junk)
+        assert set(wrong_lines(report)) <= {3}, (place, junk)
+        refused += bool(report.problems)
+        for problem in report.problems:
+            assert problem.message, place
+            assert "\n" not in problem.message
+            assert str(path) not in problem.message
+    # Most damage cannot pass for data.
+    assert refused > 10
+
+
+@pytest.mark.parametrize("name", [name for name in ALL_RECORDS if name != "factscore-passages"])
+def test_reading_and_checking_agree_on_the_first_wrong_line(name: str, tmp_path: Path) -> None:
+    readers = {"responses": read_many, "prompts": read_prompts, "pairs": read_judged_pairs}
+    reader: Any = readers[format_named(name).holds]
+    records = [numbered(ALL_RECORDS[name], number) for number in range(4)]
+    path = lines_file(tmp_path, records)
+    reader(path)
+    text = path.read_text(encoding="utf-8").split("\n")
+    text[1], text[3] = text[1][: len(text[1]) // 2], text[3].replace("{", '{"x": NaN, ', 1)
+    path.write_text("\n".join(text), encoding="utf-8")
+    report = check_file(path)
+    assert wrong_lines(report) == [2, 4]
+    assert report.records == 4
+    with pytest.raises(InputError, match="line 2: "):
+        reader(path)
+
+
+@pytest.mark.parametrize("cut", range(2, 30, 3))
+def test_a_truncated_file_is_wrong_in_its_last_line(cut: int, tmp_path: Path) -> None:
+    path = lines_file(tmp_path, [numbered(CONFLICTBANK, number) for number in range(3)])
+    content = path.read_bytes()
+    path.write_bytes(content[:-cut])
+    assert wrong_lines(check_file(path)) == [3]
+    packed = tmp_path / "data.jsonl.gz"
+    packed.write_bytes(gzip.compress(content)[:-cut])
+    (problem,) = check_file(packed).problems
+    assert problem.line is None
+    assert "gzip compression is damaged" in problem.message
+
+
+def test_every_line_in_another_encoding_is_told(tmp_path: Path) -> None:
+    path = lines_file(tmp_path, [LONGFACT] * 4)
+    lines = path.read_bytes().split(b"\n")
+    lines[1] = lines[1].replace(b"ledger", "Käse".encode("latin-1"))
+    lines[3] = lines[3].replace(b"ledger", b"\xff\xfe")
+    path.write_bytes(b"\n".join(lines))
+    report = check_file(path)
+    assert wrong_lines(report) == [2, 4]
+    assert report.problems[0].message == "byte 0xe4 is not UTF-8; save the file as UTF-8"
+    assert report.counts == {"prompts": 2}
+
+
+def test_every_wrong_row_of_a_table_is_told(tmp_path: Path) -> None:
+    rows = [numbered(UNLI, number) for number in range(6)]
+    rows[1]["unli"], rows[3]["hyp"], rows[4]["pre"] = "NaN", " ", "Two\nlines."
+    report = check_file(table_file(tmp_path, rows))
+    assert wrong_lines(report) == [3, 5]
+    assert report.problems[0].message.startswith("key 'unli': the probability nan is not between")
+    assert report.counts == {"pairs": 4}
+
+
+def test_repeated_ids_and_things_that_are_no_objects(tmp_path: Path) -> None:
+    report = check_file(lines_file(tmp_path, [{**FACT_GRAPH, "id": "x"}] * 2 + [5]))
+    assert [(p.line, p.message) for p in report.problems] == [
+        (2, "the id 'x' is given twice (line 1); give each its own"),
+        (3, "5 is no object; give one object per record"),
+    ]
+
+
+def test_wrong_labels_are_told_with_those_there_are(tmp_path: Path) -> None:
+    wrong = copy.deepcopy(FASTFACT)
+    wrong["claims_lst"][0]["annotator_label"] = "suported"
+    judged = copy.deepcopy(EXPERTQA)
+    judged["answers"]["a_model"]["claims"][1]["correctness"] = "correct"
+    (first,) = check_file(lines_file(tmp_path, [FASTFACT, wrong])).problems
+    assert (first.line, "claims_lst[0]" in first.message) == (2, True)
+    assert "'suported' is no label; use null or one of supported, unsupported" in first.message
+    (second,) = check_file(lines_file(tmp_path, [judged, EXPERTQA])).problems
+    assert (second.line, "'correct' is no judgement" in second.message) == (1, True)
+
+
+def test_what_is_missing_is_counted(tmp_path: Path) -> None:
+    bare = {key: value for key, value in FASTFACT.items() if key != "model"}
+    unlabelled = copy.deepcopy(bare)
+    unlabelled["claims_lst"][1] |= {"annotator_label": None, "verification_result": None}
+    report = check_file(lines_file(tmp_path, [FASTFACT, unlabelled, {**bare, "claims_lst": []}]))
+    assert report.problems == ()
+    assert report.missing == (
+        "key 'model': absent or null in 2 of 3",
+        "key 'claims_lst[].annotator_label': absent or null in 1 of 6",
+        "key 'claims_lst[].verification_result': absent or null in 3 of 6",
+        "labels: 1 of 4 atoms have none",
+        "contexts: 1 of 4 atoms have none",
+        "atoms: 1 of 3 responses have none",
+    )
+    graph = copy.deepcopy(FACT_GRAPH)
+    del graph["nodes"][1]["text"]
+    # The relation tells that the context is the atom's, although nothing says so of its retrieval.
+    assert check_file(lines_file(tmp_path, [graph])).missing == (
+        "key 'nodes[].text': absent or null in 1 of 2",
+        "texts: 1 of 1 contexts have none",
+    )
+    columns = ("claims", "claims_factuality_label", "auto_evidence", "stance_claim_autoEvid")
+    sentences = {**FACTCHECK["sentences"], "sentence2": {key: [] for key in columns}}
+    report = check_file(lines_file(tmp_path, [{**FACTCHECK, "sentences": sentences}]))
+    assert report.missing == ("key 'sentences{}.auto_evidence_url': absent or null in 1 of 2",)
+
+
+def test_passages_belong_beside_biographies(tmp_path: Path) -> None:
+    lines_file(tmp_path, [FACTSCORE], "bios.jsonl")
+    ((alone,), _) = check_paths([tmp_path])
+    assert "companion: no file of factscore-passages was checked along" in alone.missing
+    lines_file(tmp_path, [PASSAGES], "passages.jsonl")
+    (bios, passages), _ = check_paths([tmp_path])
+    assert bios.missing[-1] == "companion: 1 of 1 atoms have no line of factscore-passages"
+    assert passages.counts == {"atoms with passages": 1, "passages": 1}
+    lines_file(tmp_path, [{**PASSAGES, "name": "t", "sent": "x"}], "passages.jsonl")
+    (bios, _), _ = check_paths([tmp_path])
+    assert not any("companion" in lacks for lacks in bios.missing)
+
+
+def test_what_is_of_no_format_is_told_with_the_nearest(tmp_path: Path) -> None:
+    path = lines_file(tmp_path, [{"responce": "x", "claims_lst": [], "modell": "y"}])
+    report = check_file(path)
+    assert (report.format, report.records) == (None, 1)
+    (problem,) = report.problems
+    assert "looked for the keys or columns of fact-graph, factreasoner" in problem.message
+    assert "the nearest is fastfact-bench, of which it lacks response" in problem.message
+    for text, words in {
+        "one,two\n1,2\n": "it has ['one', 'two']; choose a format with --format",
+        "just a text": "it has ['just a text']",
+        "[1, 2]": "none was found",
+        "": "the file is empty",
+        "pre,hyp\nx,y\n": "the nearest is unli, of which it lacks unli",
+    }.items():
+        path.write_text(text, encoding="utf-8")
+        assert words in check_file(path).problems[0].message
+
+
+def test_a_format_can_be_forced(tmp_path: Path) -> None:
+    path = lines_file(tmp_path, [RESPONSE, {"question": "Q?"}])
+    ((report,), _) = check_paths([path], "fastfact-bench")
+    assert [p.message for p in report.problems] == [
+        "the key 'claims_lst' is missing; add it",
+        "the key 'response' is missing; add it",
+    ]
+    with pytest.raises(InputError, match="the format 'fastfact' is unknown"):
+        check_paths([path], "fastfact")
+
+
+@pytest.mark.parametrize("text", ["pre,hyp,unli\n", "no table at all"])
+def test_a_table_without_rows_is_wrong(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text, encoding="utf-8")
+    (problem,) = check_file(path, format_named("unli")).problems
+    assert problem.message == "it holds no record; name another file"
+
+
+def test_folders_are_looked_through(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "LICENSE").write_text("x", encoding="utf-8")
+    with pytest.raises(InputError, match="the folder holds no file of data"):
+        check_paths([tmp_path])
+    (inner / "b.csv.gz").write_bytes(gzip.compress(table_file(tmp_path, [FACTOR]).read_bytes()))
+    reports, passed = check_paths([tmp_path, tmp_path / "data.csv"])
+    assert [report.path.name for report in reports] == ["data.csv", "b.csv.gz"]
+    assert {report.format for report in reports} == {format_named("factor")}
+    assert [path.name for path in passed] == ["LICENSE"]
+    with pytest.raises(InputError, match="there is no such file"):
+        check_paths([tmp_path / "absent.json"])
+
+
+def test_errors_in_one_json_value_have_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps(FACT_GRAPH, indent=1).replace("0.9", "1e999"), encoding="utf-8")
+    (problem, *_) = check_file(path, format_named("fact-graph")).problems
+    assert problem.line == 13
+    assert "1e999 is too large" in problem.message
+
+
+def test_a_wrong_element_of_one_json_value_has_its_line(tmp_path: Path) -> None:
+    wrong: dict[str, Any] = copy.deepcopy(FACTREASONER)
+    wrong["atoms"] += [{"id": "a1", "text": 5}]
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(wrong, indent=1), encoding="utf-8")
+    (problem,) = check_file(path).problems
+    assert problem.message == "atoms[1]: key 'text': 5 is not a text; give a text there"
+    after = path.read_text(encoding="utf-8").splitlines()[problem.line or 0 :]
+    assert after[:2] == ['   "id": "a1",', '   "text": 5']
+    # Where the message names no element, the value as a whole is meant.
+    path.write_text(json.dumps({**FACTREASONER, "topic": 5}), encoding="utf-8")
+    (problem,) = check_file(path).problems
+    assert (problem.line, "'topic'" in problem.message) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"a": 1}', '{"a": [1, 2]}', '{"a": [1', "{1: 2}"]
+)
+def test_an_element_that_is_not_there_has_no_line(text: str) -> None:
+    assert element_line(text, "a", 2) is None
+    assert element_line(text, "b", 0) is None
+
+
+def test_the_shared_files_are_clean(shared_data: Path) -> None:
+    folders = ["factcheck_bench", "factscore_dev", "factreasoner"]
+    reports, _ = check_paths([shared_data / name for name in folders])
+    assert [report.format.name for report in reports if report.format] == [
+        *("factcheck-bench", "factscore", "factscore-passages", "fact-graph"),
+        *["factreasoner"] * 3,
+    ]
+    assert all(report.problems == () for report in reports)
+    bench, bios = reports[0].counts, reports[1].counts
+    assert (bench["responses"], bench["true"], bench["false"], bench["unlabelled"]) == (
+        *(94, 472, 159, 47),
+    )
+    assert (bios["responses"], bios["atoms"]) == (31, 974)

@@ -1,0 +1,410 @@
+"""Datasets in their owners' formats: what a record becomes, and how its file is known."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import FactGraph, InputError, RelationKind, read, read_many, variant
+from factormodels.io import read_judged_pairs, read_prompts
+from factormodels.io.published.conflictbank import conflict_graph, parse_conflictbank
+from factormodels.io.published.expertqa import parse_expertqa
+from factormodels.io.published.formats import FORMATS, format_named, format_of
+from factormodels.io.published.prompts import Prompt
+from factormodels.io.published.strengths import Strengths
+from factormodels.io.published.unli import JudgedPair
+from factormodels.io.published.wikicontradict import parse_wikicontradict
+from tests.factormodels.io.published import (
+    CONFLICTBANK,
+    CONFLICTBANK_PAIR,
+    ELI5,
+    EXPERTQA,
+    FACTOR,
+    FASTFACT,
+    LONGFACT,
+    QUESTION,
+    RECORDS,
+    RESPONSE,
+    UNLI,
+    WIKICONTRADICT,
+)
+
+E, C = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
+
+
+def lines(*records: Any) -> str:
+    return "\n".join(map(json.dumps, records)) + "\n"
+
+
+def table(*records: dict[str, Any], delimiter: str = ",") -> str:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(records[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def written(folder: Path, text: str, name: str = "data.jsonl") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+def related(graph: FactGraph) -> list[tuple[str, str, RelationKind, float]]:
+    return [(r.source, r.target, r.kind, r.probability) for r in graph.relations]
+
+
+def labels(graph: FactGraph) -> list[tuple[str, bool | None, str | None]]:
+    return [(atom.text, atom.label, atom.annotation) for atom in graph.atoms]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -> None:
+    record = RECORDS[name]
+    known = format_of(record)
+    assert known is not None
+    assert known.name == name
+    assert format_of({"something": 1, "else": 2}) is None
+    assert [form.name for form in FORMATS].count(name) == 1
+    readers = {"responses": read_many, "prompts": read_prompts, "pairs": read_judged_pairs}
+    if known.holds == "passages":
+        return
+    reader: Any = readers[known.holds]
+    texts = {
+        "lines.jsonl": lines(record),
+        "one.json": json.dumps(record, indent=2),
+        "array.json": json.dumps([record], indent=1),
+    }
+    if all(isinstance(value, str) for value in record.values()):
+        texts |= {"table.csv": table(record), "table.tsv": table(record, delimiter="\t")}
+    found = []
+    for file, text in texts.items():
+        (item,) = reader(written(tmp_path, text, file))
+        packed = tmp_path / f"{file}.gz"
+        packed.write_bytes(gzip.compress(text.encode()))
+        assert reader(packed) == reader(tmp_path / file)
+        found.append(item)
+    # But for the names, which come from the file, all are the same.
+    assert len({getattr(item, "query", getattr(item, "text", "")) for item in found}) == 1
+
+
+def test_claims_of_fastfact_are_those_that_people_kept(tmp_path: Path) -> None:
+    (graph,) = read_many(written(tmp_path, lines(FASTFACT)))
+    assert labels(graph) == [
+        ("Ada Example painted.", True, "supported"),
+        ("Ada Example lived in Ulm.", False, "not enough evidence"),
+    ]
+    assert [(c.id, c.title, c.text, c.retrieved_for) for c in graph.contexts] == [
+        ("c1", "Painters", "Ada Example\npainted birds.", ("a1",)),
+        ("c2", "Ulm", "Ulm is a town.", ("a1", "a2")),
+    ]
+    assert graph.relations == ()
+    assert graph.metadata == {
+        "question_id": "bio_3",
+        "prompt_source": "factscore_bio",
+        "model": "a-model",
+        "verifier": {"a1": "refuted"},
+        "prelabel": {"a1": "unsure"},
+        "removed": 1,
+    }
+    assert (graph.query, graph.response) == (FASTFACT["question"], FASTFACT["response"])
+
+
+def test_fastfact_without_claims_or_labels(tmp_path: Path) -> None:
+    nothing_left = {"claim": "None.", "annotation_status_details": {"status": "no_valid_claims"}}
+    pending = {"claim": "A claim.", "annotator_label": None, "verification_result": None}
+    loose = {"claim": "B.", "verification_result": {"verification_context": "A passage."}}
+    records = [
+        {**FASTFACT, "claims_lst": [nothing_left]},
+        {**FASTFACT, "claims_lst": [pending, loose]},
+    ]
+    empty, unlabelled = read_many(written(tmp_path, lines(*records)))
+    assert empty.atoms == ()
+    assert labels(unlabelled) == [("A claim.", None, None), ("B.", None, None)]
+    assert [(c.text, c.title) for c in unlabelled.contexts] == [("A passage.", "")]
+
+
+def test_answers_of_expertqa(tmp_path: Path) -> None:
+    (graph,) = read_many(written(tmp_path, lines(EXPERTQA), "r2.jsonl"))
+    assert labels(graph) == [
+        ("Piers hold up a bridge.", True, "Probably correct"),
+        ("Cables hold up a bridge.", False, "Likely incorrect"),
+        ("Hello.", None, None),
+    ]
+    assert [(c.text, c.link, c.retrieved_for) for c in graph.contexts] == [
+        ("Piers carry bridges.", "https://x.example/piers", ("a1",)),
+        ("", "https://x.example/cables", ("a2",)),
+        ("A cable is a rope.", "", ("a2",)),
+    ]
+    # Which of two pieces of evidence supports the second claim was not judged.
+    assert related(graph) == [("c1", "a1", E, 0.9)]
+    assert graph.metadata["support"] == {"a1": "Complete", "a2": "Partial"}
+    assert graph.metadata["worthiness"] == {"a1": "Yes"}
+    assert (graph.topic, graph.query) == ("Architecture", EXPERTQA["question"])
+    both = {**EXPERTQA, "answers": {**EXPERTQA["answers"], "other": {"answer_string": "No."}}}
+    graphs = parse_expertqa(both, "r2.jsonl", 3)
+    assert [found.id for found in graphs] == ["r2-003-a_model", "r2-003-other"]
+    assert graphs[1].atoms == ()
+
+
+def test_evidence_given_twice_is_one_passage() -> None:
+    claim = dict(EXPERTQA["answers"]["a_model"]["claims"][0])
+    claim["evidence"] = [
+        "[1] https://x.example/a\n\nA pier.",
+        "[2] https://x.example/a\n\nA  pier.",
+    ]
+    record = {**EXPERTQA, "answers": {"m": {"answer_string": "x", "claims": [claim]}}}
+    (graph,) = parse_expertqa(record, "r2.jsonl", 1)
+    assert len(graph.contexts) == 1
+    assert related(graph) == [("c1", "a1", E, 0.9)]
+
+
+def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:
+    asked = {**EXPERTQA, "answers": {}}
+    (prompt,) = read_prompts(written(tmp_path, lines(asked), "r1.jsonl"))
+    assert prompt == Prompt("r1", EXPERTQA["question"], "Architecture")
+
+
+@pytest.mark.parametrize(("support", "strength"), [("Partial", 0.6), ("Missing", None)])
+def test_the_strength_of_support_is_an_option(support: str, strength: float | None) -> None:
+    claim = {**EXPERTQA["answers"]["a_model"]["claims"][0], "support": support}
+    record = {**EXPERTQA, "answers": {"m": {"answer_string": "x", "claims": [claim]}}}
+    (graph,) = parse_expertqa(record, "r2.jsonl", 1, Strengths(partial=0.6))
+    assert [r.probability for r in graph.relations] == ([] if strength is None else [strength])
+    with pytest.raises(InputError, match="strength 'support': the probability 2 is not between"):
+        Strengths(support=2)
+
+
+def test_claims_of_conflictbank_conflict() -> None:
+    graph = parse_conflictbank(CONFLICTBANK, "qa.jsonl", 1, Strengths(0.8, 0.7, 0.6))
+    assert labels(graph) == [
+        ("Ada Example was born in Ulm.", True, "default"),
+        ("Ada Example was born in Bonn.", False, "misinformation_conflict"),
+        ("Ada Example was born in Bonn in 2090.", False, "temporal_conflict"),
+    ]
+    assert related(graph) == [
+        ("c1", "a1", E, 0.8),
+        ("c1", "a2", C, 0.6),
+        ("c1", "a3", C, 0.6),
+        ("c2", "a1", C, 0.6),
+        ("c2", "a2", E, 0.8),
+        ("c3", "a1", C, 0.6),
+        ("c3", "a3", E, 0.8),
+    ]
+    assert [context.note for context in graph.contexts][1] == "misinformation_conflict"
+    assert graph.metadata == {"relation": "P19", "object": "Ulm", "replaced_object": "Bonn"}
+    # Evidence counts as retrieved for what it is related to: FR1 keeps the conflicts.
+    assert len(variant(graph, "FR1").relations) == 7
+
+
+def test_the_spelling_of_conflictbanks_own_scripts_is_read() -> None:
+    record = {
+        "subject": "Ada Example",
+        "correct_pair": "Ada Example was born in Ulm.",
+        "correct_evidence": "A register.",
+        "fact_conflict_evidence": "A paper.",
+    }
+    known = format_of(record)
+    assert known is format_named("conflictbank")
+    graph = parse_conflictbank(record, "x.jsonl", 2)
+    assert related(graph) == [("c1", "a1", E, 0.9), ("c2", "a1", C, 0.9)]
+
+
+def test_pairs_of_conflictbank_are_gathered_by_fact(tmp_path: Path) -> None:
+    conflict = {
+        **CONFLICTBANK_PAIR,
+        "category": "misinformation_conflict",
+        "claim": "Ada Example was born in Bonn.",
+        "evidence": "A paper says so.",
+    }
+    other = {**CONFLICTBANK_PAIR, "id": 8}
+    again = {**CONFLICTBANK_PAIR, "evidence": "Another register."}
+    graphs = read_many(written(tmp_path, lines(CONFLICTBANK_PAIR, other, conflict, again)))
+    assert [graph.id for graph in graphs] == ["7 Ada Example", "8 Ada Example"]
+    first = graphs[0]
+    assert [atom.label for atom in first.atoms] == [True, False]
+    assert len(first.contexts) == 3
+    assert related(first)[-2:] == [("c3", "a1", E, 0.9), ("c3", "a2", C, 0.9)]
+    assert conflict_graph("x", []).atoms == ()
+
+
+def test_passages_of_wikicontradict_contradict() -> None:
+    graph = parse_wikicontradict(WIKICONTRADICT, "wiki.csv", 2, Strengths(conflict=0.7))
+    assert labels(graph) == [
+        ("When was the tower built? 1890", None, None),
+        ("When was the tower built? 1891", None, None),
+    ]
+    assert related(graph) == [
+        ("c1", "a1", E, 0.9),
+        ("c1", "a2", C, 0.7),
+        ("c2", "a1", C, 0.7),
+        ("c2", "a2", E, 0.9),
+        ("c1", "c2", C, 0.7),
+    ]
+    assert {(c.title, c.link) for c in graph.contexts} == {("The tower", "https://x.example/tower")}
+    assert graph.metadata == {"question_ID": "4", "contradictType": "Explicit"}
+    spelled = {
+        "question": "When?",
+        "context1_self_contained": "One.",
+        "context2_self_contained": "Two.",
+        "gt_answer_1": "1",
+        "gt_answer_2": "2",
+        "model": "m",
+    }
+    assert format_of(spelled) is format_named("wikicontradict")
+    assert parse_wikicontradict(spelled, "x.jsonl", 1).metadata == {"model": "m"}
+    stated = {
+        **WIKICONTRADICT,
+        "context1_self_contained": "The old tower was built in 1890.",
+        "answer1_self_contained": "The tower was built in 1890.",
+    }
+    graph = parse_wikicontradict(stated, "x.jsonl", 1)
+    assert [context.text for context in graph.contexts] == [
+        stated["context1_self_contained"],
+        stated["context2"],
+    ]
+    assert [atom.text for atom in graph.atoms] == [
+        stated["answer1_self_contained"],
+        "When was the tower built? 1891",
+    ]
+
+
+def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
+    path = written(tmp_path, table(FACTOR, {**FACTOR, "turncated_prefixes": ""}), "wiki_factor.csv")
+    first, second = read_many(path)
+    assert labels(first) == [
+        ("It was built in 1890.", True, "completion"),
+        ("It was built in 1990.", False, "contradiction_0"),
+        ("It was painted in 1890.", False, "contradiction_1"),
+        ("It was built in 1790.", False, "contradiction_2"),
+    ]
+    assert (first.id, first.query) == ("wiki_factor-002", "The tower is old.")
+    assert second.query == FACTOR["full_prefix"]
+    assert first.metadata == {"doc_id": "3"}
+
+
+def test_rows_over_several_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
+    text = table({**FACTOR, "full_prefix": "One\nand\ntwo."}, FACTOR, {**FACTOR, "completion": ""})
+    path = written(tmp_path, text, "f.csv")
+    with pytest.raises(InputError, match=r"f\.csv, line 6: key 'completion' is empty"):
+        read_many(path)
+
+
+def test_a_row_with_too_few_cells_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, table(FACTOR) + "1,2\n", "f.csv")
+    with pytest.raises(InputError, match=r"f\.csv, line 3: the row has 2 cells for 8 columns"):
+        read_many(path)
+    path = written(tmp_path, table(FACTOR) + '1,"open', "f.csv")
+    with pytest.raises(InputError, match=r"f\.csv, line 3: it is no row"):
+        read_many(path)
+
+
+def test_pairs_of_unli(tmp_path: Path) -> None:
+    path = written(tmp_path, table(UNLI), "dev.csv")
+    expected = JudgedPair("p-1", "A man sings.", "A man performs.", 0.945, "2")
+    assert read_judged_pairs(path) == (expected,)
+    copied = {"premise": "A man sings.", "hypothesis": "A man performs.", "label": 0.945}
+    (pair,) = read_judged_pairs(written(tmp_path, lines(copied), "copy.jsonl"))
+    assert pair == JudgedPair("copy", "A man sings.", "A man performs.", 0.945)
+
+
+@pytest.mark.parametrize("value", ["nan", "1.2", "-0.1", "", "entailment", "inf"])
+def test_a_wrong_probability_is_named(value: str, tmp_path: Path) -> None:
+    path = written(tmp_path, table(UNLI, {**UNLI, "unli": value}), "dev.csv")
+    with pytest.raises(InputError, match=r"dev\.csv, line 3: key 'unli'"):
+        read_judged_pairs(path)
+
+
+@pytest.mark.parametrize(
+    ("records", "name", "expected"),
+    [
+        (
+            [LONGFACT, {"prompt": "Two?"}],
+            "longfact-objects_world-religions.jsonl",
+            [
+                ("longfact-objects_world-religions-001", "What is a ledger?", "world religions"),
+                ("longfact-objects_world-religions-002", "Two?", "world religions"),
+            ],
+        ),
+        ([QUESTION], "v.jsonl", [("v", "Why is it blue?", "eli5")]),
+        ([ELI5], "e.jsonl", [("5l", "Why is it blue?\nThe sky.", "explainlikeimfive")]),
+        (
+            [{"q_id": 9, "question_text": "Why?", "answer1": "x"}],
+            "l.jsonl",
+            [("9", "Why?", "")],
+        ),
+        ([RESPONSE], "r.jsonl", [("r", "Who was Ada Example?", "")]),
+    ],
+)
+def test_prompts(
+    records: Sequence[Any], name: str, expected: list[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    found = read_prompts(written(tmp_path, lines(*records), name))
+    assert [(prompt.id, prompt.text, prompt.topic) for prompt in found] == expected
+
+
+def test_queries_of_factreasoners_files_are_prompts(tmp_path: Path) -> None:
+    record = {"input": "What of Vikings?", "output": "x", "atoms": [], "contexts": []}
+    assert [p.text for p in read_prompts(written(tmp_path, lines(record)))] == ["What of Vikings?"]
+    with pytest.raises(InputError, match="line 2: response 'data-002' has no query"):
+        read_prompts(written(tmp_path, lines(record, {**record, "input": ""})))
+
+
+@pytest.mark.parametrize(
+    ("reader", "record", "words"),
+    [
+        (read_many, LONGFACT, "line 1: it holds prompts and no response; use read_prompts"),
+        (read, UNLI, "it holds pairs of texts and no response; use read_judged_pairs"),
+        (read_many, RECORDS["factscore-passages"], "it holds passages and no response"),
+        (read_prompts, UNLI, "line 1: it holds no prompt"),
+        (read_judged_pairs, LONGFACT, "line 1: it holds no pair of texts"),
+        (read_prompts, {"prompt": " "}, "line 1: key 'prompt' is empty"),
+        (read_prompts, {**ELI5, "q_id": [1]}, r"line 1: key 'q_id': \[1\] names nothing"),
+    ],
+)
+def test_what_a_file_does_not_hold_is_told(
+    reader: Any, record: Any, words: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, lines(record, record))
+    with pytest.raises(InputError, match=words) as caught:
+        reader(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_ids_are_unique_and_formats_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line 2: the id '5l' is another prompt's too"):
+        read_prompts(written(tmp_path, lines(ELI5, ELI5)))
+    with pytest.raises(InputError, match=r"'longfacts' is unknown \(did you mean 'longf"):
+        read_prompts(written(tmp_path, lines(LONGFACT)), form="longfacts")
+    with pytest.raises(InputError, match="neither JSON nor a table of a known dataset"):
+        read_prompts(written(tmp_path, "one,two\n1,2\n", "x.csv"))
+    with pytest.raises(InputError, match="holds no record"):
+        read_judged_pairs(written(tmp_path, "pre,hyp,unli\n", "x.csv"))
+
+
+def test_a_damaged_record_is_not_taken_for_another_format(tmp_path: Path) -> None:
+    cut = {key: value for key, value in FASTFACT.items() if key != "claims_lst"}
+    path = written(tmp_path, lines(FASTFACT, cut))
+    with pytest.raises(InputError, match="line 2: the key 'claims_lst' is missing"):
+        read_many(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[{"prompt": "x"}, {]', r"data\.jsonl, line 1: column 20 is not JSON"),
+        ('[\n{"prompt": "x"},\n{"prompt": NaN}\n]', r"line 3: NaN is no JSON number"),
+        ('[\n{"prompt": "x"}\n] 5', r"line 3: column 3 is not JSON \(Extra data\)"),
+        ('[\n{"prompt": "x"}', r"line 2: column 16 is not JSON"),
+    ],
+)
+def test_damaged_arrays_are_refused_at_their_line(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=words):
+        read_prompts(written(tmp_path, text))

@@ -1,0 +1,63 @@
+"""The notebooks as files: twins in step, without outputs, listed, each with a test of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+
+from tests.execute_notebooks import execute, main, notebooks_in, twin
+from tests.notebooks.execution import NOTEBOOKS
+
+SCRIPTS = notebooks_in(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_the_twin_is_the_script_without_outputs(script: Path) -> None:
+    remedy = "run python -m tests.execute_notebooks --sync"
+    text = script.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert text == twin(script), f"{script.stem}.ipynb differs from its script; {remedy}"
+    document = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(document)
+    code = [cell for cell in document.cells if cell.cell_type == "code"]
+    assert code
+    assert all(not cell.outputs and cell.execution_count is None for cell in code)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_notebook_has_a_title_a_question_a_seed_and_results(script: Path) -> None:
+    document = nbformat.reads(twin(script), as_version=4)  # type: ignore[no-untyped-call]
+    first, last = document.cells[0], document.cells[-1]
+    assert re.match(rf"# {int(script.stem[:2])}\. \w", first.source)
+    assert "**Question.**" in first.source
+    assert f'NOTEBOOK = "{script.stem}"' in script.read_text(encoding="utf-8")
+    assert re.search(r"^SEED = [\d_]+$", script.read_text(encoding="utf-8"), re.M)
+    assert "write_results(" in last.source
+
+
+def test_every_notebook_is_listed_and_has_a_test_of_its_numbers() -> None:
+    listed = re.findall(
+        r"^\| \[(\d\d)\]\((\w+)\.ipynb\) \|", (NOTEBOOKS / "README.md").read_text(), re.M
+    )
+    assert listed == [(script.stem[:2], script.stem) for script in SCRIPTS]
+    tests = {path.stem for path in Path(__file__).parent.glob("test_*.py")}
+    assert {f"test_{script.stem}" for script in SCRIPTS} <= tests
+    assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == {path.stem for path in SCRIPTS}
+
+
+def test_sync_writes_the_twins_alone(tmp_path: Path) -> None:
+    script = tmp_path / "one.py"
+    script.write_text("# %%\n1 + 1\n")
+    main(tmp_path, tmp_path / "results", sync=True)
+    assert script.with_suffix(".ipynb").read_text(encoding="utf-8") == twin(script)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.ipynb", "one.py"]
+
+
+def test_a_warning_in_a_notebook_is_an_error(tmp_path: Path) -> None:
+    script = tmp_path / "one.py"
+    script.write_text("# %%\nimport warnings\n\nwarnings.warn('odd')\n")
+    with pytest.raises(CellExecutionError, match="UserWarning"):
+        execute(script, tmp_path / "results")
