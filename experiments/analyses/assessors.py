@@ -41,7 +41,8 @@ class Settings:
         calibration: whether to table the Brier scores of the graph-based assessors (C.2).
         models: the language models, in the order of the tables.
         labelled: whether labels count; False withholds those of a stand-in.
-        claims: "all", or "conflicts": single true claims with evidence on both sides.
+        claims: "all", or "conflicts": single true claims with evidence on both sides, by the
+            relations that are recorded.
         passages: passages found anew for each claim of a stand-in; None: as they are.
         prompts: the assessors by a prompt, by their names in the tables.
         variants: the graph-based assessors.
@@ -84,8 +85,8 @@ def run(settings: Settings, context: Context) -> Artefacts:
         settings.models,
         context,
         data_file=settings.data_file,
-        change=lambda graphs: _unlabelled(graphs, settings),
-        change_stand_in=lambda graphs: _reworked(graphs, settings),
+        change=lambda graphs: _chosen(graphs, settings),
+        change_stand_in=lambda graphs: _retrieved(graphs, settings),
     )
     found = {}
     with context.track("blocks", len(evidence.blocks)) as advance:
@@ -111,15 +112,17 @@ def run(settings: Settings, context: Context) -> Artefacts:
     return Artefacts(tables, remarks=(evidence.remark,))
 
 
-def _unlabelled(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
-    return list(graphs) if settings.labelled else [without_labels(graph) for graph in graphs]
+def _chosen(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
+    chosen = list(graphs)
+    if settings.claims == "conflicts" and any(graph.relations for graph in chosen):
+        chosen = list(conflicting_claims(chosen))
+    return chosen if settings.labelled else [without_labels(graph) for graph in chosen]
 
 
-def _reworked(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
-    chosen = conflicting_claims(graphs) if settings.claims == "conflicts" else tuple(graphs)
+def _retrieved(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
     if settings.passages is None:
-        return chosen
-    return [retrieved_anew(graph, settings.passages) for graph in chosen]
+        return list(graphs)
+    return [retrieved_anew(graph, settings.passages) for graph in graphs]
 
 
 _COLUMNS = {

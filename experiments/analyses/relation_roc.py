@@ -14,6 +14,7 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.factor_pairs import continuation_pairs
 from experiments.papers.loading import language_model, load
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData, UserData
@@ -68,7 +69,16 @@ def run(settings: Settings, context: Context) -> Artefacts:
     """Return a table of areas under the curve and a figure per relation."""
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
-    pairs = labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+    pairs = (
+        labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+        if any(graph.relations for graph in loaded.graphs)
+        else continuation_pairs(loaded.graphs)
+    )
+    if not pairs:
+        raise InputError(
+            f"{context.where}: {settings.data.source} holds no relations and no continuations; "
+            "give judged pairs as fact graphs, or FACTOR's file"
+        )
     forecasts = _forecasts(pairs, settings, loaded.user, context)
     frame = _areas(forecasts, settings, context.seed)
     columns = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
 from tests.experiments.conftest import Invoke
-from tests.experiments.papers.conftest import run_study
+from tests.experiments.papers.conftest import frames_of, run_study
+from tests.factormodels.io import published
 
 GRAPHS = datasets.load("demonstration").graphs
 
@@ -57,9 +59,9 @@ def test_printed_counts_add_up_to_the_atoms() -> None:
 
 
 def test_a_printed_p_value_is_that_of_data_with_the_printed_means(bare_folder: Path) -> None:
-    tables = run_study("papers/factreasoner-printed-tests", bare_folder).artefacts.tables
+    tables = frames_of("papers/factreasoner-printed-tests", bare_folder)
     row = rows_of(
-        tables["tests"].frame,
+        tables["tests"],
         table="4",
         model="llama-3.1-70b-instruct",
         comparison="FR2 vs FS",
@@ -72,14 +74,14 @@ def test_a_printed_p_value_is_that_of_data_with_the_printed_means(bare_folder: P
     # Welch's degrees of freedom are Student's where the deviations are equal.
     assert row["implied"] == pytest.approx(wanted, abs=1e-12)
     assert row["lower"] < 0.3916 < row["upper"]
-    counts = tables["agreement"].frame.set_index("table").loc["all"]
+    counts = tables["agreement"].set_index("table").loc["all"]
     assert counts.drop("tests").sum() == counts["tests"] == len(printed("factreasoner_tests"))
 
 
 def test_worked_numbers_are_the_printed_ones_but_where_a_reason_is_given(
     bare_folder: Path,
 ) -> None:
-    frame = run_study("papers/worked-numbers", bare_folder).artefacts.tables["numbers"].frame
+    frame = frames_of("papers/worked-numbers", bare_folder)["numbers"]
     off = []
     for row in frame.itertuples():
         digits = len(f"{row.printed:g}".partition(".")[2])
@@ -111,7 +113,8 @@ def test_worked_numbers_are_the_printed_ones_but_where_a_reason_is_given(
 
 def test_curves_hold_the_area_that_the_table_says(bare_folder: Path) -> None:
     artefacts = run_study("papers/factreasoner-relations-expert", bare_folder).artefacts
-    areas = artefacts.tables["auroc"].frame.set_index(["model", "relation"])["auroc"]
+    table: Any = artefacts.tables["auroc"].frame
+    areas = table.set_index(["model", "relation"])["auroc"]
     for stem, kind in (
         ("figure-6-7-contradiction", "contradiction"),
         ("figure-6-8-entailment", "entailment"),
@@ -123,9 +126,9 @@ def test_curves_hold_the_area_that_the_table_says(bare_folder: Path) -> None:
 
 
 def test_the_correlation_is_scipys(bare_folder: Path) -> None:
-    tables = run_study("papers/core-relation-models", bare_folder).artefacts.tables
-    precision = tables["precision"].frame
-    for row in rows_of(tables["table-2"].frame, origin="ours").itertuples():
+    tables = frames_of("papers/core-relation-models", bare_folder)
+    precision = tables["precision"]
+    for row in rows_of(tables["table-2"], origin="ours").itertuples():
         both = precision[[row.first, row.second]].dropna()
         assert row.pearson == pytest.approx(
             pearsonr(both.iloc[:, 0], both.iloc[:, 1])[0], abs=1e-12
@@ -142,15 +145,69 @@ datasets:
 """,
         encoding="utf-8",
     )
-    tables = run_study("papers/fastfact-alignment", bare_folder).artefacts.tables
-    stages = tables["table-2"].frame.set_index("statistic")["Overall"]
+    tables = frames_of("papers/fastfact-alignment", bare_folder)
+    stages = tables["table-2"].set_index("statistic")["Overall"]
     for name in ("removed", "added", "revised", "k_difference", "f1_difference"):
         assert stages[name] == 0
     assert stages["agreement_exact"] == stages["agreement_type"] == 100
     assert stages["unchanged"] == pytest.approx(134 / 14)
-    row = rows_of(tables["table-1"].frame, origin="ours", pipeline="same").iloc[0]
+    row = rows_of(tables["table-1"], origin="ours", pipeline="same").iloc[0]
     assert row["f1"] == row["f1_human"]
     assert np.isnan(row["tokens"])
+
+
+def test_published_files_are_taken_as_they_are(bare_folder: Path) -> None:
+    facts = [{**published.CONFLICTBANK, "subject": name} for name in ("Ada", "Bea", "Cora")]
+    items = [
+        {**published.FACTOR, "completion": f"She wrote {n} letters.", "doc_id": n}
+        for n in range(12)
+    ]
+    for name, records in (
+        ("conflicts", facts),
+        ("news", items),
+        ("bench", [published.FASTFACT]),
+    ):
+        (bare_folder / f"{name}.jsonl").write_text(
+            "".join(json.dumps(record) + "\n" for record in records), encoding="utf-8"
+        )
+    (bare_folder / "factormodels-data.yaml").write_text(
+        """
+datasets:
+  conflicts: conflicts.jsonl
+  factor-news: news.jsonl
+  fastfact-bench: bench.jsonl
+""",
+        encoding="utf-8",
+    )
+    # Of each fact the true claim, which the relations that the reader records support.
+    conflicts = rows_of(
+        frames_of("papers/factreasoner-conflicts", bare_folder)["table-5"], origin="ours"
+    )
+    assert conflicts["assessor"].tolist() == ["FR1", "FR2", "FR3"]
+    assert set(conflicts["responses"]) == {3}
+
+    areas = frames_of(
+        "papers/factreasoner-relations-news", bare_folder, "settings.relations=[lexical]"
+    )
+    # Of each text one true continuation, and the false ones of the record.
+    false = sum(key.startswith("contradiction_") for key in published.FACTOR)
+    by_relation = areas["auroc"].set_index("relation")
+    assert by_relation["pairs"].to_dict() == {
+        "contradiction": 12 * (1 + false),
+        "entailment": 12 * (1 + false),
+    }
+    assert by_relation["holds"].to_dict() == {"contradiction": 12 * false, "entailment": 12}
+
+    bench = frames_of("papers/fastfact-alignment", bare_folder)
+    people = bench["table-7"].set_index("statistic")
+    assert list(people.columns) == ["factscore_bio", "Overall"]
+    assert people.at["supported", "Overall"] == people.at["not_enough_evidence", "Overall"] == 50
+    # The verifier refuted what a person found supported.
+    assert bench["verdicts"].iloc[0].to_dict() == {
+        "claims": 1,
+        "agreement_exact": 0,
+        "agreement_type": 0,
+    }
 
 
 def test_verdicts_are_annotations_and_otherwise_labels() -> None:
@@ -177,7 +234,7 @@ def test_verdicts_are_annotations_and_otherwise_labels() -> None:
 
 
 def test_the_ranking_scores_each_response(bare_folder: Path) -> None:
-    frame = run_study("papers/fastfact-leaderboard", bare_folder).artefacts.tables["ranking"].frame
+    frame = frames_of("papers/fastfact-leaderboard", bare_folder)["ranking"]
     own = rows_of(frame, origin="ours")
     assert list(own["f1"]) == sorted(own["f1"], reverse=True)
     assert ((own["lower"] < own["f1"]) & (own["f1"] < own["upper"])).all()
@@ -189,7 +246,7 @@ def test_the_ranking_scores_each_response(bare_folder: Path) -> None:
     (bare_folder / "factormodels-data.yaml").write_text(
         "datasets: {fastfact-models: {mine: m.jsonl}}", encoding="utf-8"
     )
-    frame = run_study("papers/fastfact-leaderboard", bare_folder).artefacts.tables["ranking"].frame
+    frame = frames_of("papers/fastfact-leaderboard", bare_folder)["ranking"]
     wanted = f1_at_k_prime([3, 1], [1, 0], [4, 5], 0.1).mean()
     assert rows_of(frame, origin="ours")["f1"].tolist() == [pytest.approx(wanted, abs=1e-12)]
 
@@ -216,7 +273,7 @@ def test_drawn_judgements_have_their_rates_and_flip_one_way() -> None:
 
 
 def test_sigma_of_figure_3_is_the_formula_of_its_table(bare_folder: Path) -> None:
-    frame = run_study("papers/self-known-chatgpt", bare_folder).artefacts.tables["knowledge"].frame
+    frame = frames_of("papers/self-known-chatgpt", bare_folder)["knowledge"]
     rows = frame[frame["of"] == "drawn, none of the above"]
     by_quantity = rows.pivot(index="position", columns="quantity", values="estimate")
     wanted = sigma(by_quantity["self_known"], by_quantity["self_unknown"])
@@ -242,7 +299,7 @@ def test_records_of_a_model_take_the_place_of_drawn_ones(bare_folder: Path) -> N
         "datasets: {self-judged: {GPT-4: gpt.jsonl}}", encoding="utf-8"
     )
     artefacts = run_study("papers/self-known-models", bare_folder).artefacts
-    found = artefacts.tables["claims"].frame
+    found: Any = artefacts.tables["claims"].frame
     assert set(found["of"]) == {"GPT-4"}
     overall = found[(found["quantity"] == "factuality") & (found["position"] == "overall")]
     assert overall["estimate"].iloc[0] == pytest.approx(sum(n % 3 > 0 for n in range(40)) / 40)
@@ -254,8 +311,8 @@ def test_records_of_a_model_take_the_place_of_drawn_ones(bare_folder: Path) -> N
 
 
 def test_refusals_are_counted_and_not_averaged_over(bare_folder: Path) -> None:
-    tables = run_study("papers/self-known-generations", bare_folder).artefacts.tables
-    row = rows_of(tables["table-1"].frame, origin="ours").iloc[0]
+    tables = frames_of("papers/self-known-generations", bare_folder)
+    row = rows_of(tables["table-1"], origin="ours").iloc[0]
     assert row["filtered"] == pytest.approx(100 * 2 / 16)
     assert row["claims"] == pytest.approx(134 / 14)
 

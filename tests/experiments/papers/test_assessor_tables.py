@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy.stats import ttest_rel
 
 from calibration.summary import summarise
 from experiments.papers.blocks import UNRECORDED
+from experiments.papers.sources import VARIABLE
 from experiments.papers.stand_in_model import StandInModel, shown_passages
 from factormodels import datasets
 from factormodels.extraction.assessors import assess
@@ -21,13 +23,23 @@ from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.variants import variant
 from inference import infer
-from tests.experiments.papers.conftest import run_study
+from tests.experiments.papers.conftest import frames_of, run_study
 
 BIOGRAPHIES = "papers/factreasoner-biographies-wikipedia"
 GRAPHS = datasets.load("demonstration").graphs
 
 
-def ours(frame: pd.DataFrame, model: str) -> pd.DataFrame:
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The frames of the study of biographies, by stem, on stand-ins."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("biographies")
+        patch.chdir(folder)
+        patch.delenv(VARIABLE, raising=False)
+        return frames_of(BIOGRAPHIES, folder)
+
+
+def ours(frame: Any, model: str) -> Any:
     return frame[(frame["origin"] == "ours") & (frame["model"] == model)].set_index("assessor")
 
 
@@ -42,9 +54,8 @@ def posteriors_of(name: str) -> tuple[list[float], list[bool | None], list[str]]
     return p, labels, responses
 
 
-def test_the_measures_are_those_of_the_summary(bare_folder: Path) -> None:
-    tables = run_study(BIOGRAPHIES, bare_folder).artefacts.tables
-    found = ours(tables["table-10"].frame, "authored relations")
+def test_the_measures_are_those_of_the_summary(tables: dict[str, Any]) -> None:
+    found = ours(tables["table-10"], "authored relations")
     for name in ("FR1", "FR2", "FR3"):
         wanted = summarise(*posteriors_of(name))
         row = found.loc[name]
@@ -63,7 +74,7 @@ def test_the_measures_are_those_of_the_summary(bare_folder: Path) -> None:
     # Pooled Brier score and the mean over responses agree where responses weigh alike.
     p, y, responses = posteriors_of("FR2")
     by_response = pd.Series((np.array(p) - np.array(y, dtype=float)) ** 2).groupby(responses).mean()
-    brier = tables["calibration"].frame.set_index(["origin", "model", "assessor"])
+    brier = tables["calibration"].set_index(["origin", "model", "assessor"])
     assert brier.at[("ours", "authored relations", "FR2"), "brier"] == pytest.approx(
         by_response.mean(), abs=1e-12
     )
@@ -72,11 +83,8 @@ def test_the_measures_are_those_of_the_summary(bare_folder: Path) -> None:
     )
 
 
-def test_the_tests_are_scipys(bare_folder: Path) -> None:
-    tables = run_study(BIOGRAPHIES, bare_folder).artefacts.tables
-    tests = ours(
-        tables["table-4"].frame.rename(columns={"against": "assessor"}), "authored relations"
-    )
+def test_the_tests_are_scipys(tables: dict[str, Any]) -> None:
+    tests = ours(tables["table-4"].rename(columns={"against": "assessor"}), "authored relations")
     verdicts = StandInModel(
         recorded_in_graphs(GRAPHS, unrecorded=UNRECORDED), shown_passages(GRAPHS)
     )
@@ -92,7 +100,7 @@ def test_the_tests_are_scipys(bare_folder: Path) -> None:
 
 
 def test_printed_numbers_stand_beside_ours(bare_folder: Path) -> None:
-    frame = run_study(BIOGRAPHIES, bare_folder).artefacts.tables["table-3"].frame
+    frame = frames_of(BIOGRAPHIES, bare_folder)["table-3"]
     theirs = frame[(frame["origin"] == "printed") & (frame["assessor"] == "FR2")]
     assert theirs.set_index("model")["f1"].to_dict() == {
         "granite-3.0-8b-instruct": 0.78,
@@ -104,8 +112,8 @@ def test_printed_numbers_stand_beside_ours(bare_folder: Path) -> None:
     assert "Stand-in data, not the paper's" in text
 
 
-def test_bold_is_only_where_the_best_differs(bare_folder: Path) -> None:
-    frame = run_study(BIOGRAPHIES, bare_folder).artefacts.tables["table-3"].frame
+def test_bold_is_only_where_the_best_differs(tables: dict[str, Any]) -> None:
+    frame = tables["table-3"]
     words = ours(frame, "shared words")
     # All assessors support the same claims there: none is best.
     assert not words[[c for c in words if c.endswith("_best")]].to_numpy(dtype=bool).any()
@@ -115,13 +123,13 @@ def test_bold_is_only_where_the_best_differs(bare_folder: Path) -> None:
 
 
 def test_unlabelled_data_have_no_measure_that_needs_labels(bare_folder: Path) -> None:
-    tables = run_study("papers/factreasoner-askh-google", bare_folder).artefacts.tables
+    tables = frames_of("papers/factreasoner-askh-google", bare_folder)
     for name in ("table-6", "table-13"):
-        frame = tables[name].frame
+        frame = tables[name]
         assert {"f1", "mae", "accuracy"}.isdisjoint(frame.columns)
         knows_nothing = ours(frame, "authored relations").loc["DeepSeek-v3"]
         assert knows_nothing["precision"] == 0.0
-    assert "DeepSeek-v3" in set(tables["table-6"].frame.query("origin == 'printed'")["assessor"])
+    assert "DeepSeek-v3" in set(tables["table-6"].query("origin == 'printed'")["assessor"])
 
 
 def user_files(folder: Path) -> None:
@@ -156,10 +164,10 @@ class _Named:
         self.complete = rule.complete
 
 
-def test_a_users_data_and_recorded_answers_take_the_place_of_stand_ins(bare_folder: Path) -> None:
-    stand_in = ours(
-        run_study(BIOGRAPHIES, bare_folder).artefacts.tables["table-3"].frame, "authored relations"
-    )
+def test_a_users_data_and_recorded_answers_take_the_place_of_stand_ins(
+    bare_folder: Path, tables: dict[str, Any]
+) -> None:
+    stand_in = ours(tables["table-3"], "authored relations")
     user_files(bare_folder)
     results = run_study(BIOGRAPHIES, bare_folder)
     frame = results.artefacts.tables["table-3"].frame
@@ -187,6 +195,6 @@ def test_one_file_without_models_is_taken_as_recorded(bare_folder: Path) -> None
     (bare_folder / "factormodels-data.yaml").write_text(
         "datasets: {biographies-wikipedia: bio.jsonl}", encoding="utf-8"
     )
-    frame = run_study(BIOGRAPHIES, bare_folder).artefacts.tables["table-3"].frame
+    frame = frames_of(BIOGRAPHIES, bare_folder)["table-3"]
     assert set(frame[frame["origin"] == "ours"]["model"]) == {"recorded relations"}
     assert math.isnan(ours(frame, "recorded relations").at["FR2", "f1"]) is False

@@ -25,11 +25,11 @@ FOR, AGAINST = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
 
 def graph(*sides: tuple[RelationKind, float]) -> FactGraph:
     """Return a claim with passages that are for or against it; titles hold what splits texts."""
-    contexts = [
+    contexts = tuple(
         Context(f"c{n}", f"passage [{n}]\nof two lines", title=f"T{n}: [1] x", retrieved_for=("a",))
         for n in range(len(sides))
-    ]
-    relations = [Relation(f"c{n}", "a", kind, p) for n, (kind, p) in enumerate(sides)]
+    )
+    relations = tuple(Relation(f"c{n}", "a", kind, p) for n, (kind, p) in enumerate(sides))
     return FactGraph("g", atoms=(Atom("a", "It is so."),), contexts=contexts, relations=relations)
 
 
