@@ -15,7 +15,7 @@ from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
 from experiments.papers.factor_pairs import continuation_pairs
-from experiments.papers.loading import language_model, load
+from experiments.papers.loading import Loaded, language_model, load
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData, UserData
 from experiments.relation_quality import (
@@ -92,7 +92,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     note = "In brackets: 95% intervals, bootstrap over responses."
     tables = {"auroc": PaperTable(frame, columns, caption, note=note)}
     figures = {
-        f"figure-{number}": _figure(number, kind, forecasts, remark)
+        f"figure-{number}": _figure(number, kind, forecasts, loaded)
         for number, kind in settings.figures.items()
     }
     return Artefacts(
@@ -178,7 +178,7 @@ def _figure(
     number: str,
     kind: RelationKind,
     forecasts: Mapping[str, Mapping[RelationKind, RelationForecasts]],
-    remark: str,
+    loaded: Loaded,
 ) -> PaperFigure:
     import pandas as pd
     from sklearn.metrics import roc_curve
@@ -198,11 +198,11 @@ def _figure(
                 "threshold": threshold,
             }
         )
-    title = f"FactReasoner, figure {number}: predicting {kind}. {remark}"
-    return PaperFigure(_drawn(curves, kind), pd.concat(curves.values()), title)
+    title = f"FactReasoner, figure {number}: predicting {kind}. {loaded.remark}"
+    return PaperFigure(_drawn(curves, kind, loaded.figure_title), pd.concat(curves.values()), title)
 
 
-def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
+def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind, title: str | None) -> Figure:
     from calibration.figure_sheet import panel_figure
     from calibration.figure_style import COLOURS, DASHES
 
@@ -224,6 +224,7 @@ def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
         draw,  # type: ignore[arg-type]
         list(curves),
         labels=(f"false positive rate, {kind}", "true positive rate"),
+        title=title,
     )
 
 
