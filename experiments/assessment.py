@@ -12,7 +12,7 @@ from calibration.summary import Summary, measure_responses, summarise
 from experiments.summary import entropy_warnings
 from factormodels.claims import RelationKind
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.extraction.pipeline import STAGE_KEYS
+from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import COPY_SEPARATOR
 from factormodels.variants import variant as variant_of
@@ -137,22 +137,26 @@ class Judged:
     Attributes:
         response: its id.
         labels: label of each atom, None where there is none.
-        p: posteriors of the atoms by variant; absent where a view had no answer.
+        p: posteriors of the atoms by variant, absent where a view had no answer; and what
+            assessors say by their names, None for an atom without a verdict.
         missing: relations without an answer.
         failures: failures of the other stages.
+        unjudged: verdicts of assessors that are missing.
     """
 
     response: str
     labels: tuple[bool | None, ...]
-    p: Mapping[str, tuple[float, ...]]
+    p: Mapping[str, tuple[float | None, ...]]
     missing: int
     failures: int
+    unjudged: int = 0
 
 
 def judged(graph: FactGraph) -> Judged:
     """Return what tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
+    assessors = graph.metadata.get(ASSESSORS_KEY, {})
     return Judged(
         graph.id,
         tuple(atom.label for atom in graph.atoms),
@@ -160,21 +164,30 @@ def judged(graph: FactGraph) -> Judged:
             name: tuple(atom["p"] for atom in view["atoms"].values())
             for name, view in assessment.items()
             if "atoms" in view
+        }
+        | {
+            name: tuple(facts["verdicts"].get(atom, {}).get("p") for atom in graph.atom_ids)
+            for name, facts in assessors.items()
         },
         len(graph.metadata.get("relations", {}).get("missing", ())),
         sum(len(stage.get("failures", ())) for stage in stages),
+        sum(len(facts["missing"]) for facts in assessors.values()),
     )
 
 
-def summarise_judged(responses: Sequence[Judged], variant: str) -> Summary | None:
-    """Return the summary of a variant over responses; None if no atom was judged.
+def summarise_judged(responses: Sequence[Judged], name: str) -> Summary | None:
+    """Return the summary of a variant or assessor over responses; None if no atom was judged.
 
-    Unlabelled atoms are left out of scores.
+    Unlabelled atoms are left out of scores, atoms without a verdict altogether.
     """
-    answered = [response for response in responses if response.p.get(variant)]
-    if not answered:
+    judged = [
+        (p, label, response.response)
+        for response in responses
+        if name in response.p
+        for p, label in zip(response.p[name], response.labels, strict=True)
+        if p is not None
+    ]
+    if not judged:
         return None
-    p = [value for response in answered for value in response.p[variant]]
-    labels = [label for response in answered for label in response.labels]
-    ids = [response.response for response in answered for _ in response.labels]
+    p, labels, ids = zip(*judged, strict=True)
     return summarise(p, labels, ids)

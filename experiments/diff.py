@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.cell_names import cell_words
 from experiments.judgements import Judgements, read_judgements
 from experiments.outputs import MANIFEST, ROWS
 from experiments.rows import CELL, FAILED, CellRows, RowsFile
@@ -277,7 +278,7 @@ def _facts(folder: Path) -> dict[str, Any]:
     """Return what a run's results may depend on, by place."""
     manifest = _manifest(folder)
     facts: dict[str, Any] = {}
-    for part in ("config", "data", "code", "packages"):
+    for part in ("config", "data", "models", "code", "packages"):
         facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
     for name in ("python", "platform", "processor"):
         facts[name] = manifest.get(name)
@@ -309,4 +310,4 @@ def _shown(value: Any) -> str:
 
 def cell_title(key: Mapping[str, Any], varying: Sequence[str] = CELL) -> str:
     """Return the name of a cell by some of its columns."""
-    return " ".join(str(key[name]) for name in CELL if name in varying)
+    return cell_words(key, [name for name in CELL if name in varying])

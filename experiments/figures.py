@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.artefacts import Origin, write_figure
+from experiments.cell_names import NO_GRAPH
 from experiments.config_parts import OWN_PRIORS
 from experiments.judgements import read_judgements
 from experiments.rows import FAILED, CellRows, RowsFile
@@ -28,7 +29,7 @@ SAME_CURVE = 5e-3
 MAX_CURVES = 6
 """Curves in one diagram; beyond these, backends other than the exact one are left out first."""
 
-_DIMENSIONS = ("variant", "prior", "strength", "seed", "backend_label")
+_DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,15 @@ def write_diagrams(
     from calibration.figures import reliability_diagram
 
     panels: dict[tuple[str, str], list[CellRows]] = {}
+    assessors: list[CellRows] = []
     for cell in rows.cells():
         named = cell.named()
-        panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+        if named["variant"] == NO_GRAPH:
+            assessors.append(cell)
+        else:
+            panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    for (dataset, _), cells in panels.items():
+        cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
     labelled = {
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
@@ -128,9 +135,12 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
 def _curve_key(cell: CellRows) -> tuple[str, ...]:
     """Return what tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
     named = cell.named()
+    if named["variant"] == NO_GRAPH:
+        return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
     prior = "the data's priors" if named["prior"] == OWN_PRIORS else f"priors {named['prior']}"
     return (
         named["variant"],
+        f"{named['relation_model']} relations",
         prior,
         f"strength {named['strength']:g}",
         f"seed {named['seed']}",
@@ -191,8 +201,8 @@ def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[st
         product *= len(own)
     if product != len(cells):
         varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
-        return "; ".join(" ".join(cell[d] for d in varying) for cell in cells)
+        return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
     for dimension, own in enumerate(values):
         if len({cell[dimension] for cell in everything}) > 1:
             parts.append(" ≈ ".join(own))
-    return ", ".join(parts) or cells[0][-1]
+    return ", ".join(filter(None, parts)) or cells[0][-1]
