@@ -19,6 +19,7 @@ from experiments.papers.printed_numbers import printed, records, rows_of
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData
 from experiments.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -88,6 +89,14 @@ def run(settings: Settings, context: Context) -> Artefacts:
         change=lambda graphs: _chosen(graphs, settings),
         change_stand_in=lambda graphs: _retrieved(graphs, settings),
     )
+    for block in evidence.blocks:
+        if settings.labelled and not any(
+            atom.label is not None for graph in block.graphs for atom in graph.atoms
+        ):
+            raise InputError(
+                f"{settings.data.source}, {block.model}: no claim has a label; give labelled data, "
+                "or settings.labelled=false"
+            )
     found = {}
     with context.track("blocks", len(evidence.blocks)) as advance:
         for block in evidence.blocks:
@@ -273,7 +282,9 @@ def _tests(
                         "greater" if DIRECTIONS[name] > 0 else "less",
                     )
             rows.append(row)
-    frame = pd.DataFrame(rows)
+    # Without prompt-based assessors there is nothing to compare, and the table is empty.
+    keys = ("origin", "model", "against", "comparison")
+    frame = pd.DataFrame(rows, columns=[*keys, *measures])
     frame[list(measures)] = frame[list(measures)].astype(float)
     frame["block"] = [
         model if origin == "ours" else f"{model}, as the paper prints it"

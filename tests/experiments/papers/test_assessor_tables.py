@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,22 @@ import pytest
 from scipy.stats import ttest_rel
 
 from calibration.summary import summarise
-from experiments.papers.blocks import UNRECORDED
+from experiments.papers.blocks import UNRECORDED, related
 from experiments.papers.sources import VARIABLE
 from experiments.papers.stand_in_model import StandInModel, shown_passages
+from experiments.papers.stand_ins import without_labels
 from factormodels import datasets
+from factormodels.errors import InputError
 from factormodels.extraction.assessors import assess
 from factormodels.extraction.cache import AnswerCache, CachedModel
+from factormodels.extraction.language_model import Completion, Request, Token
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.variants import variant
 from inference import infer
 from tests.experiments.papers.conftest import frames_of, run_study
+from tests.factormodels.extraction.models import AnsweringModel
 
 BIOGRAPHIES = "papers/factreasoner-biographies-wikipedia"
 GRAPHS = datasets.load("demonstration").graphs
@@ -139,7 +145,7 @@ def user_files(folder: Path) -> None:
     )
     rule = StandInModel(recorded_in_graphs(GRAPHS, unrecorded=UNRECORDED), shown_passages(GRAPHS))
     cache = AnswerCache(folder / "answers.sqlite")
-    model = CachedModel(_Named(rule), cache)
+    model = CachedModel(replace(rule, name="openai/llama"), cache)
     for graph in GRAPHS:
         for name in ("factscore", "factverify", "veriscore"):
             assess(graph, name, model)
@@ -153,15 +159,6 @@ models:
 """,
         encoding="utf-8",
     )
-
-
-class _Named:
-    """A stand-in that goes by a provider's name."""
-
-    name = "openai/llama"
-
-    def __init__(self, rule: StandInModel) -> None:
-        self.complete = rule.complete
 
 
 def test_a_users_data_and_recorded_answers_take_the_place_of_stand_ins(
@@ -198,3 +195,44 @@ def test_one_file_without_models_is_taken_as_recorded(bare_folder: Path) -> None
     frame = frames_of(BIOGRAPHIES, bare_folder)["table-3"]
     assert set(frame[frame["origin"] == "ours"]["model"]) == {"recorded relations"}
     assert math.isnan(ours(frame, "recorded relations").at["FR2", "f1"]) is False
+
+
+def entailed(request: Request) -> Completion:
+    """Return "entailment" with probability 0.9 to every question about two texts."""
+    assert request.prompt.name == "relation"
+    alternatives = (("entailment", math.log(0.9)), ("neutral", math.log(0.1)))
+    return Completion("entailment", (Token("entailment", math.log(0.9), alternatives),))
+
+
+def test_models_relate_the_texts_of_one_file_where_it_has_none_by_model(bare_folder: Path) -> None:
+    graphs = [replace(graph, relations=()) for graph in GRAPHS[:2]]
+    (bare_folder / "bio.jsonl").write_text(
+        "".join(fact_graph_text(graph) + "\n" for graph in graphs), encoding="utf-8"
+    )
+    cache = AnswerCache(bare_folder / "answers.sqlite")
+    model = CachedModel(AnsweringModel(entailed, name="openai/llama"), cache)
+    related(graphs, PromptedRelationModel(model, "logprobs"))
+    cache.close()
+    (bare_folder / "factormodels-data.yaml").write_text(
+        """
+datasets: {biographies-wikipedia: bio.jsonl}
+models: {my-llama: {provider: openai/llama, cache: answers.sqlite}}
+""",
+        encoding="utf-8",
+    )
+    found = frames_of(BIOGRAPHIES, bare_folder, "settings.prompts=[]")["table-3"]
+    assert set(found[found["origin"] == "ours"]["model"]) == {"my-llama"}
+    own = ours(found, "my-llama")
+    # Everything is entailed: every claim counts as supported.
+    assert own["precision"].tolist() == [1.0, 1.0, 1.0]
+    assert (own["entropy"] < 0.05).all()
+
+
+def test_labelled_studies_refuse_data_without_labels(bare_folder: Path) -> None:
+    graph = without_labels(GRAPHS[0])
+    (bare_folder / "bio.jsonl").write_text(fact_graph_text(graph) + "\n", encoding="utf-8")
+    (bare_folder / "factormodels-data.yaml").write_text(
+        "datasets: {biographies-wikipedia: bio.jsonl}", encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="no claim has a label"):
+        run_study(BIOGRAPHIES, bare_folder)
