@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from calibration.summary import Summary, measure_responses, summarise
+from experiments.evidence import Evidence, context_removals, evidence_of_atoms
 from experiments.summary import entropy_warnings
-from factormodels.claims import RelationKind
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import COPY_SEPARATOR
 from factormodels.variants import variant as variant_of
 from inference import Backend
 
@@ -64,22 +63,7 @@ def _assessed(graph: FactGraph, view: View) -> dict[str, Any]:
     except FactormodelsError as error:
         return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
     p = posterior.marginals.of_state(1, seen.atom_ids)
-    changes = _changes(seen, view.encoding)
-    evidence: dict[str, list[dict[str, Any]]] = {atom: [] for atom in seen.atom_ids}
-    contexts = set(seen.context_ids)
-    for relation in seen.relations:
-        ends = (relation.source, relation.target)
-        if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
-            continue
-        context, atom = ends if ends[0] in contexts else ends[::-1]
-        evidence[atom].append(
-            {
-                "context": _original(context, atom, graph),
-                "relation": str(relation.kind),
-                "probability": relation.probability,
-                "change": None if changes is None else changes[context, atom],
-            }
-        )
+    evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
     return {
         "encoding": view.encoding,
         "backend": view.backend.name,
@@ -88,7 +72,7 @@ def _assessed(graph: FactGraph, view: View) -> dict[str, Any]:
         "log_z_kind": str(posterior.log_z_kind),
         "measures": _measures(p),
         "atoms": {
-            atom: {"p": float(value), "evidence": evidence[atom]}
+            atom: {"p": float(value), "evidence": [_plain(item) for item in evidence[atom]]}
             for atom, value in zip(seen.atom_ids, p, strict=True)
         },
     }
@@ -103,31 +87,13 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
     return {name: getattr(measured, name)[0].item() for name in MEASURES}
 
 
-def _changes(seen: FactGraph, encoding: str) -> dict[tuple[str, str], float] | None:
-    from inference import TooLargeError
-    from inference.tasks import without_variables
-
-    if not seen.contexts or not seen.atoms:
-        return {}
-    try:
-        effects = without_variables(seen.to_factor_graph(encoding), seen.context_ids)
-    except TooLargeError:
-        return None
-    names = seen.atom_ids + seen.context_ids
+def _plain(item: Evidence) -> dict[str, Any]:
     return {
-        (names[removed], names[target]): float(change)
-        for removed, target, change in zip(
-            effects.removed, effects.targets, effects.contribution, strict=True
-        )
-        if target < len(seen.atoms)
+        "context": item.context,
+        "relation": str(item.relation),
+        "probability": item.probability,
+        "change": None if item.removal is None else item.removal.change,
     }
-
-
-def _original(context: str, atom: str, graph: FactGraph) -> str:
-    """Return the context that FR1's copy for an atom was made from."""
-    if context in graph.context_ids:
-        return context
-    return context.removesuffix(f"{COPY_SEPARATOR}{atom}")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from experiments.config_parts import (
     Priors,
     PriorSetting,
     Reliability,
+    Report,
     Seed,
     Selector,
     Significance,
@@ -43,7 +44,7 @@ from factormodels.datasets import names
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 
-Output = Literal["csv", "latex", "markdown", "reliability"]
+Output = Literal["csv", "latex", "markdown", "reliability", "report"]
 
 PRESENTATION = (
     "description",
@@ -53,6 +54,7 @@ PRESENTATION = (
     "measures",
     "significance",
     "reliability",
+    "report",
     "outputs",
 )
 """Keys that no posterior depends on: they may change between a run and its resumption."""
@@ -82,6 +84,7 @@ class Study:
         measures: columns of the tables.
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
+        report: what the HTML report shows.
         outputs: artefacts to make beside the rows, the summary and the manifest.
     """
 
@@ -118,6 +121,7 @@ class Study:
     )
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
+    report: Report = field(default_factory=Report)
     outputs: Annotated[tuple[Output, ...], AfterValidator(distinct)] = (
         "csv",
         "latex",

@@ -315,6 +315,22 @@ def _fault_of(raw: dict[str, Any]) -> Fault | None:
     return fault if study is None else None
 
 
+def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
+    """Return the study that the plain form of `experiments.config.as_plain` stands for.
+
+    Args:
+        raw: the plain form.
+        where: what an error begins with.
+
+    Raises:
+        InputError: if it is none, as of another version.
+    """
+    study, fault = _study_or_fault(dict(raw))
+    if study is None:
+        raise InputError(f"{where}: {fault.sentence}")
+    return study
+
+
 def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
     """Return the study that plain data stand for, or else what is wrong with them."""
     import json

@@ -32,7 +32,21 @@ LEARNABLE = ("atom_prior", "context_prior", "temperature", "probability")
 """What labels can teach: priors, and how far relations are trusted."""
 
 
-def known(names: Callable[[], Iterable[str]], what: str) -> AfterValidator:
+@dataclass(frozen=True)
+class Known(AfterValidator):
+    """A validator that takes one of some names, which the JSON Schema lists.
+
+    Attributes:
+        names: the names there are, asked for when a value is validated.
+    """
+
+    names: Callable[[], Iterable[str]] = tuple
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), "enum": list(self.names())}
+
+
+def known(names: Callable[[], Iterable[str]], what: str) -> Known:
     """Return a validator that takes one of some names."""
 
     def check(name: str) -> str:
@@ -40,7 +54,7 @@ def known(names: Callable[[], Iterable[str]], what: str) -> AfterValidator:
             raise ValueError(unknown_name(f"the {what}", name, valid))
         return name
 
-    return AfterValidator(check)
+    return Known(check, names)
 
 
 def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -312,6 +326,19 @@ class Reliability:
 
     bins: Count = 10
     strategy: Literal["uniform", "quantile"] = "uniform"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the HTML report shows.
+
+    Attributes:
+        responses: how many responses of each dataset have a page, the first ones.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    responses: Count = 200
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
         InputError: if a folder holds no run, or a file of it cannot be read.
     """
     settings = tuple(_changed(_facts(before), _facts(after)))
-    config = _manifest(after)["config"]
+    config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
     replaced = _replaced(first.cells(), second.cells())
@@ -262,7 +262,12 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     return RatioSums(means, np.ones_like(means))
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run.
+
+    Raises:
+        InputError: if the folder holds none.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"{folder}: there is no {MANIFEST}; name the folder of a run's results")
@@ -276,7 +281,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _facts(folder: Path) -> dict[str, Any]:
     """Return what a run's results may depend on, by place."""
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     facts: dict[str, Any] = {}
     for part in ("config", "data", "models", "code", "packages"):
         facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))

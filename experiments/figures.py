@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from calibration.reliability import ReliabilityBins
     from experiments.config_parts import Reliability
@@ -49,6 +50,23 @@ class Curve:
     response: NDArray[Any]
 
 
+@dataclass(frozen=True)
+class Diagram:
+    """A reliability diagram.
+
+    Attributes:
+        stem: name of its files.
+        title: its dataset and encoding.
+        bins: its curves by name.
+        figure: the diagram.
+    """
+
+    stem: str
+    title: str
+    bins: dict[str, ReliabilityBins]
+    figure: Figure
+
+
 def write_diagrams(
     rows: RowsFile,
     folder: Path,
@@ -58,10 +76,7 @@ def write_diagrams(
     seed: int,
     origin: Origin,
 ) -> list[Path]:
-    """Write a reliability diagram per encoding and dataset with labels, and its points as CSV.
-
-    The dataset with the most labelled atoms under the study's first encoding is reliability.pdf,
-    each other diagram reliability-DATASET-ENCODING.pdf. A dataset without labels has none.
+    """Write the reliability diagrams of a study, with their points as CSV.
 
     Args:
         rows: tidy rows of a study.
@@ -73,6 +88,27 @@ def write_diagrams(
 
     Returns:
         The paths of the files.
+    """
+    paths: list[Path] = []
+    for one in diagrams(rows, policy=policy, binning=binning, seed=seed):
+        paths += write_figure(one.figure, _points(one.bins), folder, one.stem, origin, one.title)
+    return paths
+
+
+def diagrams(
+    rows: RowsFile, *, policy: str, binning: Reliability, seed: int, titled: bool = True
+) -> Iterator[Diagram]:
+    """Yield a reliability diagram per encoding and dataset with labels.
+
+    The dataset with the most labelled atoms under the study's first encoding is called
+    reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+        titled: whether the title stands above the diagram.
     """
     from calibration.figures import reliability_diagram
 
@@ -91,7 +127,6 @@ def write_diagrams(
         for key, cells in panels.items()
     }
     main = max(labelled, key=lambda key: labelled[key], default=None)
-    paths: list[Path] = []
     for key, cells in panels.items():
         if not labelled[key]:
             continue
@@ -105,9 +140,7 @@ def write_diagrams(
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
         title = ", ".join(key)
-        figure = reliability_diagram(bins, title=title)
-        paths += write_figure(figure, _points(bins), folder, stem, origin, title)
-    return paths
+        yield Diagram(stem, title, bins, reliability_diagram(bins, title=title if titled else None))
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:

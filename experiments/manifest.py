@@ -6,6 +6,7 @@ It names no folder, user or host: a manifest is published with its results.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -85,9 +86,19 @@ def manifest(
         "units": dict(units),
         "units_missing": missing,
         "code_of_units": list(code),
-        "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+        "files": {path.name: file_hash(path) for path in files},
         **environment(),
     }
+
+
+def manifest_text(document: Mapping[str, Any]) -> str:
+    """Return a manifest as the text of its file."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def data_facts(

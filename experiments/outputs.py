@@ -21,7 +21,9 @@ from experiments.config import Study, config_hash
 from experiments.cross_fits import CrossFit, priors_table
 from experiments.design import Cell
 from experiments.figures import write_diagrams
-from experiments.manifest import manifest
+from experiments.manifest import file_hash, manifest, manifest_text
+from experiments.report.subject import Subject, Watch
+from experiments.report.writing import FOLDER, move_into_place, write_pages
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
 from experiments.selections import Selections, selections_table
 from experiments.study_data import StudyData
@@ -108,6 +110,7 @@ def write_results(
     selected: Selections | None = None,
     texts: Sequence[TextUse] = (),
     relations: Mapping[str, Any] = MappingProxyType({}),
+    watch: Watch | None = None,
 ) -> Results:
     """Write every file of a run.
 
@@ -122,6 +125,7 @@ def write_results(
         selected: which atoms count; None: every one.
         texts: what its relation models and assessors were asked.
         relations: hashes of the relations that they found, by dataset, model and variant.
+        watch: shows how far the pages of the report are.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
@@ -140,13 +144,7 @@ def write_results(
         rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
-        summary = summarise_study(
-            rows, policy=study.unlabelled, k=study.k, selections=selections.titles
-        )
-        summary = replace(
-            summary,
-            cells=summary.cells.join(significantly_best(study, rows, summary.cells)),
-        )
+        summary = whole_summary(study, rows, selections.titles)
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
         # The selections of a cell share its posteriors, and so their times.
         _write_frame(summary.cells[[*CELL, *TIMES]].drop_duplicates(list(CELL)), file("times.csv"))
@@ -181,11 +179,25 @@ def write_results(
         document = manifest(
             study, data, finished.statuses(), missing, code, files, texts, relations
         )
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        file(MANIFEST).write_text(text, encoding="utf-8")
+        if "report" in study.outputs:
+            (place / FOLDER).mkdir()
+            subject = Subject(
+                study, tuple(data), tuple(cells), rows, summary.cells, tests, dict(document)
+            )
+            pages = write_pages(subject, place / FOLDER, watch=watch)
+            document["files"] |= {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
+            files.append(place / FOLDER)
+        file(MANIFEST).write_text(manifest_text(document), encoding="utf-8")
         publish(files, folder)
     written = tuple(folder / file.name for file in files)
     return Results(summary, tests, selections, written, tuple(texts))
+
+
+def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
+    """Return the summary of a study's rows with what is significantly the best (MEASURE_best)."""
+    summary = summarise_study(rows, policy=study.unlabelled, k=study.k, selections=selections)
+    best = significantly_best(study, rows, summary.cells)
+    return replace(summary, cells=summary.cells.join(best))
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
@@ -217,15 +229,23 @@ def publish(files: Sequence[Path], folder: Path) -> None:
     (folder / MANIFEST).unlink(missing_ok=True)
     for name in before - {file.name for file in files}:
         # An artefact of the run before that this one does not make would pass for its own.
-        (folder / name).unlink(missing_ok=True)
+        if name == FOLDER:
+            shutil.rmtree(folder / FOLDER, ignore_errors=True)
+        else:
+            (folder / name).unlink(missing_ok=True)
     for file in files:
-        file.replace(folder / file.name)
+        if file.is_dir():
+            move_into_place(file, folder / file.name)
+        else:
+            file.replace(folder / file.name)
 
 
 def _listed(path: Path) -> set[str]:
-    """Return the files that a manifest lists, those in its own folder; none if there is none."""
+    """Return what a manifest lists in its own folder, the report as one; none if there is none."""
     try:
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    return {str(name) for name in files if Path(str(name)).name == str(name)}
+    names = {str(name) for name in files}
+    reports = {FOLDER for name in names if name.startswith(f"{FOLDER}/")}
+    return {name for name in names if Path(name).name == name} | reports

@@ -22,6 +22,7 @@ from experiments.design import Algorithm, Cell, algorithms, cells
 from experiments.journal import Journal
 from experiments.learn_priors import Question, fit_all, questions
 from experiments.outputs import Results, write_results
+from experiments.report.subject import Watch
 from experiments.rows import FAILED
 from experiments.run_folder import (
     PRIORS,
@@ -197,6 +198,7 @@ def run_study(
     text_monitor: TextMonitor | None = None,
     ledger: Ledger | None = None,
     notice: Callable[[str], None] = logger.info,
+    watch: Watch | None = None,
 ) -> tuple[Results, Finished]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -212,6 +214,7 @@ def run_study(
         text_monitor: shows how far it is with asking text models, which comes first.
         ledger: where what language models answer is counted.
         notice: is told what is worked out before the units.
+        watch: shows how far the report is.
 
     Raises:
         InputError: if the folder holds what may not be dropped, a text model cannot be asked,
@@ -259,6 +262,7 @@ def run_study(
             selected=selected,
             texts=uses(planned.models, answers),
             relations=content_hashes(answers),
+            watch=watch,
         )
     return results, finished
 

@@ -126,7 +126,7 @@ def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAUL
     chosen, own = _chosen(measures), keys(cells)
     computation = (*AGREEMENT, *_troubles(cells), *TIMES)
     for dataset, group in cells.groupby("dataset", sort=False):
-        facts = f"{dataset}: {_size(group)}"
+        facts = f"{dataset}: {size_of(group)}"
         whole = _flat_table(group, own, (*chosen, *computation))
         unbounded = console.options.update(max_width=ANY_WIDTH)
         if console.measure(whole, options=unbounded).maximum <= console.width:
@@ -156,9 +156,9 @@ def paper(
         measures: names of the measures to show.
     """
     own = keys(cells)
-    columns = _columns(cells, own, measures)
+    columns = shown_columns(cells, own, measures)
     blocks = {
-        dataset: f"{dataset}: {_size(group)}"
+        dataset: f"{dataset}: {size_of(group)}"
         for dataset, group in cells.groupby("dataset", sort=False)
     }
     frame = cells.assign(block=[blocks[dataset] for dataset in cells["dataset"]])
@@ -199,9 +199,10 @@ def _paper_column(column: Column, frame: pd.DataFrame, right: bool) -> PaperColu
     )
 
 
-def _columns(
+def shown_columns(
     cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
 ) -> tuple[Column, ...]:
+    """Return the columns of a table without timings: `own`, measures, agreement, failures."""
     return (*own, *_chosen(measures), *AGREEMENT, *_troubles(cells))
 
 
@@ -209,7 +210,8 @@ def _troubles(cells: pd.DataFrame) -> tuple[Column, ...]:
     return tuple(column for column in TROUBLES if column.name in cells and cells[column.name].any())
 
 
-def _size(group: pd.DataFrame) -> str:
+def size_of(group: pd.DataFrame) -> str:
+    """Return the size of a dataset in words, from the summary of its cells."""
     responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
     return f"{sizes}, {labelled:,} labelled"

@@ -72,8 +72,8 @@ def command(
     once about each, before the units, and its answers are kept in a cache.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
-    Markdown, reliability diagrams and a manifest, all of them or none; then
-    prints the summary. A response that a backend cannot answer is recorded with
+    Markdown, reliability diagrams, a report (HTML) and a manifest, all of them or
+    none; then prints the summary. A response that a backend cannot answer is recorded with
     its error and the rest goes on. Finished units are kept as they come: a run
     that was interrupted or killed goes on with --resume, and its tables are those
     of one that was not; --retry-failed also does again what failed. Priors may be
@@ -102,7 +102,7 @@ def command(
     from experiments.assessment_view import show_ledger
     from experiments.config_file import read_raw, validated
     from experiments.console import duration, messages, output
-    from experiments.progress import run_progress, text_progress
+    from experiments.progress import run_progress, step_progress, text_progress
     from experiments.runner import Where, design, failures_of, run_study
     from experiments.workers import WorkerError
     from factormodels.errors import InputError
@@ -145,6 +145,7 @@ def command(
             text_monitor=partial(text_progress, remarks, loaded.study.study, ledger),
             ledger=ledger,
             notice=partial(remarks.print, soft_wrap=True, markup=False, highlight=False),
+            watch=partial(step_progress, remarks, "pages"),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
         run_view.show_kept(remarks, planned, folder)
