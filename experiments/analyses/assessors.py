@@ -19,6 +19,7 @@ from experiments.papers.printed_numbers import printed, records, rows_of
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData
 from experiments.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class Settings:
         calibration: whether to table the Brier scores of the graph-based assessors (C.2).
         models: the language models, in the order of the tables.
         labelled: whether labels count; False withholds those of a stand-in.
-        claims: "all", or "conflicts": single true claims with evidence on both sides.
+        claims: "all", or "conflicts": single true claims with evidence on both sides, by the
+            relations that are recorded.
         passages: passages found anew for each claim of a stand-in; None: as they are.
         prompts: the assessors by a prompt, by their names in the tables.
         variants: the graph-based assessors.
@@ -84,9 +86,17 @@ def run(settings: Settings, context: Context) -> Artefacts:
         settings.models,
         context,
         data_file=settings.data_file,
-        change=lambda graphs: _unlabelled(graphs, settings),
-        change_stand_in=lambda graphs: _reworked(graphs, settings),
+        change=lambda graphs: _chosen(graphs, settings),
+        change_stand_in=lambda graphs: _retrieved(graphs, settings),
     )
+    for block in evidence.blocks:
+        if settings.labelled and not any(
+            atom.label is not None for graph in block.graphs for atom in graph.atoms
+        ):
+            raise InputError(
+                f"{settings.data.source}, {block.model}: no claim has a label; give labelled data, "
+                "or settings.labelled=false"
+            )
     found = {}
     with context.track("blocks", len(evidence.blocks)) as advance:
         for block in evidence.blocks:
@@ -111,15 +121,17 @@ def run(settings: Settings, context: Context) -> Artefacts:
     return Artefacts(tables, remarks=(evidence.remark,))
 
 
-def _unlabelled(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
-    return list(graphs) if settings.labelled else [without_labels(graph) for graph in graphs]
+def _chosen(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
+    chosen = list(graphs)
+    if settings.claims == "conflicts" and any(graph.relations for graph in chosen):
+        chosen = list(conflicting_claims(chosen))
+    return chosen if settings.labelled else [without_labels(graph) for graph in chosen]
 
 
-def _reworked(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
-    chosen = conflicting_claims(graphs) if settings.claims == "conflicts" else tuple(graphs)
+def _retrieved(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
     if settings.passages is None:
-        return chosen
-    return [retrieved_anew(graph, settings.passages) for graph in chosen]
+        return list(graphs)
+    return [retrieved_anew(graph, settings.passages) for graph in graphs]
 
 
 _COLUMNS = {
@@ -270,7 +282,9 @@ def _tests(
                         "greater" if DIRECTIONS[name] > 0 else "less",
                     )
             rows.append(row)
-    frame = pd.DataFrame(rows)
+    # Without prompt-based assessors there is nothing to compare, and the table is empty.
+    keys = ("origin", "model", "against", "comparison")
+    frame = pd.DataFrame(rows, columns=[*keys, *measures])
     frame[list(measures)] = frame[list(measures)].astype(float)
     frame["block"] = [
         model if origin == "ours" else f"{model}, as the paper prints it"

@@ -87,12 +87,13 @@ def run(settings: Settings, context: Context) -> Artefacts:
     )
     caption = f"FaStfact, figure 3: claims and tokens by stride. {remark}"
     tables = {"strides": PaperTable(frame, columns, caption)}
+    title = loaded.figure_title
     figures = {
         "figure-3-claims": PaperFigure(
-            _figure(frame, "claims_per_response", "claims per response"), frame, caption
+            _figure(frame, "claims_per_response", "claims per response", title), frame, caption
         ),
         "figure-3-tokens": PaperFigure(
-            _figure(frame, "tokens_per_response", "tokens per response"), frame, caption
+            _figure(frame, "tokens_per_response", "tokens per response", title), frame, caption
         ),
     }
     return Artefacts(
@@ -102,7 +103,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     )
 
 
-def _figure(frame: pd.DataFrame, column: str, label: str) -> Figure:
+def _figure(frame: pd.DataFrame, column: str, label: str, title: str | None) -> Figure:
     from calibration.figure_sheet import panel_figure
     from calibration.figure_style import COLOURS, MARKERS
 
@@ -131,4 +132,5 @@ def _figure(frame: pd.DataFrame, column: str, label: str) -> Figure:
         draw,  # type: ignore[arg-type]
         entries,
         labels=("sentences per call", label),
+        title=title,
     )

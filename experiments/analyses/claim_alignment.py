@@ -20,6 +20,7 @@ from experiments.papers.judged_claims import (
     counts_of,
     fastfact_pipeline,
     judged_graphs,
+    recorded_verdicts,
     run_pipeline,
     sentence_pipeline,
 )
@@ -88,6 +89,8 @@ def run(settings: Settings, context: Context) -> Artefacts:
         "table-7": _people(human, settings.gamma, remark),
         "table-7-paper": _printed_by_group(7, 2),
     }
+    if recorded := recorded_verdicts(graphs):
+        tables["verdicts"] = _recorded(recorded, remark)
     return Artefacts(
         tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
         remarks=(remark,),
@@ -235,6 +238,28 @@ def _stage_values(
         "f1_human": counts.human_mean_f1,
         "f1_fastfact": counts.mean_f1,
     }
+
+
+def _recorded(verdicts: Sequence[tuple[str, str]], remark: str) -> PaperTable:
+    """Return the agreement of the verdicts that the data record with those of people."""
+    import pandas as pd
+
+    agreement = label_agreement([one for one, _ in verdicts], [other for _, other in verdicts])
+    frame = pd.DataFrame(
+        [
+            {
+                "claims": agreement.n,
+                "agreement_exact": 100 * agreement.exact,
+                "agreement_type": 100 * agreement.type,
+            }
+        ]
+    )
+    columns = (
+        PaperColumn("claims", "claims", digits=0),
+        PaperColumn("agreement_exact", "same verdict, %", digits=1),
+        PaperColumn("agreement_type", "same type, %", digits=1),
+    )
+    return PaperTable(frame, columns, f"Verdicts that the data record against people's. {remark}")
 
 
 def _people(human: Sequence[JudgedResponse], gamma: float, remark: str) -> PaperTable:

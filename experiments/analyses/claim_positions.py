@@ -53,7 +53,11 @@ def run(settings: Settings, context: Context) -> Artefacts:
     table = label_positions(claims.records, n_positions=settings.positions, intervals=made)
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
     tables = {"positions": position_table({"": table}, caption)}
-    figure = PaperFigure(position_figure(label_panels(table)), tables["positions"].frame, caption)
+    figure = PaperFigure(
+        position_figure(label_panels(table), title=loaded.figure_title),
+        tables["positions"].frame,
+        caption,
+    )
     return Artefacts(
         tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
         {"figure-1": figure},

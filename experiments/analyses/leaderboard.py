@@ -15,7 +15,7 @@ from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, DatasetChoice
 from experiments.paper_table import PaperColumn, PaperTable
 from experiments.papers.judged_claims import counts_of, judged_graphs
-from experiments.papers.loading import load_source
+from experiments.papers.loading import FIGURE_TITLE, load_source
 from experiments.papers.printed_numbers import printed, records, rows_of
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData, user_data
@@ -90,7 +90,11 @@ def run(settings: Settings, context: Context) -> Artefacts:
         "(Student's t)."
     )
     tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
-    figures = {"figure-4": PaperFigure(_figure(frame), frame, caption)}
+    figures = {
+        "figure-4": PaperFigure(
+            _figure(frame, FIGURE_TITLE if source is None else ""), frame, caption
+        )
+    }
     return Artefacts(
         tables | published_table(settings.published, tables, stand_in=source is None),
         figures,
@@ -123,7 +127,7 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
     }
 
 
-def _figure(frame: pd.DataFrame) -> Figure:
+def _figure(frame: pd.DataFrame, title: str) -> Figure:
     from matplotlib.figure import Figure as MatplotlibFigure
 
     from calibration.figure_style import COLOURS, paper_style
@@ -131,6 +135,8 @@ def _figure(frame: pd.DataFrame) -> Figure:
     with paper_style():
         figure = MatplotlibFigure(figsize=(3.4, 0.9 + 0.18 * len(frame)), layout="constrained")
         axes = figure.subplots()
+        if title:
+            figure.suptitle(f"blue: {title}")
         places = list(range(len(frame)))[::-1]
         colours = [COLOURS[0] if origin == "ours" else "0.7" for origin in frame["origin"]]
         axes.barh(places, frame["f1"], color=colours, height=0.7)

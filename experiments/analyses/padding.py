@@ -90,7 +90,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     tables = {"table-4": _table(rows, remark), "curves": _curve_table(curves, remark)}
     figures = {
         f"figure-4-{padding}-{name.replace(' ', '-').replace(':', '')}": PaperFigure(
-            robustness_figure(curves, name, padding),
+            robustness_figure(curves, name, padding, title=loaded.figure_title),
             _curves(curves, name, padding),
             f"Core, figure 4: {padding} sentences appended, {name}. {remark}",
         )

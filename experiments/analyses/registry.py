@@ -21,13 +21,6 @@ _MODULES = MappingProxyType(
         "claim-alignment": "claim_alignment",
         "claim-positions": "claim_positions",
         "dataset-statistics": "dataset_statistics",
-        "inference-frontier": "inference_frontier",
-        "certified-bounds": "certified_bounds",
-        "inference-error": "inference_error",
-        "encoding-choice": "encoding_choice",
-        "prior-learning": "prior_learning",
-        "misspecification": "misspecification",
-        "sigma-shift": "sigma_shift",
         "generations": "generations",
         "leaderboard": "leaderboard",
         "padding": "padding",
@@ -36,6 +29,13 @@ _MODULES = MappingProxyType(
         "selection-agreement": "selection_agreement",
         "self-judgement": "self_judgement",
         "worked-numbers": "worked_numbers",
+        "inference-frontier": "inference_frontier",
+        "certified-bounds": "certified_bounds",
+        "inference-error": "inference_error",
+        "encoding-choice": "encoding_choice",
+        "prior-learning": "prior_learning",
+        "misspecification": "misspecification",
+        "sigma-shift": "sigma_shift",
     }
 )
 """Name of an analysis -> its module in this package."""

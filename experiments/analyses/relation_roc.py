@@ -14,7 +14,8 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.loading import language_model, load
+from experiments.papers.factor_pairs import continuation_pairs
+from experiments.papers.loading import Loaded, language_model, load
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import PaperData, UserData
 from experiments.relation_quality import (
@@ -68,7 +69,16 @@ def run(settings: Settings, context: Context) -> Artefacts:
     """Return a table of areas under the curve and a figure per relation."""
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
-    pairs = labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+    pairs = (
+        labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+        if any(graph.relations for graph in loaded.graphs)
+        else continuation_pairs(loaded.graphs)
+    )
+    if not pairs:
+        raise InputError(
+            f"{context.where}: {settings.data.source} holds no relations and no continuations; "
+            "give judged pairs as fact graphs, or FACTOR's file"
+        )
     forecasts = _forecasts(pairs, settings, loaded.user, context)
     frame = _areas(forecasts, settings, context.seed)
     columns = (
@@ -82,7 +92,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     note = "In brackets: 95% intervals, bootstrap over responses."
     tables = {"auroc": PaperTable(frame, columns, caption, note=note)}
     figures = {
-        f"figure-{number}": _figure(number, kind, forecasts, remark)
+        f"figure-{number}": _figure(number, kind, forecasts, loaded)
         for number, kind in settings.figures.items()
     }
     return Artefacts(
@@ -168,7 +178,7 @@ def _figure(
     number: str,
     kind: RelationKind,
     forecasts: Mapping[str, Mapping[RelationKind, RelationForecasts]],
-    remark: str,
+    loaded: Loaded,
 ) -> PaperFigure:
     import pandas as pd
     from sklearn.metrics import roc_curve
@@ -188,11 +198,11 @@ def _figure(
                 "threshold": threshold,
             }
         )
-    title = f"FactReasoner, figure {number}: predicting {kind}. {remark}"
-    return PaperFigure(_drawn(curves, kind), pd.concat(curves.values()), title)
+    title = f"FactReasoner, figure {number}: predicting {kind}. {loaded.remark}"
+    return PaperFigure(_drawn(curves, kind, loaded.figure_title), pd.concat(curves.values()), title)
 
 
-def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
+def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind, title: str | None) -> Figure:
     from calibration.figure_sheet import panel_figure
     from calibration.figure_style import COLOURS, DASHES
 
@@ -214,6 +224,7 @@ def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
         draw,  # type: ignore[arg-type]
         list(curves),
         labels=(f"false positive rate, {kind}", "true positive rate"),
+        title=title,
     )
 
 

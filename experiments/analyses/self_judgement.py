@@ -26,6 +26,7 @@ from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
 from experiments.papers.drawn_judgements import DrawnModel, drawn
+from experiments.papers.loading import FIGURE_TITLE
 from experiments.papers.position_tables import position_table
 from experiments.papers.published import Published, published_table
 from experiments.papers.sources import SOURCES, UserData, user_data
@@ -105,8 +106,9 @@ def run(settings: Settings, context: Context) -> Artefacts:
         tables["flips"] = position_table(
             flips, f"Claims judged correct as an answer and not with a third choice. {remark}"
         )
+    above = FIGURE_TITLE if stand_in else None
     figures = {
-        f"figure-{name}": _figure(name, found, settings, remark) for name in settings.figures
+        f"figure-{name}": _figure(name, found, settings, remark, above) for name in settings.figures
     }
     return Artefacts(
         tables | published_table(settings.published, tables, stand_in=stand_in),
@@ -171,7 +173,11 @@ def _tables(
 
 
 def _figure(
-    name: FigureName, found: Mapping[str, _Model], settings: Settings, remark: str
+    name: FigureName,
+    found: Mapping[str, _Model],
+    settings: Settings,
+    remark: str,
+    above: str | None,
 ) -> PaperFigure:
     title = f"Self-Known, figure {name}. {remark}"
     first = next(iter(found.values()))
@@ -183,14 +189,18 @@ def _figure(
         shown = {setting.value: table for setting, table in first.knowledge.items()}
         if first.flips is not None:
             shown["flips"] = first.flips
-        return PaperFigure(position_figure(panels), position_table(shown, "").frame, title)
+        figure = position_figure(panels, title=above)
+        return PaperFigure(figure, position_table(shown, "").frame, title)
     if name == "3":
         table = first.knowledge[settings.setting]
         panel = Panel(table, {"factuality": "human", "sigma": "σ"}, "Factuality", (2, 6))
-        return PaperFigure(position_figure([panel]), position_table({"": table}, "").frame, title)
+        figure = position_figure([panel], title=above)
+        return PaperFigure(figure, position_table({"": table}, "").frame, title)
     own = {model: tables.knowledge[settings.setting] for model, tables in found.items()}
     if name == "4":
-        figure = position_figure([_titled(model, table) for model, table in own.items()])
+        figure = position_figure(
+            [_titled(model, table) for model, table in own.items()], title=above
+        )
         return PaperFigure(figure, position_table(own, "").frame, title)
     if name == "6b":
         quantities = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
@@ -198,11 +208,12 @@ def _figure(
             [
                 Panel(table, quantities, f"Share of claims, {model}", (0, 1))
                 for model, table in own.items()
-            ]
+            ],
+            title=above,
         )
         return PaperFigure(figure, position_table(own, "").frame, title)
     labels = {model: tables.labels for model, tables in found.items()}
-    return PaperFigure(_numbers(labels), position_table(labels, "").frame, title)
+    return PaperFigure(_numbers(labels, above), position_table(labels, "").frame, title)
 
 
 def _titled(model: str, table: PositionTable) -> Panel:
@@ -210,7 +221,7 @@ def _titled(model: str, table: PositionTable) -> Panel:
     return Panel(table, panel.quantities, f"Share of claims, {model}", panel.colours)
 
 
-def _numbers(found: Mapping[str, PositionTable]) -> Figure:
+def _numbers(found: Mapping[str, PositionTable], above: str | None) -> Figure:
     """Return the number of unsupported claims per sentence by position, a line per model."""
     from calibration.figure_sheet import panel_figure
     from calibration.figure_style import COLOURS, MARKERS
@@ -241,4 +252,5 @@ def _numbers(found: Mapping[str, PositionTable]) -> Figure:
         draw,  # type: ignore[arg-type]
         list(found),
         labels=("relative position of the sentence", "unsupported claims per sentence"),
+        title=above,
     )

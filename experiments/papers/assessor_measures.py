@@ -118,7 +118,7 @@ def _measures(
     }
     labelled = [atom for atom in graph.atoms if atom.label is not None and atom.id in answer]
     if not labelled:
-        return measures
+        return measures | dict.fromkeys(("f1", "mae", "accuracy", "brier"), math.nan)
     y = np.array([atom.label for atom in labelled], dtype=bool)
     forecast = np.array([answer[atom.id] for atom in labelled])
     said = verdicts(forecast) > 0

@@ -93,7 +93,10 @@ def load_evidence(
     if source is None:
         graphs = change(change_stand_in(load_stand_in(data, context).graphs))
         return Evidence(tuple(_stand_ins(graphs)), stand_in_remark(data), True)
-    remark = f"Data of {user.where}: {data.source}."
+    remark = f"Data of {user.where}: {data.source}." + "".join(
+        f" {access.provider} answered the prompts of {name}."
+        for name, access in user.models.items()
+    )
     if isinstance(source, dict):
         known = [*(m for m in models if m in source), *(m for m in source if m not in models)]
         blocks = [

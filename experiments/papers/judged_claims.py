@@ -24,6 +24,7 @@ VERDICTS: Mapping[str, str] = MappingProxyType(
         "contradicted": "refuted",
         "true": "supported",
         "false": "non-supported",
+        "unsupported": "non-supported",
     }
 )
 """What FaStfact's table 2 calls the verdicts of assessors."""
@@ -62,7 +63,7 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
         judged = [
             (atom.text, verdict) for atom in graph.atoms if (verdict := _verdict(atom)) is not None
         ]
-        group = graph.metadata.get("benchmark")
+        group = graph.metadata.get("benchmark", graph.metadata.get("prompt_source"))
         tokens = graph.metadata.get("tokens")
         found.append(
             JudgedResponse(
@@ -81,6 +82,23 @@ def _verdict(atom: Atom) -> str | None:
     if known in LABEL_TYPES:
         return known
     return None if atom.label is None else "supported" if atom.label else "non-supported"
+
+
+def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
+    """Return (pipeline's verdict, person's) of the claims where FaStfact-Bench records both.
+
+    The pipeline's is that of its verifier, or of its pre-verification where it searched nothing.
+    """
+    found = []
+    for graph in graphs:
+        verifier = graph.metadata.get("verifier", {})
+        prelabels = graph.metadata.get("prelabel", {})
+        for atom in graph.atoms:
+            said = str(verifier.get(atom.id, prelabels.get(atom.id, ""))).casefold()
+            own, human = VERDICTS.get(said, said), _verdict(atom)
+            if human is not None and own in LABEL_TYPES:
+                found.append((own, human))
+    return found
 
 
 def counts_of(responses: Sequence[JudgedResponse]) -> ClaimCounts:

@@ -13,6 +13,9 @@ from experiments.study_data import StudyData
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.fact_graph import FactGraph
 
+FIGURE_TITLE = "stand-in data, not the paper's"
+"""What stands above a figure of stand-ins, wherever it goes without its caption."""
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -29,6 +32,11 @@ class Loaded:
     remark: str
     stand_in: bool
     user: UserData
+
+    @property
+    def figure_title(self) -> str | None:
+        """What stands above figures; None above those of the paper's data."""
+        return FIGURE_TITLE if self.stand_in else None
 
     @property
     def graphs(self) -> tuple[FactGraph, ...]:

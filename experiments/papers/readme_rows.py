@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,7 +61,7 @@ def _escaped(text: str) -> str:
 
 
 @contextmanager
-def _untracked(_what: str, _steps: int) -> Iterator[object]:
+def _untracked(_what: str, _steps: int) -> Iterator[Callable[[], None]]:
     yield lambda: None
 
 

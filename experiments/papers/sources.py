@@ -34,12 +34,12 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         "eli5-google": f"the same answers with results of Google Search: {_GRAPHS}",
         "lfobj-wikipedia": f"380 responses to LongFact-Objects with Wikipedia: {_GRAPHS}",
         "lfobj-google": f"the same responses with results of Google Search: {_GRAPHS}",
-        "conflicts": "1,000 claims of ConflictBank, each a response with two passages, one for it",
-        "factor-expert": "judged pairs of texts of Expert-FACTOR as fact graphs with relations",
-        "factor-news": "judged pairs of texts of News-FACTOR as fact graphs with relations",
+        "conflicts": "ConflictBank as published: true claims with a passage for and one against",
+        "factor-expert": "Expert-FACTOR as published, or judged pairs of texts as relations",
+        "factor-news": "News-FACTOR as published, or judged pairs of texts as relations",
         "core-responses": "labelled responses with texts, such as the biographies of FActScore",
-        "fastfact-bench": "FaStfact-Bench: responses with claims as people corrected and judged "
-        "them, the benchmark as topic",
+        "fastfact-bench": "FaStfact-Bench with its labels as published, or responses with "
+        "claims as people judged them, the benchmark in the metadata",
         "fastfact-pipelines": "by pipeline: its claims on FaStfact-Bench, the verdict as each "
         "claim's annotation, and the tokens it took in the metadata",
         "fastfact-models": "by model: responses with judged claims, and in the metadata k_prime, "

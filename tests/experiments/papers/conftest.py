@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,14 @@ def bare_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def _untracked(_what: str, _steps: int) -> Iterator[object]:
+def _untracked(_what: str, _steps: int) -> Iterator[Callable[[], None]]:
     yield lambda: None
+
+
+def frames_of(study: str, folder: Path, *overrides: str) -> dict[str, Any]:
+    """Run an embedded study and return the frames of its tables by stem."""
+    tables = run_study(study, folder, *overrides).artefacts.tables
+    return {stem: table.frame for stem, table in tables.items()}
 
 
 def run_study(study: str, folder: Path, *overrides: str) -> AnalysisResults:
