@@ -71,7 +71,8 @@ def written_relations() -> Mapping[tuple[str, str], Relation]:
     A contradiction holds both ways and is often written one way; the script answers it both ways.
     """
     graph = response()
-    texts = {node.id: node.text for node in (*graph.atoms, *graph.contexts)}
+    texts = {atom.id: atom.text for atom in graph.atoms}
+    texts |= {context.id: context.text for context in graph.contexts}
     known: dict[tuple[str, str], Relation] = {}
     for relation in graph.relations:
         one, other = texts[relation.source], texts[relation.target]

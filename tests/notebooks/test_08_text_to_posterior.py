@@ -32,7 +32,8 @@ def expected_graph() -> FactGraph:
     documents = build_collection(documents_of_graphs(demonstration()), top_k=PASSAGES)
     texts = [atom.text for atom in response().atoms]
     graph = with_contexts(replace(response(), relations=()), documents, texts)
-    ids = {node.text: node.id for node in (*graph.atoms, *graph.contexts)}
+    ids = {atom.text: atom.id for atom in graph.atoms}
+    ids |= {context.text: context.id for context in graph.contexts}
     relations = [
         replace(relation, source=ids[one], target=ids[other])
         for (one, other), relation in written_relations().items()
@@ -65,16 +66,16 @@ def test_numbers(tmp_path: Path) -> None:
     assert claims.FR2["a8"] == pytest.approx(0.82 / (0.82 + 0.99 * 0.18 + 0.01 * 0.82), abs=1e-9)
     assert claims.FR2["a9"] == pytest.approx(both, abs=1e-9)
     # What the text of the notebook says of them.
-    assert claims.round(2).loc["a6", ["FR1", "FR2"]].tolist() == [0.35, 0.04]
+    assert [round(claims[name]["a6"], 2) for name in ("FR1", "FR2")] == [0.35, 0.04]
     assert claims.FR2["a9"] - claims.FR3["a9"] == pytest.approx(0.10, abs=0.005)
 
     parts = pd.read_csv(folder / "contributions.csv").set_index(["title", "claim"])
-    chronicle = parts.loc["City chronicle, April 1906", "a8"]
-    assert chronicle["without"] == pytest.approx(0.5, abs=1e-12)
-    assert chronicle["posterior"] == pytest.approx(claims.FR3["a8"], abs=1e-12)
-    essay = parts.loc["School essay: a family of science", "a9"]
-    assert essay["without"] == pytest.approx(0.97 / (0.97 + entailed), abs=1e-9)
-    assert essay["contribution"] < 0
+    chronicle = ("City chronicle, April 1906", "a8")
+    assert parts.without[chronicle] == pytest.approx(0.5, abs=1e-12)
+    assert parts.posterior[chronicle] == pytest.approx(claims.FR3["a8"], abs=1e-12)
+    essay = ("School essay: a family of science", "a9")
+    assert parts.without[essay] == pytest.approx(0.97 / (0.97 + entailed), abs=1e-9)
+    assert parts.contribution[essay] < 0
 
     costs = pd.read_csv(folder / "costs.csv").set_index("stage")
     load = Load(sentences=7, claims=9, per_claim=PASSAGES, contexts=len(expected.contexts))
@@ -85,10 +86,8 @@ def test_numbers(tmp_path: Path) -> None:
         "all": fr3(load).calls,
     }
     assert not costs.calls_now.any()
-    tokens = costs.loc["all"]
-    assert tokens.dollars == pytest.approx(
-        (0.15 * tokens.prompt_tokens + 0.60 * tokens.completion_tokens) / 1e6
-    )
+    dollars = (0.15 * costs.prompt_tokens["all"] + 0.60 * costs.completion_tokens["all"]) / 1e6
+    assert costs.dollars["all"] == pytest.approx(dollars)
 
 
 def test_the_answers_are_those_of_the_script(tmp_path: Path) -> None:
