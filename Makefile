@@ -22,7 +22,7 @@ export PYTHONNOUSERSITE := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test lint bench notebooks core lock
+.PHONY: help install run test lint docs bench notebooks core lock browser
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -32,13 +32,16 @@ install: $(VENV)/kernels ## Make .venv with everything in it; done at once if no
 run: install ## Compare the algorithms on the embedded data: a table, a plot, files in results/
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
 
-test: install ## Run the tests
+test: install browser ## Run the tests
 	$(VENV)/bin/python -m pytest -n $(WORKERS)
 
 lint: install ## Check style, format and types
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+docs: install ## Build the documentation into results/docs; a warning is an error
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html -d $(VENV)/var/docs docs results/docs
 
 bench: install ## Measure accuracy against time beside other libraries: ratios within one run
 	$(VENV)/bin/factormodels bench
@@ -64,6 +67,21 @@ $(VENV)/installed: requirements.lock setup.cfg pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	mkdir -p $(VENV)/var
 	touch $@
+
+# A test opens a report in a browser: in one that is installed, or, where that can be done without
+# asking (as root, with apt-get), in one that is installed now.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  if command -v $$name > /dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo 'Installing chromium for the test that opens a report in a browser'; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium > /dev/null \
+	    && exit 0; \
+	fi; \
+	echo 'The tests that open a report in a browser will be skipped: there is no Chromium;' \
+	  'install the package chromium of your system to run them'
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed.
 $(VENV)/kernels: $(VENV)/installed $(wildcard inference/kernels/*.py inference/kernels/*/*.py)

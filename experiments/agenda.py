@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.cross_fits import CrossFit
 from experiments.design import Cell
 from experiments.study_data import StudyData
 from experiments.units import TASK_SECONDS, Task
@@ -49,6 +50,7 @@ class Agenda:
         cells: Sequence[Cell],
         wanted: Iterable[int],
         done: Sequence[NDArray[np.bool_]],
+        learned: Sequence[CrossFit] = (),
     ) -> None:
         """Note what is to be done.
 
@@ -57,7 +59,9 @@ class Agenda:
             cells: the cells of the study.
             wanted: positions of the cells to be done now.
             done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+            learned: the learned priors of the cells to be done.
         """
+        self._learned = learned
         self._data = data
         self._cells = cells
         self._units = _FIRST_UNITS
@@ -82,11 +86,14 @@ class Agenda:
         block = self._blocks.popleft()
         block, *rest = _cut(block, 1 if block.deaths else self._units)
         self._blocks.extendleft(reversed(rest))
-        graphs = self._data[block.dataset].graphs
+        name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
+        related = self._data[block.dataset].related
         task = Task(
             block.responses,
             tuple(graphs[response] for response in block.responses),
             tuple((cell, self._cells[cell]) for cell in block.cells),
+            tuple(one.of(block.responses) for one in self._learned if one.dataset == name),
+            tuple(related[response] for response in block.responses) if related else (),
         )
         self._given[id(task)] = (block, time.monotonic())
         return task

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from experiments import paper_table
 from experiments.paper_table import PaperTable
+from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
@@ -138,8 +139,12 @@ def write_artefacts(
     """Write every table and figure, and return the paths of the files.
 
     Raises:
-        InputError: if a file cannot be written.
+        InputError: if a table and a figure share a stem, or a file cannot be written.
     """
+    for stem in artefacts.tables.keys() & artefacts.figures.keys():
+        raise InputError(
+            f"a table and a figure are both called {stem!r}, and both write {stem}.csv; rename one"
+        )
     paths: list[Path] = []
     for stem, table in artefacts.tables.items():
         paths += write_table(table, folder, stem, origin)

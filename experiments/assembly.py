@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from experiments.design import Cell
 from experiments.rows import FAILED, SCHEMA
+from experiments.selections import Selections
 from experiments.study_data import StudyData
 from experiments.units import decode, schema
 from factormodels.errors import InputError
@@ -38,6 +39,11 @@ class Finished:
     def of_cell(self, cell: int) -> slice:
         """Return the rows of a cell."""
         return slice(int(self.starts[cell]), int(self.starts[cell + 1]))
+
+    def where(self, kept: NDArray[np.bool_]) -> Finished:
+        """Return those of the units for which `kept`, (n_units,), holds."""
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Finished(self.table.filter(pa.array(kept)), before[self.starts])
 
     def statuses(self) -> dict[str, int]:
         """Return how many units ended in each way, by name."""
@@ -73,7 +79,11 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
 
 
 def row_tables(
-    study: str, data: Sequence[StudyData], cells: Sequence[Cell], finished: Finished
+    study: str,
+    data: Sequence[StudyData],
+    cells: Sequence[Cell],
+    finished: Finished,
+    selections: Selections | None = None,
 ) -> Iterator[pa.Table]:
     """Yield the rows of each cell, those of the responses that are finished.
 
@@ -82,8 +92,10 @@ def row_tables(
         data: its datasets.
         cells: its cells.
         finished: the finished units.
+        selections: which atoms count; None: every one.
     """
-    claims = {dataset.name: _Claims.of(dataset) for dataset in data}
+    kept = selections or Selections()
+    claims = {dataset.name: _Claims.of(dataset, kept.of_atoms(dataset)) for dataset in data}
     for number, cell in enumerate(cells):
         place = finished.of_cell(number)
         units = finished.table.slice(place.start, place.stop - place.start)
@@ -98,7 +110,7 @@ class _Claims:
     Attributes:
         n_atoms: int64 (n_responses,).
         starts: int64 (n_responses,), the first row of each; one without atoms has one row.
-        columns: response, atom, label and annotation.
+        columns: response, atom, label, annotation and selections.
     """
 
     n_atoms: NDArray[np.int64]
@@ -106,15 +118,18 @@ class _Claims:
     columns: dict[str, pa.Array]
 
     @staticmethod
-    def of(dataset: StudyData) -> _Claims:
+    def of(dataset: StudyData, selections: Sequence[Sequence[str]]) -> _Claims:
         n_atoms = np.array([len(graph.atoms) for graph in dataset.graphs], dtype=np.int64)
         n_rows = np.maximum(n_atoms, 1)
         rows: list[tuple[Any, ...]] = []
-        for graph in dataset.graphs:
-            rows += [(graph.id, atom.id, atom.label, atom.annotation) for atom in graph.atoms]
+        for graph, keeping in zip(dataset.graphs, selections, strict=True):
+            rows += [
+                (graph.id, atom.id, atom.label, atom.annotation, own)
+                for atom, own in zip(graph.atoms, keeping, strict=True)
+            ]
             if not graph.atoms:
-                rows.append((graph.id, None, None, None))
-        names = ("response", "atom", "label", "annotation")
+                rows.append((graph.id, None, None, None, None))
+        names = ("response", "atom", "label", "annotation", "selections")
         columns = {
             name: pa.array([row[position] for row in rows], SCHEMA.field(name).type)
             for position, name in enumerate(names)
@@ -136,7 +151,8 @@ def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.T
     shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
     shared["setting"] = cell.algorithm.setting
     repeated = pa.array(owner)
-    columns: dict[str, Any] = {"p": pa.array(p, mask=~judged)}
+    # A claim on which an assessor has no verdict is NaN there.
+    columns: dict[str, Any] = {"p": pa.array(p, mask=~judged | np.isnan(p))}
     for name in SCHEMA.names:
         if name in shared:
             columns[name] = pa.repeat(pa.scalar(shared[name], SCHEMA.field(name).type), len(owner))

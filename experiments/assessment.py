@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from calibration.summary import Summary, measure_responses, summarise
+from experiments.evidence import Evidence, context_removals, evidence_of_atoms
 from experiments.summary import entropy_warnings
-from factormodels.claims import RelationKind
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.extraction.pipeline import STAGE_KEYS
+from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import COPY_SEPARATOR
 from factormodels.variants import variant as variant_of
 from inference import Backend
 
@@ -64,22 +63,7 @@ def _assessed(graph: FactGraph, view: View) -> dict[str, Any]:
     except FactormodelsError as error:
         return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
     p = posterior.marginals.of_state(1, seen.atom_ids)
-    changes = _changes(seen, view.encoding)
-    evidence: dict[str, list[dict[str, Any]]] = {atom: [] for atom in seen.atom_ids}
-    contexts = set(seen.context_ids)
-    for relation in seen.relations:
-        ends = (relation.source, relation.target)
-        if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
-            continue
-        context, atom = ends if ends[0] in contexts else ends[::-1]
-        evidence[atom].append(
-            {
-                "context": _original(context, atom, graph),
-                "relation": str(relation.kind),
-                "probability": relation.probability,
-                "change": None if changes is None else changes[context, atom],
-            }
-        )
+    evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
     return {
         "encoding": view.encoding,
         "backend": view.backend.name,
@@ -88,7 +72,7 @@ def _assessed(graph: FactGraph, view: View) -> dict[str, Any]:
         "log_z_kind": str(posterior.log_z_kind),
         "measures": _measures(p),
         "atoms": {
-            atom: {"p": float(value), "evidence": evidence[atom]}
+            atom: {"p": float(value), "evidence": [_plain(item) for item in evidence[atom]]}
             for atom, value in zip(seen.atom_ids, p, strict=True)
         },
     }
@@ -103,31 +87,13 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
     return {name: getattr(measured, name)[0].item() for name in MEASURES}
 
 
-def _changes(seen: FactGraph, encoding: str) -> dict[tuple[str, str], float] | None:
-    from inference import TooLargeError
-    from inference.tasks import without_variables
-
-    if not seen.contexts or not seen.atoms:
-        return {}
-    try:
-        effects = without_variables(seen.to_factor_graph(encoding), seen.context_ids)
-    except TooLargeError:
-        return None
-    names = seen.atom_ids + seen.context_ids
+def _plain(item: Evidence) -> dict[str, Any]:
     return {
-        (names[removed], names[target]): float(change)
-        for removed, target, change in zip(
-            effects.removed, effects.targets, effects.contribution, strict=True
-        )
-        if target < len(seen.atoms)
+        "context": item.context,
+        "relation": str(item.relation),
+        "probability": item.probability,
+        "change": None if item.removal is None else item.removal.change,
     }
-
-
-def _original(context: str, atom: str, graph: FactGraph) -> str:
-    """Return the context that FR1's copy for an atom was made from."""
-    if context in graph.context_ids:
-        return context
-    return context.removesuffix(f"{COPY_SEPARATOR}{atom}")
 
 
 @dataclass(frozen=True)
@@ -137,22 +103,26 @@ class Judged:
     Attributes:
         response: its id.
         labels: label of each atom, None where there is none.
-        p: posteriors of the atoms by variant; absent where a view had no answer.
+        p: posteriors of the atoms by variant, absent where a view had no answer; and what
+            assessors say by their names, None for an atom without a verdict.
         missing: relations without an answer.
         failures: failures of the other stages.
+        unjudged: verdicts of assessors that are missing.
     """
 
     response: str
     labels: tuple[bool | None, ...]
-    p: Mapping[str, tuple[float, ...]]
+    p: Mapping[str, tuple[float | None, ...]]
     missing: int
     failures: int
+    unjudged: int = 0
 
 
 def judged(graph: FactGraph) -> Judged:
     """Return what tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
+    assessors = graph.metadata.get(ASSESSORS_KEY, {})
     return Judged(
         graph.id,
         tuple(atom.label for atom in graph.atoms),
@@ -160,21 +130,30 @@ def judged(graph: FactGraph) -> Judged:
             name: tuple(atom["p"] for atom in view["atoms"].values())
             for name, view in assessment.items()
             if "atoms" in view
+        }
+        | {
+            name: tuple(facts["verdicts"].get(atom, {}).get("p") for atom in graph.atom_ids)
+            for name, facts in assessors.items()
         },
         len(graph.metadata.get("relations", {}).get("missing", ())),
         sum(len(stage.get("failures", ())) for stage in stages),
+        sum(len(facts["missing"]) for facts in assessors.values()),
     )
 
 
-def summarise_judged(responses: Sequence[Judged], variant: str) -> Summary | None:
-    """Return the summary of a variant over responses; None if no atom was judged.
+def summarise_judged(responses: Sequence[Judged], name: str) -> Summary | None:
+    """Return the summary of a variant or assessor over responses; None if no atom was judged.
 
-    Unlabelled atoms are left out of scores.
+    Unlabelled atoms are left out of scores, atoms without a verdict altogether.
     """
-    answered = [response for response in responses if response.p.get(variant)]
-    if not answered:
+    judged = [
+        (p, label, response.response)
+        for response in responses
+        if name in response.p
+        for p, label in zip(response.p[name], response.labels, strict=True)
+        if p is not None
+    ]
+    if not judged:
         return None
-    p = [value for response in answered for value in response.p[variant]]
-    labels = [label for response in answered for label in response.labels]
-    ids = [response.response for response in answered for _ in response.labels]
+    p, labels, ids = zip(*judged, strict=True)
     return summarise(p, labels, ids)

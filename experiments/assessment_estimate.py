@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from experiments.assessment_setup import Choices
 from experiments.console import ABSENT, heading, plain_table
 from factormodels.claims import Atom, Context
+from factormodels.extraction.assessors import get_assessor
 from factormodels.extraction.language_model import Completion, Failure, Request
 from factormodels.extraction.pipeline import retrieval_stage
 from factormodels.extraction.prices import model_prices
@@ -124,7 +125,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         rows.append(StageEstimate(f"searches ({choices.retriever})", atoms, known, cost=0.0))
     exact = known and all(size.exact_contexts for size in sizes)
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
-    return rows
+    return rows + [_verdicts(name, sizes, exact, choices) for name in choices.assessors]
 
 
 def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:
@@ -154,7 +155,8 @@ def show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     console.print(table)
     console.print(
         "tokens: characters / 4. Answers in the cache are not taken off. Where claims are not yet "
-        f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike."
+        f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike. Verdicts of "
+        "assessors count at their longest."
     )
 
 
@@ -214,6 +216,17 @@ def _relations(
     calls = sum(pairs) * repeated
     answers = calls * ANSWER_TOKENS["verbalised" if choices.method == "verbalised" else "logprobs"]
     return _row(stage, calls, exact, questions * repeated, answers, choices, chosen)
+
+
+def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) -> StageEstimate:
+    assessor = get_assessor(name)
+    calls = sum(size.atoms for size in sizes)
+    questions = sum(
+        size.atoms * (_empty(assessor.prompt) + size.atom_characters)
+        + assessor.reads_evidence * size.retrieved * size.passage_characters
+        for size in sizes
+    )
+    return _row(name, calls, exact, questions, calls * assessor.max_tokens, choices)
 
 
 def _per_atom(

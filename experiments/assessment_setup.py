@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.assessment import View
+from experiments.relation_setup import build_relation_model, relation_model_facts
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger
@@ -16,6 +17,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.litellm_model import LitellmSettings
 from factormodels.extraction.pipeline import (
     Stage,
+    assessor_stage,
     atomizer_stage,
     relation_stage,
     retrieval_stage,
@@ -53,6 +55,7 @@ class Wishes:
         relations: one of `RELATIONS`.
         variants: the variants that are compared.
         encoding: encoding of relations.
+        assessors: names of assessors that judge the claims by prompts, beside the graph.
         cache: file in which searches of the web are kept; None keeps none.
         replay: whether every search is taken from there.
     """
@@ -70,6 +73,7 @@ class Wishes:
     relations: str | None = None
     variants: tuple[str, ...] = ("FR2",)
     encoding: str = "implication"
+    assessors: tuple[str, ...] = ()
     cache: Path | None = None
     replay: bool = False
 
@@ -91,6 +95,7 @@ class Choices:
         samples: its answers per pair, for the method "samples".
         widest: the variant that relations are asked for: they hold those of the others.
         model: name of the language model; empty if there is none.
+        assessors: names of the assessors.
     """
 
     atoms: str
@@ -105,6 +110,7 @@ class Choices:
     samples: int
     widest: str
     model: str
+    assessors: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -167,6 +173,12 @@ def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> 
     # The relations of the widest variant hold those of the others.
     widest = max(wishes.variants, key=EXTRACTED_VARIANTS.index)
     stages.append(relation_stage(model, widest))
+    if wishes.assessors:
+        if len(set(wishes.assessors)) < len(wishes.assessors):
+            given = ", ".join(wishes.assessors)
+            raise InputError(f"--assessor {given}: one is given twice; keep one")
+        stages.append(assessor_stage(wishes.assessors, _model(wishes, "--assessor")))
+        settings["assessors"] = list(wishes.assessors)
     choices = Choices(
         atoms=atoms,
         stride=stride,
@@ -180,6 +192,7 @@ def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> 
         samples=getattr(model, "samples", 1),
         widest=widest,
         model="" if wishes.model is None else wishes.model.name,
+        assessors=wishes.assessors,
     )
     return Plan(tuple(stages), views, settings, choices)
 
@@ -361,21 +374,13 @@ def relation_model(name: str, wishes: Wishes) -> tuple[RelationModel, dict[str, 
     """
     kind, _, place = name.partition(":")
     if name == "model":
-        from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-
         method: Any = wishes.method
-        return PromptedRelationModel(_model(wishes, "--relations model"), method), {}
+        model = _model(wishes, "--relations model")
+        return build_relation_model("prompted", model=model, method=method), {}
     if name == "lexical":
-        from factormodels.extraction.relation_models.lexical import LexicalRelations
-
-        return LexicalRelations(), {}
-    if kind == "recorded" and place:
-        from factormodels.extraction.relation_models.recorded import read_recorded
-
-        digest = hashlib.sha256(Path(place).read_bytes() if Path(place).is_file() else b"")
-        return read_recorded(place), {"recorded_sha256": digest.hexdigest()}
-    if kind == "nli" and place:
-        from factormodels.extraction.relation_models.nli import load_nli
-
-        return load_nli(place), {}
+        return build_relation_model(name), {}
+    if kind in ("recorded", "nli") and place:
+        path = Path(place)
+        facts = relation_model_facts(kind, path=path)
+        return build_relation_model(kind, path=path), {f"{kind}_sha256": facts["sha256"]}
     raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")

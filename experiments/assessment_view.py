@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.assessment import METADATA_KEY, Judged, View, summarise_judged
-from experiments.console import heading, number, plain_table
+from experiments.console import ABSENT, heading, number, plain_table
 from experiments.posterior_view import verdict
 from experiments.summary import entropy_warnings
 from factormodels.claims import Context, RelationKind
 from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.pipeline import ASSESSORS_KEY
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -69,11 +70,40 @@ def show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     console.print(table)
 
 
-def show_measures(console: Console, responses: Sequence[Judged], views: Sequence[View]) -> None:
-    """Print the measures of every variant over all responses; scores where there are labels."""
+def show_verdicts(console: Console, graph: FactGraph) -> None:
+    """Print what assessors say of the atoms of a response; nothing if there are none."""
+    assessors = graph.metadata.get(ASSESSORS_KEY, {})
+    if not assessors:
+        return
+    heading(console, f"{graph.id}: assessors")
+    table = plain_table()
+    table.add_column("", no_wrap=True)
+    for name in assessors:
+        table.add_column(name, no_wrap=True)
+    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.expand = console.is_terminal
+    for atom in graph.atoms:
+        verdicts = (facts["verdicts"].get(atom.id) for facts in assessors.values())
+        table.add_row(
+            atom.id,
+            *("missing" if verdict is None else verdict["label"] for verdict in verdicts),
+            _short(atom.text),
+        )
+    console.print(table)
+
+
+def show_measures(
+    console: Console,
+    responses: Sequence[Judged],
+    views: Sequence[View],
+    assessors: Sequence[str] = (),
+) -> None:
+    """Print the measures of every variant and assessor over all responses; scores with labels."""
+    named = [(view.variant, (view.variant, view.encoding, view.backend.name)) for view in views]
+    named += [(name, (ABSENT, ABSENT, name)) for name in assessors]
     with entropy_warnings() as misordered:
-        summaries = [(view, summarise_judged(responses, view.variant)) for view in views]
-    known = [(view, summary) for view, summary in summaries if summary is not None]
+        summaries = [(texts, summarise_judged(responses, name)) for name, texts in named]
+    known = [(texts, summary) for texts, summary in summaries if summary is not None]
     if not known:
         return
     shown = [
@@ -91,12 +121,10 @@ def show_measures(console: Console, responses: Sequence[Judged], views: Sequence
         table.add_column(title, no_wrap=True)
     for title in ("#S", "#C", "#U", *(title for _, title in shown)):
         table.add_column(title, justify="right", no_wrap=True)
-    for view, summary in known:
+    for texts, summary in known:
         counts = (summary.supported, summary.contradicted, summary.undecided)
         table.add_row(
-            view.variant,
-            view.encoding,
-            view.backend.name,
+            *texts,
             *(number(count, 1) for count in counts),
             *(number(getattr(summary, name)) for name, _ in shown),
         )
@@ -126,6 +154,11 @@ def stage_remarks(graph: FactGraph) -> list[str]:
         lines.append(
             f"{asked['model']}: {asked['asked']} pairs asked, {kinds} ({asked['made_neutral']} "
             f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
+        )
+    for name, found in facts.get(ASSESSORS_KEY, {}).items():
+        lines.append(
+            f"{name}: {len(found['verdicts'])} verdicts of {found['model']}, "
+            f"{len(found['missing'])} missing"
         )
     return lines
 

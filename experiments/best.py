@@ -8,9 +8,9 @@ import numpy as np
 
 from experiments.config import Study
 from experiments.figures import SAME_CURVE
-from experiments.judgements import Judgements, read_judgements
-from experiments.rows import CellRows, RowsFile
-from experiments.significance import labelled_pair
+from experiments.judgements import Judgements
+from experiments.rows import RowsFile
+from experiments.significance import Side, labelled_pair, sides_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +25,15 @@ LEVEL = 0.05
 def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
     """Return, by measure, which cells of a study are significantly the best of their dataset.
 
-    A cell is, if it has the best value of its dataset or posteriors like the one that has, and
-    every other cell differs from it: paired permutation tests over responses, corrected (Holm) for
-    the number of these others. Cells with failed or missing units are left out.
+    A cell is, if it has the best value of its dataset (and selection) or posteriors like the one
+    that has, and every other cell differs from it: paired permutation tests over responses,
+    corrected (Holm) for the number of these others. Cells with failed or missing units or verdicts
+    are left out.
 
     Args:
         study: the study.
         rows: its rows.
-        cells: its summary, one row per cell.
+        cells: its summary, one row per cell, or per cell and selection.
 
     Returns:
         A frame of booleans with the index of `cells`, a column MEASURE_best for each of `COMPARED`.
@@ -43,13 +44,15 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
     import pandas as pd
 
     best = pd.DataFrame(False, index=cells.index, columns=[f"{name}_best" for name in COMPARED])
-    of_rows = rows.cells()
-    for _, group in cells.groupby("dataset", sort=False):
+    sides = sides_of(study, rows)
+    # Of two selections the claims differ, so that neither can be better over the same ones.
+    together = ["dataset", *(["selection"] if study.selected else [])]
+    for _, group in cells.groupby(together, sort=False):
         whole = group["n_responses"] == group["n_responses"].max()
-        complete = group[whole & (group["n_failed"] == 0)]
+        complete = group[whole & (group[["n_failed", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labelled"].max():
             continue
-        placed = {place: of_rows[place] for place in complete.index}
+        placed = {place: sides[place] for place in complete.index}
         for measure in COMPARED:
             for place in _leaders(study, rows, placed, complete[measure], measure):
                 best.loc[place, f"{measure}_best"] = True
@@ -59,7 +62,7 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
 def _leaders(
     study: Study,
     rows: RowsFile,
-    placed: dict[int, CellRows],
+    placed: dict[int, Side],
     values: pd.Series[float],
     measure: str,
 ) -> list[int]:
@@ -72,10 +75,10 @@ def _leaders(
     # The nearest first: one that does not differ settles it.
     order = values.sort_values(ascending=not MEASURES[measure].higher_is_better, kind="stable")
     first, *others = order.index
-    own = read_judgements(rows, placed[first])
+    own = placed[first].judgements(rows)
     leaders, p_values = [first], []
     for place in others:
-        other = read_judgements(rows, placed[place])
+        other = placed[place].judgements(rows)
         if _alike(own, other):
             leaders.append(place)
             continue

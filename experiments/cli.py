@@ -26,8 +26,10 @@ from experiments.commands import (
     infer,
     positions,
     references,
+    report,
     robustness,
     run,
+    schema,
     select,
 )
 from experiments.console import warnings_on_stderr
@@ -103,8 +105,8 @@ def _factormodels(
 
 
 _COMMANDS = (
-    *(infer, assess, run, fit, diff, positions, select, robustness, costs),
-    *(draw, convert, backends, bench, references),
+    *(infer, assess, run, report, fit, diff, positions, select, robustness, costs),
+    *(draw, convert, backends, schema, bench, references),
 )
 
 for _command in _COMMANDS:

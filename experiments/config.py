@@ -11,6 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from experiments.cell_names import RECORDED
+from experiments.config_models import (
+    AssessorChoice,
+    LanguageModelChoice,
+    RelationModelChoice,
+    check_models,
+    without_access,
+)
 from experiments.config_parts import (
     STRICT,
     BackendChoice,
@@ -20,6 +28,7 @@ from experiments.config_parts import (
     Priors,
     PriorSetting,
     Reliability,
+    Report,
     Seed,
     Selector,
     Significance,
@@ -29,20 +38,23 @@ from experiments.config_parts import (
     file_name,
     k_policy,
 )
+from experiments.config_selections import EVERYTHING, SelectionChoice
 from experiments.tables import DEFAULT_MEASURES
 from factormodels.datasets import names
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 
-Output = Literal["csv", "latex", "markdown", "reliability"]
+Output = Literal["csv", "latex", "markdown", "reliability", "report"]
 
 PRESENTATION = (
     "description",
+    "selections",
     "unlabelled",
     "k",
     "measures",
     "significance",
     "reliability",
+    "report",
     "outputs",
 )
 """Keys that no posterior depends on: they may change between a run and its resumption."""
@@ -50,24 +62,29 @@ PRESENTATION = (
 
 @dataclass(frozen=True)
 class Study:
-    """A study: datasets x variants x encodings x priors x strengths x backends x seeds.
+    """A study: datasets x variants x relation models x encodings x priors x strengths x backends.
 
     Attributes:
         study: its name; also that of its folder of results.
         datasets: the data.
         description: what it is for.
         variants: views of the fact graphs: given, FR1, FR2, FR3.
+        relation_models: where relations come from: the data, or the texts, asked anew.
+        assessors: what judges claims by prompts, without a graph, beside the backends.
+        language_model: of the relation models and assessors that do not name their own.
         encodings: encodings of relations.
         priors: priors that replace those of the data.
         strengths: what the log odds of every relation's probability are multiplied by.
         backends: the algorithms.
         seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.
         seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
+        selections: which atoms count in measures and tests.
         unlabelled: what an atom without a human label counts as in scores.
         k: K of F1@K: median, half, or a number.
         measures: columns of the tables.
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
+        report: what the HTML report shows.
         outputs: artefacts to make beside the rows, the summary and the manifest.
     """
 
@@ -79,6 +96,11 @@ class Study:
     variants: Annotated[tuple[Variant, ...], Field(min_length=1), AfterValidator(distinct)] = (
         "FR2",
     )
+    relation_models: Annotated[tuple[RelationModelChoice, ...], Field(min_length=1)] = (
+        RelationModelChoice(RECORDED),
+    )
+    assessors: tuple[AssessorChoice, ...] = ()
+    language_model: LanguageModelChoice | None = None
     encodings: Annotated[tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct)] = (
         DEFAULT_ENCODING,
     )
@@ -89,6 +111,9 @@ class Study:
     backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)] = (BackendChoice("exact"),)
     seed: Seed = 0
     seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
+    selections: Annotated[tuple[SelectionChoice, ...], Field(min_length=1)] = (
+        SelectionChoice(EVERYTHING),
+    )
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
     k: Annotated[int | str, AfterValidator(k_policy)] = "median"
     measures: Annotated[tuple[MeasureName, ...], Field(min_length=1), AfterValidator(distinct)] = (
@@ -96,6 +121,7 @@ class Study:
     )
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
+    report: Report = field(default_factory=Report)
     outputs: Annotated[tuple[Output, ...], AfterValidator(distinct)] = (
         "csv",
         "latex",
@@ -112,20 +138,33 @@ class Study:
             for title, _ in choice.settings_of_each()
         ]
         _distinct_titles("backends", "label", backends)
+        check_models(self.relation_models, self.assessors, self.language_model, self.variants)
+        _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
+        of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
+        taken = {title for _, title in backends}
+        _distinct_titles("assessors", "label", of_assessors, taken)
         priors = [
             (position, setting.title)
             for position, choice in enumerate(self.priors)
             for setting in choice.settings()
         ]
         _distinct_titles("priors", "name", priors)
+        selections = [(position, one.title) for position, one in enumerate(self.selections)]
+        _distinct_titles("selections", "name", selections)
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
-        self._check_pairs([title for _, title in backends])
-        if not any(self._takes_part(choice) for choice in self.backends):
+        self._check_pairs([title for _, title in (*backends, *of_assessors)])
+        if not self.assessors and not any(self._takes_part(choice) for choice in self.backends):
             raise ValueError(
                 "no backend takes part in any cell, because `only` excludes every dataset, "
-                "variant, encoding, prior, strength or seed of this study; widen it or leave it out"
+                "variant, relation model, encoding, prior, strength or seed of this study; widen "
+                "it or leave it out"
             )
+
+    @property
+    def relation_titles(self) -> tuple[str, ...]:
+        """What tables call the relation models."""
+        return tuple(one.title(self.language_model) for one in self.relation_models)
 
     @property
     def prior_settings(self) -> tuple[PriorSetting, ...]:
@@ -137,11 +176,18 @@ class Study:
         """The seeds of backends that have a setting `seed`."""
         return self.seeds or (self.seed,)
 
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """What tables call the selections; empty where every atom counts and nothing else."""
+        titles = tuple(choice.title for choice in self.selections)
+        return () if titles == (EVERYTHING,) else titles
+
     def dimensions(self) -> dict[str, tuple[Any, ...]]:
         """Return the values of each dimension that `only` may restrict."""
         return {
             "datasets": tuple(choice.title for choice in self.datasets),
             "variants": self.variants,
+            "relation_models": self.relation_titles,
             "encodings": self.encodings,
             "priors": tuple(setting.title for setting in self.prior_settings),
             "strengths": self.strengths,
@@ -155,7 +201,7 @@ class Study:
         )
 
     def _check_only(self, position: int, choice: BackendChoice) -> None:
-        for name in ("datasets", "priors"):
+        for name in ("datasets", "relation_models", "priors"):
             of_study = self.dimensions()[name]
             # A study may be laid over one with more datasets, whose backends name them still.
             elsewhere = names() if name == "datasets" else ()
@@ -174,11 +220,13 @@ class Study:
         dimensions = self.dimensions()
         of_study: dict[str, Iterable[Any]] = {
             "variant": self.variants,
+            "relation_model": self.relation_titles,
             "encoding": self.encodings,
             "prior": dimensions["priors"],
             "strength": self.strengths,
             "backend": backends,
             "seed": self.backend_seeds,
+            "selection": [choice.title for choice in self.selections],
         }
         for position, pair in enumerate(self.significance.pairs):
             for selector in pair:
@@ -194,12 +242,15 @@ def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
 def as_plain(study: Study) -> dict[str, Any]:
     """Return the whole study as plain data, every default written out.
 
-    A file is named without its folder, so that the result says nothing of the machine.
+    A file is named without its folder, and nothing is said of how the answers of language models
+    are got, so that the result tells nothing of the machine.
     """
     plain: dict[str, Any] = json.loads(json.dumps(asdict(study)))
-    for dataset in plain["datasets"]:
-        if dataset["path"] is not None:
-            dataset["path"] = PurePath(dataset["path"]).name
+    for part in (*plain["datasets"], *plain["selections"], *plain["relation_models"]):
+        for key in ("path", "templates"):
+            if part.get(key) is not None:
+                part[key] = PurePath(part[key]).name
+    without_access(plain)
     return plain
 
 
@@ -231,8 +282,10 @@ def _check_selector(selector: Selector, place: str, of_study: Mapping[str, Itera
             )
 
 
-def _distinct_titles(key: str, mend: str, titles: list[tuple[int, str]]) -> None:
-    seen: set[str] = set()
+def _distinct_titles(
+    key: str, mend: str, titles: list[tuple[int, str]], taken: Iterable[str] = ()
+) -> None:
+    seen = set(taken)
     for position, title in titles:
         if title in seen:
             raise ValueError(

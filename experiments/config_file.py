@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,21 +15,30 @@ from typing import Any
 
 from experiments.config import Study
 from experiments.config_errors import Fault, Step, first_fault
+from experiments.config_parts import LEARNED
 from experiments.text_input import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 
-_SHORTHANDS = {"datasets": "name", "backends": "backend"}
+_SHORTHANDS = {
+    "datasets": "name",
+    "backends": "backend",
+    "relation_models": "model",
+    "assessors": "assessor",
+    "selections": "selection",
+}
 """Lists whose entries may be written as a text, and the key that the text stands for."""
 
-_LISTS = ("datasets", "variants", "encodings", "backends", "measures", "outputs")
+_LISTS = (*_SHORTHANDS, "variants", "encodings", "measures", "outputs")
+
+_HOLDERS = ("datasets", "relation_models", "assessors", "selections")
+_PATHS = ("path", "templates", "cache")
+"""Lists whose entries may name a file or folder, and the keys that do."""
 
 _SINGLES = ("priors", "strengths", "seeds")
 """Lists of which a single entry may be written without brackets."""
 
 _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
-
-_LEARNED = "learned"
 
 
 @dataclass(frozen=True)
@@ -166,8 +176,9 @@ def validated(raw: RawStudy) -> LoadedStudy:
 def expand_shorthands(raw: dict[str, Any]) -> None:
     """Write out what a study may say in short, in place.
 
-    One text stands for a list of one; a text in the list of datasets or backends stands for a
-    mapping with its name; a YAML boolean is a policy for unlabelled atoms.
+    One text stands for a list of one; a text in the list of datasets, backends, relation models or
+    assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
+    policy for unlabelled atoms.
     """
     for key in _LISTS:
         if isinstance(raw.get(key), str):
@@ -175,6 +186,8 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
     for key, meaning in _SHORTHANDS.items():
         if isinstance(items := raw.get(key), list):
             raw[key] = [{meaning: item} if isinstance(item, str) else item for item in items]
+    if isinstance(model := raw.get("language_model"), str):
+        raw["language_model"] = {"model": model}
     if isinstance(policy := raw.get("unlabelled"), bool):
         raw["unlabelled"] = str(policy).lower()
 
@@ -221,11 +234,12 @@ def _read(
 
 
 def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
-    """Have the relative paths of datasets start in another folder."""
-    if isinstance(datasets := raw.get("datasets"), list):
-        for dataset in datasets:
-            if isinstance(dataset, dict) and isinstance(path := dataset.get("path"), str):
-                dataset["path"] = os.path.relpath(before / path, after)
+    """Have the relative paths of a study start in another folder."""
+    lists = [raw[key] for key in _HOLDERS if isinstance(raw.get(key), list)]
+    parts = itertools.chain([raw.get("language_model")], *lists)
+    for part, key in itertools.product(parts, _PATHS):
+        if isinstance(part, dict) and isinstance(path := part.get(key), str):
+            part[key] = os.path.relpath(before / path, after)
 
 
 def _merge(
@@ -278,6 +292,8 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     for key in _SINGLES:
         if key in plain and plain[key] is not None and not isinstance(plain[key], list):
             plain[key] = [plain[key]]
+    if isinstance(plain.get("priors"), list):
+        plain["priors"] = [{LEARNED: {}} if one == LEARNED else one for one in plain["priors"]]
     for priors in plain.get("priors") or ():
         if isinstance(priors, dict):
             for key in ("atom", "context"):
@@ -299,6 +315,22 @@ def _fault_of(raw: dict[str, Any]) -> Fault | None:
     return fault if study is None else None
 
 
+def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
+    """Return the study that the plain form of `experiments.config.as_plain` stands for.
+
+    Args:
+        raw: the plain form.
+        where: what an error begins with.
+
+    Raises:
+        InputError: if it is none, as of another version.
+    """
+    study, fault = _study_or_fault(dict(raw))
+    if study is None:
+        raise InputError(f"{where}: {fault.sentence}")
+    return study
+
+
 def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
     """Return the study that plain data stand for, or else what is wrong with them."""
     import json
@@ -306,30 +338,11 @@ def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
     from pydantic import TypeAdapter, ValidationError
 
     nothing = Fault((), "")
-    learned = _learned(raw)
-    if learned is not None:
-        return None, learned
     try:
         # Strict JSON mode: a text is never taken for a number, a list is a tuple.
         return TypeAdapter(Study).validate_json(json.dumps(canonical(raw)), strict=True), nothing
     except ValidationError as error:
         return None, first_fault(raw, error.errors())
-
-
-def _learned(raw: Mapping[str, Any]) -> Fault | None:
-    """Return what is wrong with priors that are to be learned, if a study asks for them."""
-    priors = raw.get("priors")
-    asked = priors == _LEARNED or any(
-        one == _LEARNED or (isinstance(one, dict) and (_LEARNED in one or _LEARNED in one.values()))
-        for one in (priors if isinstance(priors, list) else [priors])
-    )
-    if not asked:
-        return None
-    return Fault(
-        ("priors",),
-        "priors: priors cannot be learned within a study yet; give numbers, or null for the "
-        "data's own",
-    )
 
 
 def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:

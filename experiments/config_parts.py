@@ -25,8 +25,28 @@ STRICT = {"extra": "forbid"}
 OWN_PRIORS = "data"
 """What tables call the priors that the data bring with them."""
 
+LEARNED = "learned"
+"""What tables call priors that are learned, unless they have a name."""
 
-def known(names: Callable[[], Iterable[str]], what: str) -> AfterValidator:
+LEARNABLE = ("atom_prior", "context_prior", "temperature", "probability")
+"""What labels can teach: priors, and how far relations are trusted."""
+
+
+@dataclass(frozen=True)
+class Known(AfterValidator):
+    """A validator that takes one of some names, which the JSON Schema lists.
+
+    Attributes:
+        names: the names there are, asked for when a value is validated.
+    """
+
+    names: Callable[[], Iterable[str]] = tuple
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), "enum": list(self.names())}
+
+
+def known(names: Callable[[], Iterable[str]], what: str) -> Known:
     """Return a validator that takes one of some names."""
 
     def check(name: str) -> str:
@@ -34,7 +54,7 @@ def known(names: Callable[[], Iterable[str]], what: str) -> AfterValidator:
             raise ValueError(unknown_name(f"the {what}", name, valid))
         return name
 
-    return AfterValidator(check)
+    return Known(check, names)
 
 
 def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -75,6 +95,7 @@ def k_policy(value: int | str) -> int | str:
 Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
 Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
 BackendName = Annotated[str, known(entries, "backend")]
+Learnable = Annotated[str, known(lambda: LEARNABLE, "parameter")]
 MeasureName = Annotated[str, known(lambda: ALL_MEASURES, "measure")]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Strength = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -151,6 +172,7 @@ class Only:
     priors: tuple[str, ...] | None = None
     strengths: tuple[Strength, ...] | None = None
     seeds: tuple[Seed, ...] | None = None
+    relation_models: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -193,6 +215,46 @@ class BackendChoice:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """Priors that are learned from the labels of other responses, in cross-fitting.
+
+    Attributes:
+        parameters: what is learned, of `LEARNABLE`.
+        by: the class of relations that has a temperature or probability of its own.
+        folds: parts of the labelled responses; each is judged by what the others teach.
+        backend: the algorithm that fits.
+        settings: settings of the algorithm.
+        objective: what is made small.
+        penalty: standard deviation of a normal prior on logit and log scales; None: no penalty.
+        max_iterations: after so many a search ends as not converged.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    parameters: Annotated[tuple[Learnable, ...], Field(min_length=1), AfterValidator(distinct)] = (
+        "atom_prior",
+        "temperature",
+    )
+    by: Literal["kind", "stance"] | None = None
+    folds: Annotated[int, Field(ge=2)] = 5
+    backend: BackendName = "exact"
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    objective: Literal["likelihood", "log_loss", "brier"] = "likelihood"
+    penalty: Strength | None = None
+    max_iterations: Count = 500
+
+    def __post_init__(self) -> None:
+        of_relations = [name for name in self.parameters if name in LEARNABLE[2:]]
+        if len(of_relations) > 1:
+            raise ValueError("a relation has a temperature or a probability; learn one of the two")
+        if self.by is not None and not of_relations:
+            raise ValueError(
+                f"by is {self.by!r}, but nothing of relations is learned; add temperature or "
+                "probability to parameters, or leave by out"
+            )
+
+
+@dataclass(frozen=True)
 class PriorSetting:
     """Priors of one cell; None keeps the data's own.
 
@@ -200,11 +262,13 @@ class PriorSetting:
         title: what tables call them.
         atom: prior of every atom.
         context: prior of every context.
+        learned: what is learned, and how; None: nothing.
     """
 
     title: str
     atom: float | None
     context: float | None
+    learned: Learned | None = None
 
 
 _Values = Annotated[tuple[Probability | None, ...], Field(min_length=1)]
@@ -212,12 +276,13 @@ _Values = Annotated[tuple[Probability | None, ...], Field(min_length=1)]
 
 @dataclass(frozen=True)
 class Priors:
-    """Fixed priors that replace those of the data, one setting for each combination.
+    """Priors that replace those of the data, one setting for each combination.
 
     Attributes:
         atom: priors of atoms; None keeps the data's own.
         context: priors of contexts.
         name: what tables call the setting; only if there is a single one.
+        learned: what is learned from labels; what is fixed beside it stays fixed.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -225,23 +290,31 @@ class Priors:
     atom: _Values = (None,)
     context: _Values = (None,)
     name: str = ""
+    learned: Learned | None = None
 
     def __post_init__(self) -> None:
         if self.name and len(self.atom) * len(self.context) > 1:
             raise ValueError("a name is for one setting of the priors; leave it out of a grid")
+        for key, values in (("atom", self.atom), ("context", self.context)):
+            fixed = any(value is not None for value in values)
+            if fixed and self.learned is not None and f"{key}_prior" in self.learned.parameters:
+                raise ValueError(f"{key} is given and {key}_prior is learned; keep one")
 
     def settings(self) -> tuple[PriorSetting, ...]:
         """Return every combination."""
         return tuple(
-            PriorSetting(self.name or _prior_title(atom, context), atom, context)
+            PriorSetting(
+                self.name or _prior_title(atom, context, self.learned), atom, context, self.learned
+            )
             for atom in self.atom
             for context in self.context
         )
 
 
-def _prior_title(atom: float | None, context: float | None) -> str:
+def _prior_title(atom: float | None, context: float | None, learned: Learned | None) -> str:
     given = {"atom": atom, "context": context}
-    parts = [f"{name}={value:g}" for name, value in given.items() if value is not None]
+    parts = [LEARNED] if learned is not None else []
+    parts += [f"{name}={value:g}" for name, value in given.items() if value is not None]
     return " ".join(parts) or OWN_PRIORS
 
 
@@ -256,17 +329,32 @@ class Reliability:
 
 
 @dataclass(frozen=True)
+class Report:
+    """What the HTML report shows.
+
+    Attributes:
+        responses: how many responses of each dataset have a page, the first ones.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    responses: Count = 200
+
+
+@dataclass(frozen=True)
 class Selector:
     """What one side of a pair is: cells that have these values; the rest both sides share."""
 
     __pydantic_config__: ClassVar = STRICT
 
     variant: Variant | None = None
+    relation_model: str | None = None
     encoding: Encoding | None = None
     prior: str | None = None
     strength: Strength | None = None
     backend: str | None = None
     seed: Seed | None = None
+    selection: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Return what is given, by name."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+from experiments.cell_names import NO_GRAPH, RECORDED
 from experiments.config import Study, allows
 from experiments.config_file import LoadedStudy
 from experiments.config_parts import BackendChoice, PriorSetting
@@ -20,16 +21,17 @@ from inference.registry import backend_class
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A backend with its settings, ready to run, or the reason why it is not.
+    """A backend with its settings, ready to run, or the reason why it is not; or an assessor.
 
     Attributes:
-        choice: position in the study's list of backends.
+        choice: position in the study's list of backends, or of assessors.
         title: what tables call it.
-        name: its name in the registry.
+        name: its name in the registry, or the assessor's.
         seed: the seed of its cells.
         setting: all its settings as JSON with sorted keys (those given, if it is not installed).
-        backend: the backend; None if a library that it needs is absent.
+        backend: the backend; None if a library that it needs is absent, and of an assessor.
         error: the sentence that says so.
+        assessor: whether it is one, which judges texts and no graph.
     """
 
     choice: int
@@ -39,6 +41,7 @@ class Algorithm:
     setting: str
     backend: Backend | None
     error: str = ""
+    assessor: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,18 @@ class View:
         encoding: encoding of relations.
         prior: priors of atoms and contexts.
         strength: what the log odds of every relation's probability are multiplied by.
+        relation_model: what the study calls the source of relations.
     """
 
     variant: str
     encoding: str
     prior: PriorSetting
     strength: float
+    relation_model: str = RECORDED
+
+
+NO_VIEW = View(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
+"""That of an assessor's cell."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,7 @@ class Cell:
         return {
             "dataset": self.dataset,
             "variant": self.view.variant,
+            "relation_model": self.view.relation_model,
             "encoding": self.view.encoding,
             "prior": self.view.prior.title,
             "strength": self.view.strength,
@@ -88,29 +98,62 @@ class Cell:
 def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
     """Return the algorithms of a study in its order, one for each setting and seed, not yet warm.
 
+    The assessors come last.
+
     Raises:
         InputError: for a setting that a backend does not have or take.
     """
     study = loaded.study
-    return tuple(
+    inferring = [
         algorithm
         for position, choice in enumerate(study.backends)
         for title, settings in choice.settings_of_each()
         for algorithm in _of_each_seed(loaded, position, choice, title, settings)
-    )
+    ]
+    judging = [
+        Algorithm(
+            choice=position,
+            title=choice.title,
+            name=choice.assessor,
+            seed=0,
+            setting=_as_setting(choice.setting(study.language_model)),
+            backend=None,
+            assessor=True,
+        )
+        for position, choice in enumerate(study.assessors)
+    ]
+    return (*inferring, *judging)
 
 
 def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
-    """Return the cells of a study in its order, the algorithms of one question side by side."""
-    views = itertools.product(
-        study.variants, study.encodings, study.prior_settings, study.strengths
-    )
-    questions = itertools.product(study.datasets, [View(*values) for values in views])
+    """Return the cells of a study in its order, the algorithms of one question side by side.
+
+    Those of the assessors, one each, end a dataset's.
+    """
+    views = [
+        View(variant, encoding, prior, strength, relation_model)
+        for variant, relation_model, encoding, prior, strength in itertools.product(
+            study.variants,
+            study.relation_titles,
+            study.encodings,
+            study.prior_settings,
+            study.strengths,
+        )
+    ]
+    judging = [one for one in chosen if one.assessor]
+    inferring = [one for one in chosen if not one.assessor]
     return tuple(
-        Cell(dataset.title, view, algorithm)
-        for dataset, view in questions
-        for algorithm in chosen
-        if _takes_part(study.backends[algorithm.choice], dataset.title, view)
+        cell
+        for dataset in study.datasets
+        for cell in (
+            *(
+                Cell(dataset.title, view, algorithm)
+                for view in views
+                for algorithm in inferring
+                if _takes_part(study.backends[algorithm.choice], dataset.title, view)
+            ),
+            *(Cell(dataset.title, NO_VIEW, assessor) for assessor in judging),
+        )
     )
 
 
@@ -120,6 +163,7 @@ def _takes_part(choice: BackendChoice, dataset: str, view: View) -> bool:
         for dimension, value in (
             ("datasets", dataset),
             ("variants", view.variant),
+            ("relation_models", view.relation_model),
             ("encodings", view.encoding),
             ("priors", view.prior.title),
             ("strengths", view.strength),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.cell_names import cell_words
 from experiments.judgements import Judgements, read_judgements
 from experiments.outputs import MANIFEST, ROWS
 from experiments.rows import CELL, FAILED, CellRows, RowsFile
@@ -132,7 +133,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
         InputError: if a folder holds no run, or a file of it cannot be read.
     """
     settings = tuple(_changed(_facts(before), _facts(after)))
-    config = _manifest(after)["config"]
+    config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
     replaced = _replaced(first.cells(), second.cells())
@@ -261,7 +262,12 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     return RatioSums(means, np.ones_like(means))
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run.
+
+    Raises:
+        InputError: if the folder holds none.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"{folder}: there is no {MANIFEST}; name the folder of a run's results")
@@ -275,9 +281,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 def _facts(folder: Path) -> dict[str, Any]:
     """Return what a run's results may depend on, by place."""
-    manifest = _manifest(folder)
+    manifest = read_manifest(folder)
     facts: dict[str, Any] = {}
-    for part in ("config", "data", "code", "packages"):
+    for part in ("config", "data", "models", "code", "packages"):
         facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
     for name in ("python", "platform", "processor"):
         facts[name] = manifest.get(name)
@@ -309,4 +315,4 @@ def _shown(value: Any) -> str:
 
 def cell_title(key: Mapping[str, Any], varying: Sequence[str] = CELL) -> str:
     """Return the name of a cell by some of its columns."""
-    return " ".join(str(key[name]) for name in CELL if name in varying)
+    return cell_words(key, [name for name in CELL if name in varying])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.artefacts import Origin, write_figure
+from experiments.cell_names import NO_GRAPH
 from experiments.config_parts import OWN_PRIORS
 from experiments.judgements import read_judgements
 from experiments.rows import FAILED, CellRows, RowsFile
@@ -18,6 +19,7 @@ from experiments.summary import REFERENCE
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from calibration.reliability import ReliabilityBins
     from experiments.config_parts import Reliability
@@ -28,7 +30,7 @@ SAME_CURVE = 5e-3
 MAX_CURVES = 6
 """Curves in one diagram; beyond these, backends other than the exact one are left out first."""
 
-_DIMENSIONS = ("variant", "prior", "strength", "seed", "backend_label")
+_DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,23 @@ class Curve:
     response: NDArray[Any]
 
 
+@dataclass(frozen=True)
+class Diagram:
+    """A reliability diagram.
+
+    Attributes:
+        stem: name of its files.
+        title: its dataset and encoding.
+        bins: its curves by name.
+        figure: the diagram.
+    """
+
+    stem: str
+    title: str
+    bins: dict[str, ReliabilityBins]
+    figure: Figure
+
+
 def write_diagrams(
     rows: RowsFile,
     folder: Path,
@@ -57,10 +76,7 @@ def write_diagrams(
     seed: int,
     origin: Origin,
 ) -> list[Path]:
-    """Write a reliability diagram per encoding and dataset with labels, and its points as CSV.
-
-    The dataset with the most labelled atoms under the study's first encoding is reliability.pdf,
-    each other diagram reliability-DATASET-ENCODING.pdf. A dataset without labels has none.
+    """Write the reliability diagrams of a study, with their points as CSV.
 
     Args:
         rows: tidy rows of a study.
@@ -73,18 +89,44 @@ def write_diagrams(
     Returns:
         The paths of the files.
     """
+    paths: list[Path] = []
+    for one in diagrams(rows, policy=policy, binning=binning, seed=seed):
+        paths += write_figure(one.figure, _points(one.bins), folder, one.stem, origin, one.title)
+    return paths
+
+
+def diagrams(
+    rows: RowsFile, *, policy: str, binning: Reliability, seed: int, titled: bool = True
+) -> Iterator[Diagram]:
+    """Yield a reliability diagram per encoding and dataset with labels.
+
+    The dataset with the most labelled atoms under the study's first encoding is called
+    reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+        titled: whether the title stands above the diagram.
+    """
     from calibration.figures import reliability_diagram
 
     panels: dict[tuple[str, str], list[CellRows]] = {}
+    assessors: list[CellRows] = []
     for cell in rows.cells():
         named = cell.named()
-        panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+        if named["variant"] == NO_GRAPH:
+            assessors.append(cell)
+        else:
+            panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    for (dataset, _), cells in panels.items():
+        cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
     labelled = {
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
     }
     main = max(labelled, key=lambda key: labelled[key], default=None)
-    paths: list[Path] = []
     for key, cells in panels.items():
         if not labelled[key]:
             continue
@@ -98,9 +140,7 @@ def write_diagrams(
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
         title = ", ".join(key)
-        figure = reliability_diagram(bins, title=title)
-        paths += write_figure(figure, _points(bins), folder, stem, origin, title)
-    return paths
+        yield Diagram(stem, title, bins, reliability_diagram(bins, title=title if titled else None))
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
@@ -128,9 +168,12 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
 def _curve_key(cell: CellRows) -> tuple[str, ...]:
     """Return what tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
     named = cell.named()
+    if named["variant"] == NO_GRAPH:
+        return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
     prior = "the data's priors" if named["prior"] == OWN_PRIORS else f"priors {named['prior']}"
     return (
         named["variant"],
+        f"{named['relation_model']} relations",
         prior,
         f"strength {named['strength']:g}",
         f"seed {named['seed']}",
@@ -191,8 +234,8 @@ def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[st
         product *= len(own)
     if product != len(cells):
         varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
-        return "; ".join(" ".join(cell[d] for d in varying) for cell in cells)
+        return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
     for dimension, own in enumerate(values):
         if len({cell[dimension] for cell in everything}) > 1:
             parts.append(" ≈ ".join(own))
-    return ", ".join(parts) or cells[0][-1]
+    return ", ".join(filter(None, parts)) or cells[0][-1]

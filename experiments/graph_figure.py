@@ -67,7 +67,7 @@ def draw_fact_graph(
     if not graph.atoms:
         raise InputError(f"fact graph {graph.id!r} has no atoms; there is nothing to draw")
     shown = {atom.id: _probability(atom, posteriors) for atom in graph.atoms}
-    contexts = _untangled(graph)
+    contexts = untangled(graph)
     rows = max(len(graph.atoms), len(contexts))
     places = {
         **_places(graph.atom_ids, _CLAIMS, rows),
@@ -131,7 +131,7 @@ def _probability(atom: Atom, posteriors: Mapping[str, float] | None) -> float:
     return float(value)
 
 
-def _untangled(graph: FactGraph) -> list[Context]:
+def untangled(graph: FactGraph) -> list[Context]:
     """Return the contexts in the order of the atoms that they bear on, so that few lines cross."""
     rows = {atom.id: row for row, atom in enumerate(graph.atoms)}
     near: dict[str, list[int]] = {context.id: [] for context in graph.contexts}

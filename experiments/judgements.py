@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.rows import CellRows, RowsFile
+from experiments.rows import FAILED, CellRows, RowsFile
 
-_COLUMNS = ("response", "atom", "p", "label", "status", "seconds")
+_COLUMNS = ("response", "atom", "p", "label", "status", "seconds", "selections")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +25,9 @@ class Judgements:
         label: float64 (n_rows,), human labels 1 and 0; NaN where there is none.
         status: object (n_responses,), how inference ended.
         seconds: float64 (n_responses,), NaN where it failed.
+        kept_by: which selections may keep an atom, each as rows have it.
+        kept: int64 (n_rows,), the position in `kept_by` of every row's.
+        counts: bool (n_rows,), whether the atom is in the selection that is looked at.
     """
 
     responses: tuple[str, ...]
@@ -34,11 +37,27 @@ class Judgements:
     label: NDArray[np.float64]
     status: NDArray[Any]
     seconds: NDArray[np.float64]
+    kept_by: tuple[str, ...]
+    kept: NDArray[np.int64]
+    counts: NDArray[np.bool_]
+
+    def selected(self, selection: str) -> Judgements:
+        """Return the rows with posteriors only of the atoms that a selection keeps."""
+        keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
+        counts = keeps[self.kept]
+        return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
 
     @property
     def judged(self) -> NDArray[np.bool_]:
         """Whether there is a posterior, bool (n_rows,)."""
         return ~np.isnan(self.p)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of claims without a posterior in responses that did not fail."""
+        failed = (self.status == FAILED)[self.index]
+        claims = np.array([atom is not None for atom in self.atoms], dtype=np.bool_)
+        return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the rows that two cells of one dataset have in common.
@@ -72,6 +91,7 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
     encoded = table["response"].combine_chunks().dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
     _, first = np.unique(index, return_index=True)
+    selections = table["selections"].fill_null("").combine_chunks().dictionary_encode()
     return Judgements(
         responses=tuple(encoded.dictionary.to_pylist()),
         index=index,
@@ -80,6 +100,9 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
         label=_floats(table["label"].cast("uint8")),
         status=np.array(table["status"].take(first).to_pylist(), dtype=object),
         seconds=_floats(table["seconds"].take(first)),
+        kept_by=tuple(selections.dictionary.to_pylist()),
+        kept=np.asarray(selections.indices.to_numpy(), dtype=np.int64),
+        counts=np.ones(len(index), dtype=np.bool_),
     )
 
 

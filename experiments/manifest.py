@@ -6,16 +6,19 @@ It names no folder, user or host: a manifest is published with its results.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from experiments.config import Study, as_plain, config_hash
 from experiments.study_data import StudyData
+from experiments.text_answers import TextUse
 
 DISTRIBUTION = "factormodels"
 
@@ -52,6 +55,8 @@ def manifest(
     missing: int,
     code: Sequence[str],
     files: Iterable[Path],
+    texts: Iterable[TextUse] = (),
+    relations: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the manifest of a run as plain data.
 
@@ -62,7 +67,12 @@ def manifest(
         missing: number of units that have not been run.
         code: versions of the code that the units were computed with.
         files: the files that the run wrote; each is named with its hash.
+        texts: what its relation models and assessors were asked.
+        relations: hashes of the relations that they found, by dataset, model and variant.
     """
+    asked: dict[str, dict[str, Any]] = {}
+    for one in texts:
+        asked.setdefault(one.model.key, {})[one.model.title] = one.facts()
     return {
         "format": "factormodels/manifest",
         "version": 2,
@@ -70,24 +80,38 @@ def manifest(
         "study": study.study,
         "config": as_plain(study),
         "config_sha256": config_hash(study),
-        "data": data_facts(data),
+        "data": data_facts(data, relations),
+        "models": asked,
         "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
         "units_missing": missing,
         "code_of_units": list(code),
-        "files": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files},
+        "files": {path.name: file_hash(path) for path in files},
         **environment(),
     }
 
 
-def data_facts(data: Iterable[StudyData]) -> dict[str, Any]:
-    """Return what is to be known of datasets, by name: hash and sizes."""
+def manifest_text(document: Mapping[str, Any]) -> str:
+    """Return a manifest as the text of its file."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def data_facts(
+    data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return what is to be known of datasets, by name: hash, sizes, and relations found anew."""
     return {
         dataset.name: {
             "sha256": dataset.sha256,
             "responses": len(dataset.graphs),
             "atoms": dataset.n_atoms,
             "labelled": dataset.n_labelled,
+            **({"relations": relations[dataset.name]} if dataset.name in relations else {}),
         }
         for dataset in data
     }

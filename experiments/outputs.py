@@ -6,23 +6,29 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from experiments import paper_table, significance, tables
 from experiments.artefacts import Origin
 from experiments.assembly import Finished, row_tables
 from experiments.best import significantly_best
 from experiments.config import Study, config_hash
+from experiments.cross_fits import CrossFit, priors_table
 from experiments.design import Cell
 from experiments.figures import write_diagrams
-from experiments.manifest import manifest
+from experiments.manifest import file_hash, manifest, manifest_text
+from experiments.report.subject import Subject, Watch
+from experiments.report.writing import FOLDER, move_into_place, write_pages
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
+from experiments.selections import Selections, selections_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
+from experiments.text_answers import TextUse
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -40,12 +46,16 @@ class Results:
     Attributes:
         summary: its summary.
         tests: its significance tests.
+        selections: which atoms count, and where that could not be settled.
         files: the files, in order.
+        texts: what relation models and assessors were asked.
     """
 
     summary: StudySummary
     tests: pd.DataFrame
+    selections: Selections
     files: tuple[Path, ...]
+    texts: tuple[TextUse, ...] = ()
 
 
 def prepare_folder(folder: Path) -> None:
@@ -95,6 +105,12 @@ def write_results(
     finished: Finished,
     code: Sequence[str],
     folder: Path,
+    *,
+    fits: Sequence[CrossFit] = (),
+    selected: Selections | None = None,
+    texts: Sequence[TextUse] = (),
+    relations: Mapping[str, Any] = MappingProxyType({}),
+    watch: Watch | None = None,
 ) -> Results:
     """Write every file of a run.
 
@@ -105,10 +121,16 @@ def write_results(
         finished: its finished units.
         code: versions of the code that they were computed with.
         folder: where the files go; other files in it are left alone.
+        fits: its learned priors.
+        selected: which atoms count; None: every one.
+        texts: what its relation models and assessors were asked.
+        relations: hashes of the relations that they found, by dataset, model and variant.
+        watch: shows how far the pages of the report are.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
+    selections = selected or Selections()
     origin = Origin(study.study, config_hash(study))
     with workshop(folder) as place:
         files: list[Path] = []
@@ -117,18 +139,19 @@ def write_results(
             files.append(place / name)
             return files[-1]
 
-        write_rows(row_tables(study.study, data, cells, finished), file(ROWS), origin.metadata())
+        row_groups = row_tables(study.study, data, cells, finished, selections)
+        write_rows(row_groups, file(ROWS), origin.metadata())
         rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
-        summary = summarise_study(rows, policy=study.unlabelled, k=study.k)
-        summary = replace(
-            summary,
-            cells=summary.cells.join(significantly_best(study, rows, summary.cells)),
-        )
-        times = [*CELL, *TIMES]
+        summary = whole_summary(study, rows, selections.titles)
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
-        _write_frame(summary.cells[times], file("times.csv"))
+        # The selections of a cell share its posteriors, and so their times.
+        _write_frame(summary.cells[[*CELL, *TIMES]].drop_duplicates(list(CELL)), file("times.csv"))
+        if fits:
+            _write_frame(priors_table(fits), file("priors.csv"))
+        if selections.titles:
+            _write_frame(selections_table(selections, data), file("selections.csv"))
         tests = significance.significance_table(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
@@ -153,11 +176,28 @@ def write_results(
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
-        document = manifest(study, data, finished.statuses(), missing, code, files)
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        file(MANIFEST).write_text(text, encoding="utf-8")
+        document = manifest(
+            study, data, finished.statuses(), missing, code, files, texts, relations
+        )
+        if "report" in study.outputs:
+            (place / FOLDER).mkdir()
+            subject = Subject(
+                study, tuple(data), tuple(cells), rows, summary.cells, tests, dict(document)
+            )
+            pages = write_pages(subject, place / FOLDER, watch=watch)
+            document["files"] |= {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
+            files.append(place / FOLDER)
+        file(MANIFEST).write_text(manifest_text(document), encoding="utf-8")
         publish(files, folder)
-    return Results(summary, tests, tuple(folder / file.name for file in files))
+    written = tuple(folder / file.name for file in files)
+    return Results(summary, tests, selections, written, tuple(texts))
+
+
+def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
+    """Return the summary of a study's rows with what is significantly the best (MEASURE_best)."""
+    summary = summarise_study(rows, policy=study.unlabelled, k=study.k, selections=selections)
+    best = significantly_best(study, rows, summary.cells)
+    return replace(summary, cells=summary.cells.join(best))
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
@@ -189,15 +229,23 @@ def publish(files: Sequence[Path], folder: Path) -> None:
     (folder / MANIFEST).unlink(missing_ok=True)
     for name in before - {file.name for file in files}:
         # An artefact of the run before that this one does not make would pass for its own.
-        (folder / name).unlink(missing_ok=True)
+        if name == FOLDER:
+            shutil.rmtree(folder / FOLDER, ignore_errors=True)
+        else:
+            (folder / name).unlink(missing_ok=True)
     for file in files:
-        file.replace(folder / file.name)
+        if file.is_dir():
+            move_into_place(file, folder / file.name)
+        else:
+            file.replace(folder / file.name)
 
 
 def _listed(path: Path) -> set[str]:
-    """Return the files that a manifest lists, those in its own folder; none if there is none."""
+    """Return what a manifest lists in its own folder, the report as one; none if there is none."""
     try:
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    return {str(name) for name in files if Path(str(name)).name == str(name)}
+    names = {str(name) for name in files}
+    reports = {FOLDER for name in names if name.startswith(f"{FOLDER}/")}
+    return {name for name in names if Path(name).name == name} | reports

@@ -47,6 +47,50 @@ def run_progress(
 
 
 @contextmanager
+def text_progress(
+    console: Console, study: str, ledger: Ledger, total: int
+) -> Iterator[Callable[[], None]]:
+    """Show how far a run is with asking text models; yield what is to be called after each answer.
+
+    Args:
+        console: where to.
+        study: name of the study.
+        ledger: count of the language models' answers, shown as it grows.
+        total: number of responses to be asked about, each for every variant and model.
+    """
+    console.print(f"{study}: asking about {counted(total, 'response')}")
+    start = last = time.monotonic()
+    done = 0
+
+    with counted_progress(console, "responses", total, _answers(ledger)) as advance:
+
+        def report() -> None:
+            nonlocal last, done
+            done += 1
+            advance("")
+            now = time.monotonic()
+            if not console.is_terminal and now - last >= LINE_SECONDS and done < total:
+                last = now
+                remaining = duration((total - done) * (now - start) / done)
+                said = ", ".join(filter(None, (_answers(ledger)(), f"{remaining} remaining")))
+                console.print(f"{done:,} of {counted(total, 'response')}, {said}")
+
+        yield report
+
+
+def _answers(ledger: Ledger) -> Callable[[], str]:
+    def text() -> str:
+        # A copy: the ledger grows in another thread.
+        usages = tuple(ledger.stages.values())
+        calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
+        failed = sum(u.failures for u in usages)
+        told = f"{calls:,} calls, {cached:,} from the cache" if usages else ""
+        return f"{told}, {failed:,} failed" if failed else told
+
+    return text
+
+
+@contextmanager
 def unit_progress(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
     """Show a bar while the block runs; yield what is to be called with units that are finished.
 
@@ -170,13 +214,7 @@ def response_progress(
     """
     failed = missing = failures = 0
 
-    def answers() -> str:
-        # A copy: the ledger grows in another thread.
-        usages = tuple(ledger.stages.values())
-        calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
-        return f"{calls:,} calls, {cached:,} from the cache" if usages else ""
-
-    with counted_progress(console, "responses", total, answers) as advance:
+    with counted_progress(console, "responses", total, _answers(ledger)) as advance:
 
         def report(response: Judged | None) -> None:
             nonlocal failed, missing, failures

@@ -36,36 +36,66 @@ SCHEMA = pa.schema(
             "atoms",
             nullable=True,
         ),
-        _field("variant", pa.string(), "view of the fact graph: given, FR1, FR2 or FR3"),
-        _field("encoding", pa.string(), "encoding of relations: implication or conditional"),
-        _field("prior", pa.string(), "what the study calls the priors; data: the data's own"),
+        _field(
+            "variant",
+            pa.string(),
+            "view of the fact graph: given, FR1, FR2 or FR3; none: an assessor's judgement, "
+            "without a graph",
+        ),
+        _field(
+            "relation_model",
+            pa.string(),
+            "what the study calls the source of relations; recorded: the data; none: no graph",
+        ),
+        _field(
+            "encoding",
+            pa.string(),
+            "encoding of relations: implication or conditional; none: no graph",
+        ),
+        _field(
+            "prior",
+            pa.string(),
+            "what the study calls the priors; data: the data's own; none: no graph",
+        ),
         _field(
             "strength",
             pa.float64(),
-            "what the log odds of the relations' probabilities were multiplied by",
+            "what the log odds of the relations' probabilities were multiplied by; 1 without graph",
         ),
-        _field("backend", pa.string(), "name of the algorithm in the registry"),
+        _field("backend", pa.string(), "name of the algorithm in the registry, or of the assessor"),
         _field("backend_label", pa.string(), "what tables call it, unique in the study"),
-        _field("setting", pa.string(), "settings of the backend, a JSON object with sorted keys"),
-        _field("seed", pa.int64(), "seed of the backend in this cell"),
+        _field(
+            "setting",
+            pa.string(),
+            "settings of the backend or assessor, a JSON object with sorted keys",
+        ),
+        _field("seed", pa.int64(), "seed of the backend in this cell; 0 of an assessor"),
         _field(
             "p",
             pa.float64(),
-            "posterior probability that the atom is true; null if failed",
+            "posterior probability that the atom is true; null if failed, or without a verdict of "
+            "the assessor",
             nullable=True,
         ),
         _field("label", pa.bool_(), "human label; null where there is none", nullable=True),
         _field("annotation", pa.string(), "the annotator's own word for it", nullable=True),
         _field(
+            "selections",
+            pa.string(),
+            "selections of the study that keep the atom, with a space between; null without atom",
+            nullable=True,
+        ),
+        _field(
             "seconds",
             pa.float64(),
-            "seconds that inference took for the whole response; null if failed",
+            "seconds that inference took for the whole response; null if failed or judged",
             nullable=True,
         ),
         _field(
             "status",
             pa.string(),
-            "how inference ended: exact, converged, not_converged, interrupted or failed",
+            "how inference ended: exact, converged, not_converged, interrupted or failed; judged: "
+            "by an assessor",
         ),
         _field(
             "log_z",
@@ -84,7 +114,16 @@ SCHEMA = pa.schema(
 )
 """Columns of rows.parquet and rows.csv; one row per atom and cell."""
 
-CELL = ("dataset", "variant", "encoding", "prior", "strength", "backend_label", "seed")
+CELL = (
+    "dataset",
+    "variant",
+    "relation_model",
+    "encoding",
+    "prior",
+    "strength",
+    "backend_label",
+    "seed",
+)
 """Columns that tell the cells of a study apart."""
 
 CellKey = tuple[Any, ...]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,11 @@ from experiments.assembly import Finished, finished_units
 from experiments.config import Study, computed_part, plain_hash
 from experiments.design import Cell
 from experiments.journal import Journal, open_journal, read_journal
+from experiments.keyed_journal import KeyedJournal, keyed_journal
 from experiments.manifest import code_identity
 from experiments.outputs import prepare_folder, remove_empty
 from experiments.study_data import StudyData
+from experiments.text_models import TextModel
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -24,6 +26,9 @@ JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""
 
 _PLAN, _UNITS = "plan.json", "units.bin"
+
+PRIORS, SELECTIONS, TEXTS = "priors.bin", "selections.bin", "texts.bin"
+"""What is worked out once for a run, beside its units."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +39,27 @@ class Plan:
         study: what the posteriors depend on, as plain data.
         cells: every cell with its settings.
         data: hashes of the data by name.
+        models: what the answers of text models depend on, by their place in the study.
     """
 
     study: dict[str, Any]
     cells: list[dict[str, Any]]
     data: dict[str, str]
+    models: dict[str, Any]
 
     @staticmethod
-    def of(study: Study, cells: Sequence[Cell], data: Sequence[StudyData]) -> Plan:
+    def of(
+        study: Study,
+        cells: Sequence[Cell],
+        data: Sequence[StudyData],
+        models: Iterable[TextModel] = (),
+    ) -> Plan:
         """Return the plan of a study."""
         return Plan(
             study=computed_part(study),
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
             data={dataset.name: dataset.sha256 for dataset in data},
+            models={one.place: dict(one.facts) for one in models},
         )
 
     @property
@@ -63,11 +76,17 @@ class OpenRun:
         journal: where finished units go.
         finished: those that it held.
         code: versions of the code that its units were computed with, the first one first.
+        folder: where its journals are.
     """
 
     journal: Journal
     finished: Finished
     code: tuple[str, ...]
+    folder: Path
+
+    def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
+        """Open one of the journals beside that of the units."""
+        return keyed_journal(self.folder / name)
 
 
 def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
@@ -115,18 +134,23 @@ def open_run(
             try:
                 finished = finished_units(() if overwrite else read_journal(units), sizes, units)
                 if not overwrite and not resume:
-                    _refuse_unfinished(folder, finished, sizes)
+                    _refuse_unfinished(folder, finished, sizes, n_answers(folder))
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
                 if not resume:
                     journal.clear()
+                    for name in (PRIORS, SELECTIONS, TEXTS):
+                        (own / name).unlink(missing_ok=True)
                     finished = finished_units((), sizes, units)
                 current = code_identity()
                 code = code if current in code else (*code, current)
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-                yield OpenRun(journal, finished, code)
-            except BaseException:
-                if next(read_journal(units), None) is None:
+                yield OpenRun(journal, finished, code, own)
+            except BaseException as error:
+                # Bad input is to be mended, which may make it another run: then fits are no reason
+                # to hold on to the folder.
+                kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
+                if not any(_n_records(own / name) for name in kept):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
@@ -153,18 +177,33 @@ def _differences(before: Mapping[str, Any], plan: Plan) -> str:
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:
         keys.append("the settings of its backends")
+    models = before.get("models", {})
+    if not keys and models != plan.models:
+        keys += [place for place, facts in plan.models.items() if models.get(place) != facts]
     data = before.get("data", {})
     changed = [name for name in plan.data if name in data and data[name] != plan.data[name]]
     keys += [f"the content of {name!r}" for name in changed]
     return ", ".join(keys) or "its version"
 
 
-def _refuse_unfinished(folder: Path, finished: Finished, sizes: Sequence[int]) -> None:
+def n_answers(folder: Path) -> int:
+    """Return how many answers of text models a folder holds."""
+    return _n_records(folder / JOURNAL / TEXTS)
+
+
+def _n_records(journal: Path) -> int:
+    return sum(1 for _ in read_journal(journal))
+
+
+def _refuse_unfinished(
+    folder: Path, finished: Finished, sizes: Sequence[int], n_texts: int
+) -> None:
     count = finished.table.num_rows
-    if 0 < count < sum(sizes):
+    if count < sum(sizes) and (count or n_texts):
+        answers = f" and {n_texts:,} answers about its texts" if n_texts else ""
         raise InputError(
-            f"{folder}: it holds {count:,} of {sum(sizes):,} units of this study; go on with "
-            "--resume, or drop them with --overwrite"
+            f"{folder}: it holds {count:,} of {sum(sizes):,} units{answers} of this study; go on "
+            "with --resume, or drop them with --overwrite"
         )
 
 

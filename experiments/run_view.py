@@ -7,9 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from experiments import paper_table, tables
+from experiments.cell_choice import select
+from experiments.cell_names import shown
 from experiments.console import counted, heading, number, plain_table, small
-from experiments.runner import Design, Failure, n_finished, select
+from experiments.rows import CELL, FAILED
+from experiments.run_folder import n_answers
+from experiments.runner import Design, Failure, n_finished
+from experiments.selections import Selections
+from experiments.text_answers import n_asked
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +43,8 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         )
     console.print()
     table = plain_table()
-    for title in ("dataset", "variant", "encoding", "priors", "strength", "backend", "seed"):
+    columns = {name: title for name, title in _TITLES.items() if name not in _hidden(planned)}
+    for title in columns.values():
         table.add_column(title, overflow="fold")
     for title in ("units", "finished"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -43,7 +52,8 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         key = planned.cells[position].key()
         key["strength"] = f"{key['strength']:g}"
         counts = (sizes[position], finished[position])
-        table.add_row(*map(str, key.values()), *(f"{count:,}" for count in counts))
+        values = (shown(str(key[name])) for name in columns)
+        table.add_row(*values, *(f"{count:,}" for count in counts))
     console.print(table)
     total, done = (sum(each[position] for position in wanted) for each in (sizes, finished))
     console.print(
@@ -51,9 +61,36 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         f"results go to {folder}",
         soft_wrap=True,
     )
+    _show_questions(console, planned, wanted)
+    for question in planned.questions:
+        folds = counted(question.learned.folds, "fold")
+        console.print(f"learned before the units: {question.title}, in {folds}", soft_wrap=True)
     for algorithm in planned.algorithms:
-        if algorithm.backend is None:
+        if algorithm.error:
             console.print(f"{algorithm.title} will fail: {algorithm.error}", soft_wrap=True)
+
+
+_TITLES = {
+    "dataset": "dataset",
+    "variant": "variant",
+    "relation_model": "relations",
+    "encoding": "encoding",
+    "prior": "priors",
+    "strength": "strength",
+    "backend_label": "backend",
+    "seed": "seed",
+}
+
+
+def _hidden(planned: Design) -> tuple[str, ...]:
+    return () if len(planned.study.relation_models) > 1 else ("relation_model",)
+
+
+def _show_questions(console: Console, planned: Design, wanted: Sequence[int]) -> None:
+    """Print how much text models are asked in all; what is known already is not asked again."""
+    nothing = [np.zeros((len(planned.cells), len(one.graphs)), np.bool_) for one in planned.data]
+    for title, (asked, what) in n_asked(planned.places(wanted, nothing), planned.data).items():
+        console.print(f"{title}: {counted(asked, what)} to be asked about, once", soft_wrap=True)
 
 
 def show_results(
@@ -63,11 +100,18 @@ def show_results(
     failures: Sequence[Failure],
     folder: Path,
 ) -> None:
-    """Print the summary of a run, its tests, what failed, and the files."""
+    """Print the summary of a run, its tests, what is missing or failed, and the files."""
     cells, study = results.summary.cells, planned.study
     tables.show(console, cells, study.measures)
     if study.significance.pairs:
         _show_tests(console, results.tests, study.significance.correction)
+    for use in results.texts:
+        if use.missing or use.failed:
+            console.print(
+                f"{use.model.title}: {use.missing:,} of {use.asked:,} answers missing, "
+                f"{counted(use.failed, 'response')} without any; the first: {use.reason}",
+                soft_wrap=True,
+            )
     by_cell: dict[str, list[Failure]] = {}
     for failure in failures:
         cell = failure.cell
@@ -79,7 +123,9 @@ def show_results(
             f"{first.error}",
             soft_wrap=True,
         )
-    missing = sum(planned.sizes) - int(cells["n_responses"].sum())
+    _show_unsettled(console, planned, results.selections)
+    once = cells.drop_duplicates(list(CELL))
+    missing = sum(planned.sizes) - int(once["n_responses"].sum())
     if missing:
         console.print(f"{counted(missing, 'unit')} not run yet; go on with --resume")
     if results.summary.n_misordered:
@@ -120,14 +166,35 @@ def show_analysis(console: Console, results: AnalysisResults, folder: Path) -> N
     console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
 
 
+def _show_unsettled(console: Console, planned: Design, selections: Selections) -> None:
+    """Say which responses could not be selected from, or not to the end."""
+    for dataset, title in selections.found:
+        answers = selections.found[dataset, title]
+        graphs = next(one.graphs for one in planned.data if one.name == dataset)
+        for status, said in (
+            (FAILED, "could not be selected from"),
+            ("limit", "reached the time limit of the selection"),
+        ):
+            places = [at for at, answer in enumerate(answers) if answer.status == status]
+            if places:
+                first = answers[places[0]]
+                why = first.error or f"a better set weighs at most {first.gap:g} more"
+                console.print(
+                    f"{title} of {dataset}: {counted(len(places), 'response')} {said}, the first "
+                    f"{graphs[places[0]].id}: {why}",
+                    soft_wrap=True,
+                )
+
+
 def show_kept(console: Console, planned: Design, folder: Path) -> None:
     """Say how many units of a run that ended early are kept, if any."""
     with suppress(InputError, OSError):
-        kept = sum(n_finished(folder, planned))
-        if kept:
+        kept, answers = sum(n_finished(folder, planned)), n_answers(folder)
+        if kept or answers:
+            texts = f" and {answers:,} answers about texts" if answers else ""
             console.print(
-                f"{folder}: {kept:,} of {counted(sum(planned.sizes), 'unit')} are kept; go on with "
-                "--resume",
+                f"{folder}: {kept:,} of {counted(sum(planned.sizes), 'unit')}{texts} are kept; go "
+                "on with --resume",
                 soft_wrap=True,
             )
 

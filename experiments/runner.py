@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -13,14 +14,37 @@ import numpy as np
 
 from experiments.agenda import Agenda
 from experiments.assembly import Finished
+from experiments.cell_choice import select
 from experiments.config import Study
 from experiments.config_file import LoadedStudy
+from experiments.cross_fits import CrossFit
 from experiments.design import Algorithm, Cell, algorithms, cells
 from experiments.journal import Journal
+from experiments.learn_priors import Question, fit_all, questions
 from experiments.outputs import Results, write_results
+from experiments.report.subject import Watch
 from experiments.rows import FAILED
-from experiments.run_folder import Plan, open_run, read_finished
+from experiments.run_folder import (
+    PRIORS,
+    SELECTIONS,
+    TEXTS,
+    OpenRun,
+    Plan,
+    open_run,
+    read_finished,
+)
+from experiments.selections import Selector, select_all, selectors
 from experiments.study_data import StudyData, load_data
+from experiments.text_answers import (
+    Place,
+    TextAnswers,
+    TextMonitor,
+    ask_texts,
+    asked_of,
+    content_hashes,
+    uses,
+)
+from experiments.text_models import TextModel, check_texts, open_models, text_models
 from experiments.units import UnitResult, decode, encode
 from experiments.warm_up import warm_up
 from experiments.workers import (
@@ -30,19 +54,10 @@ from experiments.workers import (
     in_this_process,
     on_dask,
 )
-from factormodels.errors import InputError, nearest
+from factormodels.extraction.accounting import Ledger
 from inference import Backend
 
-_ONLY = {
-    "dataset": "dataset",
-    "variant": "variant",
-    "encoding": "encoding",
-    "prior": "prior",
-    "strength": "strength",
-    "backend": "backend_label",
-    "seed": "seed",
-}
-"""Keys of --only, and the column that each restricts."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,12 +69,20 @@ class Design:
         algorithms: its algorithms, built and not yet warm.
         cells: its cells.
         data: its datasets.
+        questions: the priors that are to be learned.
+        selectors: what decides which atoms count.
+        loaded: where the study came from.
+        models: its relation models and assessors, not yet opened.
     """
 
     study: Study
     algorithms: tuple[Algorithm, ...]
     cells: tuple[Cell, ...]
     data: tuple[StudyData, ...]
+    questions: tuple[Question, ...]
+    selectors: tuple[Selector, ...]
+    loaded: LoadedStudy
+    models: tuple[TextModel, ...]
 
     @property
     def sizes(self) -> list[int]:
@@ -74,7 +97,22 @@ class Design:
 
     def plan(self) -> Plan:
         """Return what its run computes."""
-        return Plan.of(self.study, self.cells, self.data)
+        return Plan.of(self.study, self.cells, self.data, self.models)
+
+    def places(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[Place]:
+        """Return what text models are to say before the units of some cells that are not done.
+
+        Args:
+            cells: positions of the cells.
+            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+        """
+        number = {dataset.name: position for position, dataset in enumerate(self.data)}
+        return [
+            place._replace(response=response)
+            for cell in cells
+            if (place := asked_of(self.cells[cell])) is not None
+            for response in np.flatnonzero(~done[number[place.dataset]][cell]).tolist()
+        ]
 
 
 @dataclass(frozen=True)
@@ -128,45 +166,13 @@ def design(loaded: LoadedStudy) -> Design:
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
+        MissingDependencyError: if a library that learning or selecting needs is not installed.
     """
     chosen = algorithms(loaded)
-    return Design(loaded.study, chosen, cells(loaded.study, chosen), load_data(loaded))
-
-
-def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
-    """Return the positions of the cells that texts like "backend=exact,lbp" select.
-
-    Of texts with one key any must hold, of different keys all.
-
-    Raises:
-        InputError: for an unknown key, or a value that no cell has; it names the nearest.
-    """
-    wanted: dict[str, set[str]] = {}
-    for text in only:
-        key, equals, values = text.partition("=")
-        if not equals or key not in _ONLY:
-            near = nearest(key, _ONLY)
-            hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(_ONLY)}"
-            raise InputError(f"--only {text!r}: it is no KEY=VALUE of a study's cells; {hint}")
-        present = list(dict.fromkeys(_text(cell, key) for cell in chosen))
-        # A whole value may hold commas: labels of backends do.
-        for value in [values] if values in present else values.split(","):
-            if value not in present:
-                near = nearest(value, present)
-                hint = f" (did you mean {near!r}?)" if near else ""
-                raise InputError(
-                    f"--only {text!r}: no cell has the {key} {value!r}{hint}; use some of "
-                    f"{', '.join(present)}"
-                )
-            wanted.setdefault(key, set()).add(value)
-    selected = [
-        position
-        for position, cell in enumerate(chosen)
-        if all(_text(cell, key) in values for key, values in wanted.items())
-    ]
-    if not selected:
-        raise InputError("--only: no cell has all that is asked for; ask for less")
-    return selected
+    all_cells, data = cells(loaded.study, chosen), load_data(loaded)
+    asked, models = questions(loaded, all_cells, data), text_models(loaded)
+    check_texts(loaded, models, data)
+    return Design(loaded.study, chosen, all_cells, data, asked, selectors(loaded), loaded, models)
 
 
 def n_finished(folder: Path, planned: Design) -> list[int]:
@@ -187,7 +193,12 @@ def run_study(
     only: Iterable[str] = (),
     resume: bool = False,
     overwrite: bool = False,
+    retry_failed: bool = False,
     monitor: Monitor | None = None,
+    text_monitor: TextMonitor | None = None,
+    ledger: Ledger | None = None,
+    notice: Callable[[str], None] = logger.info,
+    watch: Watch | None = None,
 ) -> tuple[Results, Finished]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -198,26 +209,93 @@ def run_study(
         only: which cells, as `select` takes them.
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
+        retry_failed: with `resume`, do again the units that failed.
         monitor: shows how far it is.
+        text_monitor: shows how far it is with asking text models, which comes first.
+        ledger: where what language models answer is counted.
+        notice: is told what is worked out before the units.
+        watch: shows how far the report is.
 
     Raises:
-        InputError: if the folder holds what may not be dropped, or the rows cannot be scored.
+        InputError: if the folder holds what may not be dropped, a text model cannot be asked,
+            priors cannot be learned of the data, or the rows cannot be scored.
         WorkerError: if the processes that should run the units cannot.
     """
     wanted = select(planned.cells, only)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
-        done = _done(planned, run.finished)
-        agenda = Agenda(planned.data, planned.cells, wanted, done)
-        watched = (monitor or _unwatched)(agenda.left, run.finished.table.num_rows)
+        before = _without_failed(run.finished, wanted) if retry_failed else run.finished
+        done = _done(planned, before)
+        answers = _ask(
+            planned,
+            planned.places(wanted, done),
+            run,
+            retry_failed,
+            text_monitor or _unwatched,
+            ledger or Ledger(),
+        )
+        data = answers.related(planned.data)
+        fits = _learned(planned, data, wanted, run, retry_failed, notice)
+        judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
+        judged = [
+            answers.unit(cell, place) for cell in judging for place in planned.places([cell], done)
+        ]
+        inferring = [cell for cell in wanted if cell not in set(judging)]
+        agenda = Agenda(data, planned.cells, inferring, done, fits)
+        watched = (monitor or _unwatched)(agenda.left + len(judged), before.table.num_rows)
         with watched as report:
+            if judged:
+                _keep(planned, encode(judged), run.journal, report)
             if agenda.left:
                 _run_units(planned, agenda, where, run.journal, report)
         finished = read_finished(folder, planned.plan(), sizes)
+        with run.keyed(SELECTIONS) as kept:
+            selected = select_all(planned.selectors, planned.data, kept, notice=notice)
         results = write_results(
-            planned.study, planned.data, planned.cells, finished, run.code, folder
+            planned.study,
+            planned.data,
+            planned.cells,
+            finished,
+            run.code,
+            folder,
+            fits=fits,
+            selected=selected,
+            texts=uses(planned.models, answers),
+            relations=content_hashes(answers),
+            watch=watch,
         )
     return results, finished
+
+
+def _learned(
+    planned: Design,
+    data: Sequence[StudyData],
+    wanted: Sequence[int],
+    run: OpenRun,
+    again: bool,
+    notice: Callable[[str], None],
+) -> tuple[CrossFit, ...]:
+    """Return the learned priors of some cells, and of those that have finished units."""
+    places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
+    finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
+    views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
+    asked = [one for one in planned.questions if any(one.answers(*view) for view in views)]
+    if not asked:
+        return ()
+    with run.keyed(PRIORS) as kept:
+        return fit_all(
+            asked,
+            data,
+            planned.study.seed,
+            kept,
+            finished=finished,
+            again=again,
+            notice=notice,
+        )
+
+
+def _at(chosen: Sequence[Cell], places: Iterable[int]) -> list[Cell]:
+    return [chosen[place] for place in places]
 
 
 def failures_of(planned: Design, finished: Finished) -> list[Failure]:
@@ -229,8 +307,33 @@ def failures_of(planned: Design, finished: Finished) -> list[Failure]:
 
 
 @contextmanager
-def _unwatched(*_: int) -> Iterator[Callable[[Progress], None]]:
-    yield lambda _: None
+def _unwatched(*_: int) -> Iterator[Callable[..., None]]:
+    yield lambda *_: None
+
+
+def _ask(
+    planned: Design,
+    places: Sequence[Place],
+    run: OpenRun,
+    again: bool,
+    monitor: TextMonitor,
+    ledger: Ledger,
+) -> TextAnswers:
+    """Return what text models say, asked about what is not known yet, or failed if `again`."""
+    if not planned.models:
+        return TextAnswers()
+    with run.keyed(TEXTS) as kept:
+        answers = TextAnswers.of(kept)
+        left = [place for place in places if not answers.has(place, again=again)]
+        needed = {(place.key, place.title) for place in left}
+        models = [one for one in planned.models if (one.key, one.title) in needed]
+        if models:
+            opened = open_models(planned.loaded, models, ledger)
+            with monitor(len(set(left))) as report:
+                for place, answer in ask_texts(left, planned.data, opened):
+                    answers.keep(place, answer, kept)
+                    report()
+    return answers
 
 
 def _run_units(
@@ -247,13 +350,20 @@ def _run_units(
                     continue
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
                 answer = encode([lost])
-                batch = decode(answer)
             else:
                 batch = decode(answer)
                 units = (batch[name].to_pylist() for name in ("cell", "response"))
                 agenda.settle(task, zip(*units, strict=True))
-            journal.append(answer)
-            report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
+            _keep(planned, answer, journal, report)
+
+
+def _keep(
+    planned: Design, units: bytes, journal: Journal, report: Callable[[Progress], None]
+) -> None:
+    """Add encoded units to the journal, and tell of them."""
+    journal.append(units)
+    batch = decode(units)
+    report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
 
 
 _DIED = (
@@ -275,6 +385,13 @@ def _outcomes(planned: Design, agenda: Agenda, where: Where) -> Outcomes:
     if where.workers == 1 or processors == 1:
         return in_this_process(agenda.take)
     return at_first_here(agenda.take, lambda: agenda.left, processors, backends)
+
+
+def _without_failed(finished: Finished, wanted: Sequence[int]) -> Finished:
+    """Return the finished units less those of some cells that failed."""
+    failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
+    cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
+    return finished.where(~(failed & np.isin(cell_of, wanted)))
 
 
 def _done(planned: Design, finished: Finished) -> list[np.ndarray]:
@@ -303,8 +420,3 @@ def _failures(planned: Design, table: Any) -> list[Failure]:
         cell = planned.cells[number]
         result.append(Failure(cell, graphs[cell.dataset].graphs[response].id, error))
     return result
-
-
-def _text(cell: Cell, key: str) -> str:
-    value = cell.key()[_ONLY[key]]
-    return f"{value:g}" if isinstance(value, float) else str(value)

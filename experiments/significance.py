@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.cell_names import NO_GRAPH, cell_words
 from experiments.config import Study
 from experiments.config_parts import Selector
 from experiments.judgements import Judgements, read_judgements
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.rows import CellRows, RowsFile
+from experiments.rows import CELL, CellRows, RowsFile
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calibration.significance.measures import Judged
 
 _COLUMN = {"backend": "backend_label"}
 
@@ -23,14 +28,16 @@ COLUMNS = (
     *("value_first", "value_second", "difference", "lower", "upper"),
     *("p_value", "corrected", "stars", "status"),
 )
-"""Columns of significance.csv; `elsewhere` is what both cells share."""
+"""Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
+sides that differ in selection are each over their own."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
     """Return every test that a study asks for, with p-values corrected over all of them.
 
     A pair is tested wherever two cells differ in it alone, over the labelled claims that both
-    judged; `lower` and `upper` bound the difference, by the bootstrap over responses.
+    judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
+    difference, by the bootstrap over responses.
 
     Raises:
         InputError: for a measure that cannot be compared, such as an infinite log loss.
@@ -46,6 +53,34 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
         for one, value in zip(found, corrected, strict=True):
             one |= {"corrected": float(value), "stars": stars(float(value))}
     return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+@dataclass(frozen=True)
+class Side:
+    """What may be compared with another: a cell, and which of its atoms count.
+
+    Attributes:
+        cell: the cell.
+        selection: what counts; None where every atom does and nothing else.
+    """
+
+    cell: CellRows
+    selection: str | None
+
+    def named(self) -> dict[str, Any]:
+        """Return what tells it from the others, by column."""
+        own = {} if self.selection is None else {"selection": self.selection}
+        return {**self.cell.named(), **own}
+
+    def judgements(self, rows: RowsFile) -> Judgements:
+        """Return what it judged."""
+        everything = read_judgements(rows, self.cell)
+        return everything if self.selection is None else everything.selected(self.selection)
+
+
+def sides_of(study: Study, rows: RowsFile) -> list[Side]:
+    """Return what may be compared, in the order of the summary's rows."""
+    return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
 
 
 def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
@@ -77,90 +112,119 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
 
 
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
-    cells = rows.cells()
+    sides = sides_of(study, rows)
     for first, second in study.significance.pairs:
-        for one in cells:
+        for one in sides:
             if not _matches(one, first):
                 continue
-            other = next((cell for cell in cells if _counterpart(one, cell, second)), None)
-            if other is not None:
+            others = (side for side in sides if _counterpart(one, side, second))
+            # An assessor has one cell, to be compared with every view's.
+            for other in others if _without_graph(one) else islice(others, 1):
                 yield from _compared(study, rows, (one, first), (other, second))
 
 
-def _matches(cell: CellRows, selector: Selector) -> bool:
-    named = cell.named()
-    return all(named[_COLUMN.get(name, name)] == value for name, value in selector.given().items())
+def _matches(side: Side, selector: Selector) -> bool:
+    named = side.named()
+    # A study of a single selection, all, has no such column.
+    return all(
+        named.get(_COLUMN.get(name, name), value) == value
+        for name, value in selector.given().items()
+    )
 
 
-def _counterpart(cell: CellRows, other: CellRows, selector: Selector) -> bool:
+def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
     told_apart = {_COLUMN.get(name, name) for name in selector.given()}
     if "backend_label" in told_apart and "seed" not in told_apart:
         # Of a backend without seeds there is one cell, to be compared with every seed's.
         told_apart.add("seed")
-    mine, its = cell.named(), other.named()
+    if "backend_label" in told_apart and _without_graph(one) != _without_graph(other):
+        told_apart.update(set(CELL) - {"dataset"})
+    mine, its = one.named(), other.named()
     return _matches(other, selector) and all(
         mine[name] == its[name] for name in mine if name not in told_apart
     )
 
 
+def _without_graph(side: Side) -> bool:
+    return bool(side.named()["variant"] == NO_GRAPH)
+
+
 def _compared(
     study: Study,
     rows: RowsFile,
-    first: tuple[CellRows, Selector],
-    second: tuple[CellRows, Selector],
+    first: tuple[Side, Selector],
+    second: tuple[Side, Selector],
 ) -> Iterator[dict[str, Any]]:
-    from calibration.significance import compare_methods
+    from calibration.significance import compare_judged
+    from calibration.significance.measures import MEASURES
 
     settings = study.significance
-    pair = labelled_pair(
-        read_judgements(rows, first[0]), read_judgements(rows, second[0]), study.unlabelled
-    )
-    names = [
-        " ".join(str(value) for value in selector.given().values())
-        for _, selector in (first, second)
-    ]
+    judgements = [side.judgements(rows) for side, _ in (first, second)]
     shared = {
         "dataset": first[0].named()["dataset"],
-        "first": names[0],
-        "second": names[1],
-        "elsewhere": _elsewhere(*first),
+        **{name: _title(side[1]) for name, side in (("first", first), ("second", second))},
+        "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
         "corrected": np.nan,
         "stars": "",
     }
-    p, other, y, responses = pair
+    if first[0].selection == second[0].selection:
+        p, other, y, responses = labelled_pair(judgements[0], judgements[1], study.unlabelled)
+        claims = [(p, y, responses), (other, y, responses)]
+    else:
+        claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
     for measure in settings.measures:
-        if not len(y):
+        if not len(claims[0][0]):
             empty = dict.fromkeys(COLUMNS[7:13], np.nan)
             yield {**shared, **empty, "measure": measure, "n_responses": 0, "n_claims": 0,
                    "status": "no_labels"}  # fmt: skip
             continue
-        table = compare_methods(
-            {"second": other, "first": p},
-            y,
-            responses,
-            measures=[measure],
+        sides = [_judged(*one, study.k) for one in claims]
+        result = compare_judged(
+            sides[0],
+            sides[1],
+            measure,
             test=settings.test,
             alternative=settings.alternative,
-            correction=None,
-            k=study.k,
             n_resamples=settings.resamples,
-            intervals=_intervals(study.seed),
+            seed=study.seed,
         )
-        one, against = table.cell("first", measure), table.cell("second", measure)
-        lower, upper = difference_interval(p, other, y, responses, measure, study.k, study.seed)
+        values = [float(MEASURES[measure].sums(side).estimate()[0]) for side in sides]
+        lower, upper = _interval(sides[0], sides[1], measure, study.seed)
         yield {
             **shared,
             "measure": measure,
-            "n_responses": table.n_responses,
-            "n_claims": table.n_claims,
-            "value_first": one.estimate,
-            "value_second": against.estimate,
-            "difference": one.difference,
+            "n_responses": len(sides[0].grouping.responses),
+            "n_claims": sides[0].y.size,
+            "value_first": values[0],
+            "value_second": values[1],
+            "difference": result.estimate,
             "lower": lower,
             "upper": upper,
-            "p_value": one.p_value,
-            "status": one.status,
+            "p_value": result.p_value,
+            "status": str(result.status),
         }
+
+
+def _title(selector: Selector) -> str:
+    return " ".join(str(value) for value in selector.given().values())
+
+
+_Claims = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""(p, labels, responses) of some claims."""
+
+
+def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[_Claims]:
+    """Return the labelled claims of each side, in the responses in which both have some."""
+    from calibration.labels import apply_policy
+
+    sides: list[_Claims] = []
+    for one in (first, second):
+        names = np.array(one.responses, dtype=object)[one.index[one.judged]]
+        scored = apply_policy(one.p[one.judged], one.label[one.judged], names, policy)
+        sides.append((scored.p, scored.y, np.array(scored.responses, dtype=object)))
+    both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
+    kept = [np.array([name in both for name in own.tolist()], dtype=bool) for *_, own in sides]
+    return [(p[at], y[at], names[at]) for (p, y, names), at in zip(sides, kept, strict=True)]
 
 
 def labelled_pair(
@@ -208,29 +272,31 @@ def difference_interval(
         k: how the K of F1@K is chosen.
         seed: seed of the bootstrap.
     """
+    sides = [_judged(values, y, responses, k) for values in (p, other)]
+    return _interval(sides[0], sides[1], measure, seed)
+
+
+def _judged(p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> Judged:
     from calibration.grouping import group_by_response
-    from calibration.significance.measures import Judged, measures_named, response_k
-    from calibration.significance.paired import bootstrap_difference
+    from calibration.significance.measures import Judged, response_k
 
     grouping = group_by_response(responses)
-    (chosen,) = measures_named([measure])
-    sides = [Judged(values, y, grouping, response_k(k, grouping)) for values in (p, other)]
-    result = bootstrap_difference(
-        chosen.sums(sides[0]), chosen.sums(sides[1]), n_bootstrap=_REPLICATES, seed=seed
-    )
+    return Judged(p, y, grouping, response_k(k, grouping))
+
+
+def _interval(first: Judged, second: Judged, measure: str, seed: int) -> tuple[float, float]:
+    from calibration.significance.measures import MEASURES
+    from calibration.significance.paired import bootstrap_difference
+
+    sums = MEASURES[measure].sums
+    result = bootstrap_difference(sums(first), sums(second), n_bootstrap=_REPLICATES, seed=seed)
     return result.lower, result.upper
 
 
 _REPLICATES = 2000
 
 
-def _intervals(seed: int) -> Any:
-    from calibration.estimands import IntervalSettings
-
-    # Those of each method alone are not shown, and this way costs least.
-    return IntervalSettings(method="delta", seed=seed)
-
-
-def _elsewhere(cell: CellRows, selector: Selector) -> str:
+def _elsewhere(side: Side, selector: Selector) -> str:
     told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
-    return " ".join(str(v) for name, v in cell.named().items() if name not in told_apart)
+    named = side.named()
+    return cell_words(named, [name for name in named if name not in told_apart])

@@ -10,15 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.cell_names import RECORDED
 from experiments.config_file import LoadedStudy
 from experiments.config_parts import DatasetChoice, Subset
-from factormodels.errors import InputError, nearest, unknown_name
+from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.io.files import read_text
+from factormodels.variants import variant as variant_of
 
 _NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
 """How a UAI or BIF file begins."""
+
+
+Related = Mapping[tuple[str, str], FactGraph | str]
+"""A response by relation model and variant, with the relations that were found for it in place of
+the data's; or why none were."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +36,13 @@ class StudyData:
         name: what the study calls it.
         graphs: one fact graph per response, as recorded.
         sha256: hash of the graphs' JSON.
+        related: one for each response, where a study finds relations anew.
     """
 
     name: str
     graphs: tuple[FactGraph, ...]
     sha256: str
+    related: tuple[Related, ...] = ()
 
     @property
     def n_atoms(self) -> int:
@@ -44,6 +53,26 @@ class StudyData:
     def n_labelled(self) -> int:
         """Number of atoms with a human label."""
         return sum(atom.label is not None for graph in self.graphs for atom in graph.atoms)
+
+
+class NoRelationsError(FactormodelsError):
+    """A response of which a relation model had nothing to say: the message says why."""
+
+
+def related_graph(
+    graph: FactGraph, related: Related, relation_model: str, variant: str
+) -> FactGraph:
+    """Return a view of a response, with the relations of a relation model of the study.
+
+    Raises:
+        NoRelationsError: if it found none for want of answers.
+    """
+    if relation_model != RECORDED:
+        found = related[relation_model, variant]
+        if isinstance(found, str):
+            raise NoRelationsError(found)
+        graph = found
+    return variant_of(graph, variant)
 
 
 def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:

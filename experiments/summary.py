@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,11 +38,13 @@ class StudySummary:
     Attributes:
         cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
             of a cell, `backend`, `setting`; `n_responses` and `n_failed` (units);
-            `n_atoms` and `n_labelled` (of those judged); the measures of
+            `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
+            fail, on which an assessor has no verdict or one that takes them out); the measures of
             `calibration.summary.Summary`, with the ends of their 95% intervals over responses as
             MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
             against the exact backend over atoms that both judged (NaN for itself);
-            `seconds_total` and `seconds_median` per response.
+            `seconds_total` and `seconds_median` per response. Where there are selections a row
+            each, with `selection`, over the atoms that it keeps.
         n_misordered: number of cells in which E does not order responses by truth.
     """
 
@@ -50,13 +52,16 @@ class StudySummary:
     n_misordered: int
 
 
-def summarise_study(rows: RowsFile, *, policy: str, k: int | str) -> StudySummary:
+def summarise_study(
+    rows: RowsFile, *, policy: str, k: int | str, selections: Sequence[str] = ()
+) -> StudySummary:
     """Return the summary of a study's rows.
 
     Args:
         rows: tidy rows; those of one cell are in memory at a time, and of the exact backend's.
         policy: what unlabelled atoms count as.
         k: how the K of F1@K is chosen.
+        selections: names of the selections; none where every atom counts and nothing else.
 
     Raises:
         InputError: for an unknown `policy` or `k`, or unlabelled atoms under the policy "error".
@@ -71,8 +76,15 @@ def summarise_study(rows: RowsFile, *, policy: str, k: int | str) -> StudySummar
             reference = None if exact is None else read_judgements(rows, exact)
             for cell in cells:
                 judgements = reference if cell is exact else read_judgements(rows, cell)
-                if judgements is not None:
-                    summaries.append(_summarise_cell(cell, judgements, reference, policy, k))
+                if judgements is None:
+                    continue
+                against = None if cell is exact else reference
+                if not selections:
+                    summaries.append(_summarise_cell(cell, judgements, against, policy, k))
+                for name in selections:
+                    own = judgements.selected(name)
+                    row = _summarise_cell(cell, own, against, policy, k)
+                    summaries.append({**cell.named(), "selection": name, **row})
     return StudySummary(pd.DataFrame(summaries), len(misordered))
 
 
@@ -95,6 +107,7 @@ def _summarise_cell(
         **measures,
         "n_responses": len(own.responses),
         "n_failed": int((own.status == FAILED).sum()),
+        "n_missing": own.n_missing,
         "n_not_converged": int((own.status == "not_converged").sum()),
         "max_difference": _max_difference(own, reference),
         "seconds_total": float(done.sum()) if done.size else np.nan,
@@ -103,7 +116,7 @@ def _summarise_cell(
 
 
 def _max_difference(own: Judgements, reference: Judgements | None) -> float:
-    if reference is None or reference is own:
+    if reference is None:
         return np.nan
     mine, exact = own.same_rows(reference)
     differences = np.abs(own.p[mine] - reference.p[exact])

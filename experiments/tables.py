@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from experiments.cell_names import NO_GRAPH, shown
 from experiments.console import ANY_WIDTH, counted, duration, heading, number, plain_table, small
 from experiments.paper_table import PaperColumn, PaperTable
 
@@ -52,22 +53,26 @@ def _plain(value: float) -> str:
 
 
 _VARYING = (
-    Column("prior", "priors", str, "Priors"),
+    Column("relation_model", "relations", shown, "Relations"),
+    Column("prior", "priors", shown, "Priors"),
     Column("strength", "strength", _plain, "Strength"),
     Column("seed", "seed", str, "Seed"),
+    Column("selection", "selection", str, "Selection"),
 )
 """Columns that tell cells apart only where a study has several of them."""
 
 
 def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
     """Return the columns that tell the cells of a study apart."""
-    varying = {c.name: c for c in _VARYING if c.name in cells and cells[c.name].nunique() > 1}
+    inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
+    varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
-        Column("variant", "variant", str, "Variant"),
-        Column("encoding", "encoding", str, "Encoding"),
+        Column("variant", "variant", shown, "Variant"),
+        *(varying[name] for name in ("relation_model",) if name in varying),
+        Column("encoding", "encoding", shown, "Encoding"),
         *(varying[name] for name in ("prior", "strength") if name in varying),
         Column("backend_label", "backend", str, "Backend"),
-        *(varying[name] for name in ("seed",) if name in varying),
+        *(varying[name] for name in ("seed", "selection") if name in varying),
     )
 
 
@@ -99,7 +104,11 @@ AGREEMENT = (
     Column("n_not_converged", "not conv.", _count, "Not conv."),
 )
 
-FAILURES = (Column("n_failed", "failed", _count, "Failed"),)
+TROUBLES = (
+    Column("n_missing", "missing", _count, "Missing"),
+    Column("n_failed", "failed", _count, "Failed"),
+)
+"""Columns that are shown only where there is something to tell."""
 
 TIMES = (
     Column("seconds_total", "time", duration, "Time"),
@@ -115,10 +124,9 @@ def _chosen(measures: Iterable[str]) -> tuple[Column, ...]:
 def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAULT_MEASURES) -> None:
     """Print the summary of a study, a table per dataset; two where the terminal is narrow."""
     chosen, own = _chosen(measures), keys(cells)
-    failures = FAILURES if cells["n_failed"].any() else ()
-    computation = (*AGREEMENT, *failures, *TIMES)
+    computation = (*AGREEMENT, *_troubles(cells), *TIMES)
     for dataset, group in cells.groupby("dataset", sort=False):
-        facts = f"{dataset}: {_size(group)}"
+        facts = f"{dataset}: {size_of(group)}"
         whole = _flat_table(group, own, (*chosen, *computation))
         unbounded = console.options.update(max_width=ANY_WIDTH)
         if console.measure(whole, options=unbounded).maximum <= console.width:
@@ -148,9 +156,9 @@ def paper(
         measures: names of the measures to show.
     """
     own = keys(cells)
-    columns = _columns(cells, own, measures)
+    columns = shown_columns(cells, own, measures)
     blocks = {
-        dataset: f"{dataset}: {_size(group)}"
+        dataset: f"{dataset}: {size_of(group)}"
         for dataset, group in cells.groupby("dataset", sort=False)
     }
     frame = cells.assign(block=[blocks[dataset] for dataset in cells["dataset"]])
@@ -168,9 +176,9 @@ def paper(
 _TIMED = ("seconds_total", "seconds_median")
 
 _NOTE = (
-    "In brackets 95% intervals over responses. In bold the best of a dataset, and what has the "
-    "same posteriors, where every other row differs from it (paired permutation tests over "
-    "responses, p < 0.05 after Holm's correction for the rows)."
+    "In brackets 95% intervals over responses. In bold the best of a dataset, within a selection "
+    "where there are several, and what has the same posteriors, where every other row differs from "
+    "it (paired permutation tests over responses, p < 0.05 after Holm's correction for the rows)."
 )
 
 
@@ -191,14 +199,19 @@ def _paper_column(column: Column, frame: pd.DataFrame, right: bool) -> PaperColu
     )
 
 
-def _columns(
+def shown_columns(
     cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
 ) -> tuple[Column, ...]:
-    failures = FAILURES if cells["n_failed"].any() else ()
-    return (*own, *_chosen(measures), *AGREEMENT, *failures)
+    """Return the columns of a table without timings: `own`, measures, agreement, failures."""
+    return (*own, *_chosen(measures), *AGREEMENT, *_troubles(cells))
 
 
-def _size(group: pd.DataFrame) -> str:
+def _troubles(cells: pd.DataFrame) -> tuple[Column, ...]:
+    return tuple(column for column in TROUBLES if column.name in cells and cells[column.name].any())
+
+
+def size_of(group: pd.DataFrame) -> str:
+    """Return the size of a dataset in words, from the summary of its cells."""
     responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
     return f"{sizes}, {labelled:,} labelled"

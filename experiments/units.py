@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from experiments.design import Cell, View
 from experiments.rows import FAILED
+from experiments.study_data import Related, related_graph
 from experiments.view_graphs import ViewArrays, factor_graph, view_arrays
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
-from factormodels.variants import variant as variant_of
 from inference import Backend, Posterior
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from experiments.cross_fits import CrossFit
 
 logger = logging.getLogger(__name__)
 
@@ -44,11 +46,15 @@ class Task:
         responses: positions of the responses in their dataset.
         graphs: these responses.
         cells: the cells, by position in the study.
+        learned: priors that were learned for these responses.
+        related: these responses with relations that were found anew, if the study asks for them.
     """
 
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
     cells: tuple[tuple[int, Cell], ...]
+    learned: tuple[CrossFit, ...] = ()
+    related: tuple[Related, ...] = ()
 
     @property
     def n_units(self) -> int:
@@ -88,7 +94,7 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
     alone: a night of work must not be lost to one graph.
     """
     end = time.perf_counter() + seconds
-    graphs = _Graphs(task.graphs)
+    graphs = _Graphs(task.graphs, task.learned, task.related)
     results: list[UnitResult] = []
     for batch in _batches(task):
         results += _run_batch(task, batch, graphs)
@@ -167,17 +173,37 @@ _Unit = tuple[int, int]
 class _Graphs:
     """The views and factor graphs of a task's responses, each built once for all backends."""
 
-    def __init__(self, graphs: Sequence[FactGraph]) -> None:
+    def __init__(
+        self,
+        graphs: Sequence[FactGraph],
+        learned: Sequence[CrossFit],
+        related: Sequence[Related],
+    ) -> None:
         self._graphs = graphs
-        self._views: dict[tuple[int, str], ViewArrays] = {}
+        self._learned: dict[tuple[str, ...], CrossFit] = {cross.key: cross for cross in learned}
+        self._related = related
+        self._views: dict[tuple[int, tuple[str, ...]], ViewArrays] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
 
     def __call__(self, response: int, view: View) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
-            chosen = (response, view.variant)
+            # What is learned, unlike what is set, is of one encoding and moves relations too.
+            learned = view.prior.learned is not None
+            part = (
+                *(view.variant, view.relation_model),
+                *((view.encoding, view.prior.title) if learned else ()),
+            )
+            chosen = (response, part)
             if chosen not in self._views:
-                graph = variant_of(self._graphs[response], view.variant)
+                graph = related_graph(
+                    self._graphs[response],
+                    self._related[response] if self._related else {},
+                    view.relation_model,
+                    view.variant,
+                )
+                if learned:
+                    graph = self._learned[part].graph(response, graph)
                 self._views[chosen] = view_arrays(graph)
             self._factor_graphs[key] = factor_graph(self._views[chosen], view)
         return self._factor_graphs[key]
@@ -237,7 +263,7 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
             )
         outcome = ArithmeticError("a marginal is not a finite number")
     logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)
-    return UnitResult(cell, response, FAILED, error=_sentence(outcome))
+    return UnitResult(cell, response, FAILED, error=sentence(outcome))
 
 
 def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
@@ -247,6 +273,7 @@ def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
         return error
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """Return what is recorded of an error: its own words, and its kind where it is none of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"

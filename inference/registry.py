@@ -1,7 +1,13 @@
-"""The registry: inference backends by name, loaded when they are built."""
+"""The registry: inference backends by name, loaded when they are built.
+
+Another package offers a backend by an entry point of the group `factormodels.backends` that leads
+to its `Entry`; it is found when a name is not known or all are listed, in every process.
+"""
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -11,6 +17,11 @@ from typing import Any
 
 from factormodels.errors import InputError, MissingDependencyError, nearest, unknown_name
 from inference.backend import Backend
+
+logger = logging.getLogger(__name__)
+
+ENTRY_POINTS = "factormodels.backends"
+"""The group of entry points under which installed packages offer backends."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,7 @@ def unregister(name: str) -> None:
 
 def entries() -> Mapping[str, Entry]:
     """Return every registered backend by name, in the order of registration."""
+    _register_installed()
     return MappingProxyType(_ENTRIES)
 
 
@@ -79,6 +91,8 @@ def get_entry(name: str) -> Entry:
     Raises:
         InputError: if there is none; the message lists those there are.
     """
+    if name not in _ENTRIES:
+        _register_installed()
     try:
         return _ENTRIES[name]
     except KeyError:
@@ -121,3 +135,36 @@ def get_backend(name: str, **settings: Any) -> Backend:
             raise InputError(f"the backend {name!r} has no setting {setting!r}; {hint}")
     build: Callable[..., Backend] = cls
     return build(**settings)
+
+
+@functools.cache
+def _register_installed() -> None:
+    """Register what installed packages offer; what cannot be loaded is logged and left out."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS):
+        package = "an installed package" if point.dist is None else f"the package {point.dist.name}"
+        try:
+            entry = point.load()
+        except Exception as error:  # Whatever another package raises must not stop this one.
+            logger.warning(
+                "the backend %r of %s cannot be loaded (%s); update or remove the package",
+                point.name,
+                package,
+                error,
+            )
+            continue
+        if not isinstance(entry, Entry):
+            logger.warning(
+                "the entry point %r of %s leads to no inference.Entry; mend the package",
+                point.name,
+                package,
+            )
+        elif entry.name in _ENTRIES:
+            logger.warning(
+                "the backend %r of %s has the name of another, which stays; rename it",
+                entry.name,
+                package,
+            )
+        else:
+            register(entry)

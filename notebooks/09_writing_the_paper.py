@@ -51,7 +51,7 @@ from experiments.paper_table import PaperColumn, PaperTable
 from experiments.runner import Where, design, run_study
 
 NOTEBOOK = "09_writing_the_paper"
-SEED = 20_261_121
+SEED = 0
 
 # %% [markdown]
 # ## The study

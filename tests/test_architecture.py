@@ -18,7 +18,7 @@ LAYERS = ("factormodels", "inference", "calibration", "experiments")
 
 LIBRARY = ("factormodels", "inference", "calibration")
 
-FOLDERS = {*LAYERS, "notebooks", "tests"}
+FOLDERS = {*LAYERS, "docs", "notebooks", "tests"}
 
 NOT_AT_IMPORT = {
     *("torch", "jax", "jaxlib", "pyro", "numpyro", "pgmpy", "pgmax", "litellm", "networkx"),

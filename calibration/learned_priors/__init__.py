@@ -15,6 +15,7 @@ from calibration.learned_priors.approximation import (
     BackendBias,
     approximation_bias,
 )
+from calibration.learned_priors.cross_fitting import CrossFitting, cross_fitting
 from calibration.learned_priors.cross_validation import CrossValidation, cross_validate
 from calibration.learned_priors.fitting import fit
 from calibration.learned_priors.learned import (
@@ -39,6 +40,7 @@ __all__ = [
     "ApproximationBias",
     "BackendBias",
     "ClassProbability",
+    "CrossFitting",
     "CrossValidation",
     "FitStatus",
     "Free",
@@ -51,6 +53,7 @@ __all__ = [
     "Temperature",
     "ValueStatus",
     "approximation_bias",
+    "cross_fitting",
     "cross_validate",
     "fit",
     "fit_posterior",

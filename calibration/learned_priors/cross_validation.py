@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.folds import response_folds
-from calibration.learned_priors.engines import Engine, engine
-from calibration.learned_priors.fitting import checked_scale, fit_parameters, objective_named
+from calibration.learned_priors.cross_fitting import cross_fitting
+from calibration.learned_priors.engines import Engine
 from calibration.learned_priors.learned import FitStatus, LearnedPriors
-from calibration.learned_priors.objectives import Objective, problem, with_labels
-from calibration.learned_priors.parameters import Parameters, resolve
+from calibration.learned_priors.objectives import Objective, problem
+from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.scoring.proper import LOSSES
 from calibration.significance.outcome import SignificanceTest
 from calibration.significance.paired import paired_bootstrap
-from calibration.validation import Floats, Integers, whole_number
+from calibration.validation import Floats, Integers
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
 
@@ -104,26 +103,21 @@ def cross_validate(
         InferenceError: if the backend cannot answer for these responses.
     """
     chosen = Specification() if specification is None else specification
-    kept = with_labels(graphs)
-    fold = response_folds([graph.id for graph in kept], n_folds, seed)
-    parameters = resolve(chosen, kept)
-    settings = engine(backend), objective_named(objective)
-    fits = tuple(
-        fit_parameters(
-            [graph for graph, own in zip(kept, fold, strict=True) if own != number],
-            chosen,
-            parameters,
-            engine=settings[0],
-            objective=settings[1],
-            penalty=checked_scale(penalty, "penalty"),
-            max_iterations=whole_number(max_iterations, "max_iterations", 1),
-            quiet=True,
-        )
-        for number in range(int(fold.max()) + 1)
+    crossing = cross_fitting(
+        graphs,
+        chosen,
+        n_folds=n_folds,
+        seed=seed,
+        objective=objective,
+        backend=backend,
+        penalty=penalty,
+        max_iterations=max_iterations,
     )
+    kept, fold = crossing.graphs, crossing.fold
+    fits = tuple(crossing.without(number) for number in range(crossing.n_folds))
     applied = [fits[own].apply(graph) for graph, own in zip(kept, fold.tolist(), strict=True)]
-    learned = _judged(applied, chosen.encoding, settings[0])
-    default = _judged(kept, chosen.encoding, settings[0])
+    learned = _judged(applied, chosen.encoding, crossing.engine)
+    default = _judged(kept, chosen.encoding, crossing.engine)
     labelled = [(g.id, a.id, int(a.label)) for g in kept for a in g.atoms if a.label is not None]
     labels = np.array([label for _, _, label in labelled], dtype=np.int64)
     responses = tuple(response for response, _, _ in labelled)

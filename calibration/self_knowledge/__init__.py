@@ -46,7 +46,14 @@ from calibration.self_knowledge.records import (
 )
 from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
 from calibration.self_knowledge.shift_figure import label_shift_figure
-from calibration.self_knowledge.simulation import Coverage, Truth, coverage, rejections
+from calibration.self_knowledge.simulation import (
+    Coverage,
+    Truth,
+    claims_of_counts,
+    coverage,
+    rejections,
+    simulate_counts,
+)
 
 __all__ = [
     "Average",
@@ -70,6 +77,7 @@ __all__ = [
     "Status",
     "Truth",
     "as_claims",
+    "claims_of_counts",
     "clipped",
     "compare_conditions",
     "coverage",
@@ -91,5 +99,6 @@ __all__ = [
     "self_knowledge",
     "sigma",
     "sigma_status",
+    "simulate_counts",
     "write_records",
 ]

@@ -19,7 +19,17 @@ from calibration.estimands import (
     estimate_all,
     wilson,
 )
+from calibration.self_knowledge.claims import (
+    FALSE,
+    MISSING,
+    SUPPORTED,
+    TRUE,
+    UNSUPPORTED,
+    Claims,
+    claims_of_columns,
+)
 from calibration.self_knowledge.formula import logit_sigma_variance, sigma, sigma_slopes
+from calibration.self_knowledge.records import Setting, setting_named
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
 
@@ -111,6 +121,37 @@ def simulate_counts(truth: Truth, n_replicates: int, seed: int) -> NDArray[np.fl
     unknown = generator.binomial(n_claims - supported, own(truth.self_unknown))
     cells = (known, supported - known, n_claims - supported - unknown, unknown)
     return np.stack(cells, axis=-1).astype(np.float64)
+
+
+def claims_of_counts(counts: Any, setting: str) -> Claims:
+    """Return claims, one sentence per response, of counts (n_responses, 4) as simulated.
+
+    Responses are "r1", "r2", ...; one without claims has none. In the other settings the model
+    was not asked.
+
+    Raises:
+        InputError: if there is no setting of that name.
+    """
+    chosen = setting_named(setting)
+    table = np.asarray(counts, dtype=np.int64)
+    kinds = np.tile(np.arange(4), len(table))
+    kinds = np.repeat(kinds, table.ravel())
+    owners = np.repeat(np.arange(len(table)), table.sum(axis=1))
+    supported = (kinds == TRUE_POSITIVE) | (kinds == FALSE_NEGATIVE)
+    judged = (kinds == TRUE_POSITIVE) | (kinds == FALSE_POSITIVE)
+    ones = np.ones(len(kinds), dtype=np.int64)
+    return claims_of_columns(
+        [f"r{owner + 1}" for owner in owners.tolist()],
+        ones,
+        ones,
+        np.where(supported, SUPPORTED, UNSUPPORTED).astype(np.int8),
+        {
+            each: (
+                np.where(judged, TRUE, FALSE) if each is chosen else np.full(len(kinds), MISSING)
+            ).astype(np.int8)
+            for each in Setting
+        },
+    )
 
 
 def estimands_of_counts(counts: Any) -> tuple[Estimand, Estimand, Estimand]:

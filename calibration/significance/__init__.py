@@ -28,7 +28,13 @@ from calibration.significance.regression import (
     RegressionStatus,
     correctness_regression,
 )
-from calibration.significance.table import Cell, MethodTable, PairedTest, compare_methods
+from calibration.significance.table import (
+    Cell,
+    MethodTable,
+    PairedTest,
+    compare_judged,
+    compare_methods,
+)
 from calibration.significance.table_text import as_latex, as_markdown
 
 __all__ = [
@@ -50,6 +56,7 @@ __all__ = [
     "as_markdown",
     "clustered_mcnemar",
     "clustered_mcnemar_counts",
+    "compare_judged",
     "compare_methods",
     "correctness_regression",
     "mcnemar",

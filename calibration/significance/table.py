@@ -212,6 +212,42 @@ def compare_methods(
     )
 
 
+def compare_judged(
+    first: Judged,
+    second: Judged,
+    measure: str,
+    *,
+    test: str = PairedTest.PERMUTATION,
+    alternative: str = Alternative.TWO_SIDED,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> SignificanceTest:
+    """Return the test of one method against another, which may have judged other claims.
+
+    Args:
+        first: labelled claims under one method.
+        second: under the other, of the same responses in the same order.
+        measure: one of `MEASURES`.
+        test, alternative, n_resamples: as in `compare_methods`.
+        seed: seed of the permutations or replicates.
+
+    Raises:
+        InputError: for unknown names, or responses that differ.
+    """
+    (chosen,), kind = measures_named([measure]), _test(test, [measure])
+    if first.grouping.responses != second.grouping.responses:
+        raise InputError("the two methods judge different responses; give the responses of both")
+    return _tested(
+        kind,
+        chosen,
+        chosen.sums(first),
+        chosen.sums(second),
+        alternative,
+        whole_number(n_resamples, "n_resamples", 1),
+        IntervalSettings(seed=seed),
+    )
+
+
 def _judged(
     methods: Mapping[str, ArrayLike], y: Any, responses: Any, k: str | float
 ) -> dict[str, Judged]:

@@ -16,7 +16,26 @@ from experiments.study_data import StudyData, load_dataset
 
 _MODULES = MappingProxyType(
     {
+        "assessors": "assessors",
+        "chunk-strides": "chunk_strides",
+        "claim-alignment": "claim_alignment",
+        "claim-positions": "claim_positions",
         "dataset-statistics": "dataset_statistics",
+        "generations": "generations",
+        "leaderboard": "leaderboard",
+        "padding": "padding",
+        "printed-tests": "printed_tests",
+        "relation-roc": "relation_roc",
+        "selection-agreement": "selection_agreement",
+        "self-judgement": "self_judgement",
+        "worked-numbers": "worked_numbers",
+        "inference-frontier": "inference_frontier",
+        "certified-bounds": "certified_bounds",
+        "inference-error": "inference_error",
+        "encoding-choice": "encoding_choice",
+        "prior-learning": "prior_learning",
+        "misspecification": "misspecification",
+        "sigma-shift": "sigma_shift",
     }
 )
 """Name of an analysis -> its module in this package."""

@@ -58,6 +58,7 @@ class Comparison:
         changes: what was timed in both.
         answers: lines on answers that changed: status and accuracy.
         left_out: lines on what could not be compared.
+        runner: a line on the runner's overhead per unit, where both measured it.
         speed: time of the yardstick in the old run divided by that in the new one.
         packages: packages whose versions differ, with both.
     """
@@ -67,6 +68,7 @@ class Comparison:
     left_out: tuple[str, ...]
     speed: float
     packages: dict[str, tuple[str, str]]
+    runner: str = ""
 
 
 def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> Comparison:
@@ -107,6 +109,7 @@ def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> Comparison:
         left_out=tuple(left_out),
         speed=_speed(old) / _speed(new),
         packages=_package_changes(old, new),
+        runner=_runner_change(old, new),
     )
 
 
@@ -129,11 +132,14 @@ def show(console: Console, comparison: Comparison, old: StoredRun, new: StoredRu
             change.verdict,
         )
     heading(console, f"{old.name} against {new.name}")
-    console.print(table)
-    for line in [*comparison.answers, *comparison.left_out]:
+    if comparison.changes:
+        console.print(table)
+    for line in filter(None, [*comparison.answers, *comparison.left_out, comparison.runner]):
         console.print(line, soft_wrap=True)
     for name, (before, after) in comparison.packages.items():
         console.print(f"{name} was {before} and is {after}")
+    if not comparison.changes:
+        return
     beyond = [change for change in comparison.changes if change.verdict in ("faster", "slower")]
     console.print(
         f"{len(beyond)} of {len(comparison.changes)} times changed beyond noise: the intervals, "
@@ -244,6 +250,17 @@ def _differ(before: float | None, after: float | None) -> bool:
         return False
     sizes = sorted((abs(before), abs(after)))
     return sizes[1] > ACCURACY_FLOOR and sizes[1] > ACCURACY_FACTOR * sizes[0]
+
+
+def _runner_change(old: StoredRun, new: StoredRun) -> str:
+    if old.runner is None or new.runner is None:
+        return ""
+    if old.runner.n_units != new.runner.n_units:
+        return "runner: studies of different size; measure both with one preset"
+    return (
+        f"runner: the overhead per unit was {duration(old.runner.overhead)} and is "
+        f"{duration(new.runner.overhead)} (one study each: no interval)"
+    )
 
 
 def _speed(run: StoredRun) -> float:

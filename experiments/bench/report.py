@@ -17,6 +17,8 @@ from experiments.console import ABSENT, duration, heading, plain_table, small
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from experiments.runner_cost import RunnerCost
+
 
 def ratio(result: FamilyResult, algorithm: str) -> tuple[str, Ratio] | None:
     """Return what an algorithm is compared with and the ratio of its time to that one's.
@@ -69,6 +71,21 @@ def show_explanation(console: Console) -> None:
     )
 
 
+def show_runner(console: Console, cost: RunnerCost) -> None:
+    """Print what a study of many small graphs cost."""
+    heading(
+        console,
+        f"{families.RUNNER}: a study of {cost.n_units:,} units on {cost.workers} processes",
+    )
+    console.print(
+        f"{duration(cost.seconds)} from the study to the last file, of which "
+        f"{duration(cost.inference_seconds / cost.workers)} inference on each process; overhead "
+        f"{duration(cost.overhead)} per unit.",
+        soft_wrap=True,
+    )
+    console.print()
+
+
 def show_choices(console: Console) -> None:
     """Print the presets, families and algorithms that there are."""
     for title, columns, rows in (
@@ -87,7 +104,8 @@ def show_choices(console: Console) -> None:
                     ", ".join([*family.algorithms, *(f"({name})" for name in family.slow)]),
                 )
                 for family in families.FAMILIES
-            ],
+            ]
+            + [(families.RUNNER, families.RUNNER_SUMMARY, "exact, lbp, lbp damped")],
         ),
         (
             "algorithms",

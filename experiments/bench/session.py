@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.bench import report
 from experiments.bench.algorithms import ALGORITHMS, Algorithm, parse_algorithms
-from experiments.bench.families import PRESETS, Family, Preset, select
+from experiments.bench.families import PRESETS, RUNNER, Family, Preset, select
 from experiments.bench.frontier import write_frontier
 from experiments.bench.measure import Plan, Processes, measure
 from experiments.bench.results import FamilyResult
@@ -16,6 +17,7 @@ from experiments.bench.solver import parse_solver
 from experiments.bench.store import write_run
 from experiments.manifest import code_version
 from experiments.outputs import results_folder
+from experiments.runner_cost import RunnerCost, measure_runner
 from factormodels.errors import InputError
 from inference.exact import Exact
 
@@ -28,7 +30,7 @@ class Request:
     """What was asked for.
 
     Attributes:
-        what: names of families, UAI files and folders; those of the preset if empty.
+        what: names of families, UAI files and folders, and "runner"; those of the preset if empty.
         preset: name of the preset.
         algorithms: texts that name algorithms; those of each family if empty.
         solvers: descriptions of external solvers.
@@ -58,7 +60,8 @@ def run_session(request: Request, folder: Path, console: Console, remarks: Conso
             written.
     """
     preset = _preset(request)
-    families = select(request.what or preset.families)
+    named = tuple(name for name in request.what if name != RUNNER)
+    families = select(named if request.what else preset.families)
     plan = Plan(
         rounds=preset.rounds,
         budget=preset.budget,
@@ -87,10 +90,21 @@ def run_session(request: Request, folder: Path, console: Console, remarks: Conso
                 )
             )
             report.show(console, results[-1])
-        report.show_explanation(console)
+        if results:
+            report.show_explanation(console)
+        runner = None
+        if not request.what or RUNNER in request.what:
+            remarks.print(f"{RUNNER}: {preset.runner:,} responses", soft_wrap=True)
+            runner = _measured_runner(preset.runner)
+            report.show_runner(console, runner)
         settings = {"request": asdict(request), "preset": asdict(preset), "plan": asdict(plan)}
-        path = write_run(results, settings, folder)
+        path = write_run(results, settings, folder, runner)
         return [path, *write_frontier(results, folder, {"version": code_version()})]
+
+
+def _measured_runner(n_responses: int) -> RunnerCost:
+    with tempfile.TemporaryDirectory() as place:
+        return measure_runner(Path(place) / "results", n_responses)
 
 
 def _preset(request: Request) -> Preset:

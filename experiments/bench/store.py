@@ -11,6 +11,7 @@ from typing import Any
 
 from experiments.bench.results import FamilyResult
 from experiments.manifest import environment
+from experiments.runner_cost import RunnerCost
 from experiments.text_input import jsonable
 from factormodels.errors import InputError
 from factormodels.io.files import read_text, write_text
@@ -29,12 +30,14 @@ class StoredRun:
         environment: code, Python, machine and packages.
         settings: preset, rounds, limits and seed.
         families: the results.
+        runner: what a study of many small graphs cost; None where it was not measured.
     """
 
     path: Path
     environment: Mapping[str, Any]
     settings: Mapping[str, Any]
     families: tuple[FamilyResult, ...]
+    runner: RunnerCost | None = None
 
     @property
     def name(self) -> str:
@@ -45,7 +48,12 @@ class StoredRun:
         return f"{commit}{changed}" if commit else f"version {code.get('version', 'unknown')}"
 
 
-def write_run(results: Sequence[FamilyResult], settings: Mapping[str, Any], folder: Path) -> Path:
+def write_run(
+    results: Sequence[FamilyResult],
+    settings: Mapping[str, Any],
+    folder: Path,
+    runner: RunnerCost | None = None,
+) -> Path:
     """Write results as `bench.json` in an existing folder and return the path.
 
     Raises:
@@ -58,6 +66,7 @@ def write_run(results: Sequence[FamilyResult], settings: Mapping[str, Any], fold
         "processor": platform.processor() or platform.machine(),
         "settings": settings,
         "families": [asdict(result) for result in results],
+        "runner": None if runner is None else asdict(runner),
     }
     path = folder / FILE
     write_text(path, json.dumps(jsonable(document), indent=1) + "\n")
@@ -84,14 +93,18 @@ def read_run(path: Path) -> StoredRun:
         )
     from pydantic import TypeAdapter, ValidationError
 
+    families: tuple[FamilyResult, ...] | None = None
     try:
         families = TypeAdapter(tuple[FamilyResult, ...]).validate_python(document.get("families"))
+        runner = TypeAdapter(RunnerCost | None).validate_python(document.get("runner"))
     except ValidationError as error:
         first = error.errors()[0]
+        part = "runner" if families is not None else "families"
         place = "".join(f"[{at!r}]" for at in first["loc"])
         raise InputError(
-            f"{path}: families{place} is damaged ({first['msg'].lower()}); measure again"
+            f"{path}: {part}{place} is damaged ({first['msg'].lower()}); measure again"
         ) from None
-    rest = ("format", "version", "settings", "families")
+    rest = ("format", "version", "settings", "families", "runner")
     described = {key: value for key, value in document.items() if key not in rest}
-    return StoredRun(path, described, dict(document.get("settings") or {}), families)
+    settings = dict(document.get("settings") or {})
+    return StoredRun(path, described, settings, families, runner)

@@ -114,6 +114,14 @@ def command(
         list[str] | None,
         typer.Option(metavar="NAME", help="FR1, FR2 (default) or FR3; repeatable."),
     ] = None,
+    assessor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Have the language model judge the claims by a prompt too: factscore, "
+            "factverify, veriscore, own-knowledge or fastfact; repeatable.",
+        ),
+    ] = None,
     encoding: Annotated[
         str, typer.Option(metavar="NAME", help="implication or conditional.")
     ] = "implication",
@@ -148,6 +156,7 @@ def command(
       factormodels assess answers.jsonl --model openai/NAME --retriever wikipedia --dry-run
       factormodels assess answers.jsonl --model openai/NAME --retriever wikipedia --out out.jsonl
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
+      factormodels assess demonstration --model openai/NAME --assessor factscore
     """
     from experiments.assessment_batch import assess_responses
     from experiments.assessment_estimate import NamedModel, estimate, show_estimate
@@ -157,6 +166,7 @@ def command(
         show_atoms,
         show_ledger,
         show_measures,
+        show_verdicts,
         stage_remarks,
     )
     from experiments.console import messages, output
@@ -191,6 +201,7 @@ def command(
         relations=relations,
         variants=tuple(variant or ("FR2",)),
         encoding=encoding,
+        assessors=tuple(assessor or ()),
         cache=None if dry_run else cache,
         replay=replay,
     )
@@ -217,17 +228,22 @@ def command(
         for view in plan.views:
             show_atoms(console, graph, view.variant)
             console.print()
+        show_verdicts(console, graph)
         for line in stage_remarks(graph):
             console.print(line, soft_wrap=True)
         console.print()
-    show_measures(console, batch.responses, plan.views)
+    show_measures(console, batch.responses, plan.views, plan.choices.assessors)
     show_ledger(console, ledger)
     if batch.resumed:
         remarks.print(f"{batch.resumed:,} responses were finished by an earlier run")
     missing = sum(response.missing for response in batch.responses)
     failures = sum(response.failures for response in batch.responses)
-    if missing or failures:
-        remarks.print(f"{missing:,} relations missing, {failures:,} failures in other stages")
+    unjudged = sum(response.unjudged for response in batch.responses)
+    if missing or failures or unjudged:
+        verdicts = f"{unjudged:,} verdicts missing, " if unjudged else ""
+        remarks.print(
+            f"{missing:,} relations missing, {verdicts}{failures:,} failures in other stages"
+        )
     for name, reason in batch.failed:
         remarks.print(f"{name} failed: {reason}", soft_wrap=True)
     if out is not None:

@@ -12,8 +12,8 @@ def command(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FAMILY | UAI FILE | FOLDER]...",
-            help="What to measure on; the preset's families if nothing is given.",
+            metavar="[FAMILY | UAI FILE | FOLDER | runner]...",
+            help="What to measure on; what the preset names if nothing is given.",
         ),
     ] = None,
     preset: Annotated[
@@ -89,6 +89,9 @@ def command(
     number of processors. Two such files, from two commits on one machine, are what
     --compare takes.
 
+    [b]runner[/b] measures a study instead: 10,000 small graphs under three backends on
+    two processes, from the file to the tables, and its overhead beyond inference.
+
     An external program is run on a UAI file in a temporary folder, without a shell.
     {model} and {evidence} stand for its files, {out} for a file name where output
     may go. It is read from the files that it writes, or from what it prints: MAR
@@ -99,6 +102,7 @@ def command(
       factormodels bench --list
       factormodels bench --preset quick
       factormodels bench fr2-26x5-d15 --algorithm exact,pyagrum --memory
+      factormodels bench runner
       factormodels bench fr2-200x5 --algorithm wmb:i_bound=4,iterations=20
       factormodels bench uai2014/MAR/Grids_11.uai --time-limit 30
       factormodels bench fr1-31x3 --solver 'merlin:upper=/opt/merlin

@@ -30,6 +30,10 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the units that the folder holds.")
     ] = False,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Go on, and do the units that failed once more."),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Drop whatever run the folder holds.")
     ] = False,
@@ -50,8 +54,8 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE,...",
-            help="Run these cells alone, by dataset, variant, encoding, prior, strength, backend "
-            "or seed; repeatable.",
+            help="Run these cells alone, by dataset, variant, relation_model, encoding, prior, "
+            "strength, backend or seed; repeatable.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -63,12 +67,18 @@ def command(
 ) -> None:
     """Run a study: datasets x variants x encodings x backends over all responses.
 
+    Relations may be found anew from the texts by relation models, and claims be
+    judged by prompts (assessors) beside the backends; a language model is asked
+    once about each, before the units, and its answers are kept in a cache.
+
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
-    Markdown, reliability diagrams and a manifest, all of them or none; then
-    prints the summary. A response that a backend cannot answer is recorded with
+    Markdown, reliability diagrams, a report (HTML) and a manifest, all of them or
+    none; then prints the summary. A response that a backend cannot answer is recorded with
     its error and the rest goes on. Finished units are kept as they come: a run
     that was interrupted or killed goes on with --resume, and its tables are those
-    of one that was not. A value of an override is read as YAML.
+    of one that was not; --retry-failed also does again what failed. Priors may be
+    learned, and selections say which atoms count. A value of an override is read
+    as YAML.
 
     A study with the key analysis asks for something else, such as sizes of
     datasets: it writes its own tables and figures, with a manifest.
@@ -80,6 +90,8 @@ def command(
       factormodels run compare 'backends\\[1].settings.damping=0.3' --out results/damped
       factormodels run my-study.yaml priors.context=0.95 --dry-run
       factormodels run my-study.yaml --workers 8 --resume
+      factormodels run my-study.yaml relation_models='\\[recorded, lexical]'
+      factormodels run my-study.yaml assessors=factscore language_model=openai/NAME
       factormodels run my-study.yaml --only backend=exact --dask tcp://head:8786
     """
     import time
@@ -87,32 +99,36 @@ def command(
 
     from experiments import run_view
     from experiments.analyses.study import is_analysis
+    from experiments.assessment_view import show_ledger
     from experiments.config_file import read_raw, validated
     from experiments.console import duration, messages, output
-    from experiments.progress import run_progress
+    from experiments.progress import run_progress, step_progress, text_progress
     from experiments.runner import Where, design, failures_of, run_study
     from experiments.workers import WorkerError
     from factormodels.errors import InputError
+    from factormodels.extraction.accounting import Ledger
 
     if listed:
         run_view.show_embedded(output())
         return
     if config is None:
         raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
-    if resume and overwrite:
-        raise InputError("--resume goes on with a run and --overwrite drops it; give one of them")
+    if (resume or retry_failed) and overwrite:
+        wish = "--resume" if resume else "--retry-failed"
+        raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
     if workers is not None and dask is not None:
         raise InputError("--dask has workers of its own; leave --workers out")
     start = time.perf_counter()
     raw = read_raw(config, overrides or ())
     if is_analysis(raw):
         given = {"--resume": resume, "--workers": workers, "--dask": dask, "--only": only}
+        given["--retry-failed"] = retry_failed
         _analyse(raw, out, dry_run, [name for name, value in given.items() if value])
         return
     loaded = validated(raw)
     folder = out if out is not None else Path("results") / loaded.study.study
     planned = design(loaded)
-    console, remarks = output(), messages()
+    console, remarks, ledger = output(), messages(), Ledger()
     if dry_run:
         run_view.show_plan(console, planned, folder, only or ())
         return
@@ -122,14 +138,20 @@ def command(
             folder,
             Where(workers, dask),
             only=only or (),
-            resume=resume,
+            resume=resume or retry_failed,
             overwrite=overwrite,
+            retry_failed=retry_failed,
             monitor=partial(run_progress, remarks, loaded.study.study),
+            text_monitor=partial(text_progress, remarks, loaded.study.study, ledger),
+            ledger=ledger,
+            notice=partial(remarks.print, soft_wrap=True, markup=False, highlight=False),
+            watch=partial(step_progress, remarks, "pages"),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
         run_view.show_kept(remarks, planned, folder)
         raise
     run_view.show_results(console, planned, results, failures_of(planned, finished), folder)
+    show_ledger(remarks, ledger)
     remarks.print(f"done in {duration(time.perf_counter() - start)}")
 
 

@@ -53,6 +53,11 @@ class Assessor:
         """The labels, in order."""
         return tuple(self.values)
 
+    @property
+    def max_tokens(self) -> int:
+        """The longest answer, in tokens."""
+        return _REASONING_TOKENS if self.reasons else _WORD_TOKENS
+
 
 _THREE = MappingProxyType({_SUPPORTED: 1.0, _CONTRADICTED: 0.0, "undecided": 0.5})
 
@@ -151,7 +156,7 @@ def assess(
     Raises:
         InputError: for an unknown assessor.
     """
-    known = assessor if isinstance(assessor, Assessor) else _named(assessor)
+    known = assessor if isinstance(assessor, Assessor) else get_assessor(assessor)
 
     async def judge(atom: Atom) -> Verdict:
         return await _judge(graph, atom, known, model, all_contexts, expected)
@@ -181,7 +186,7 @@ async def _judge(
             messages=prompt.render(**fields),
             prompt=prompt.identity,
             stage=assessor.name,
-            max_tokens=_REASONING_TOKENS if assessor.reasons else _WORD_TOKENS,
+            max_tokens=assessor.max_tokens,
             top_logprobs=_TOP_LOGPROBS,
             seed=0,
         )
@@ -220,7 +225,12 @@ def _passages(graph: FactGraph, atom: Atom, all_contexts: bool) -> str:
     return "\n".join(shown) or _NO_PASSAGE
 
 
-def _named(name: str) -> Assessor:
+def get_assessor(name: str) -> Assessor:
+    """Return the assessor of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
     if name not in ASSESSORS:
         raise InputError(f"the assessor {name!r} is unknown; use one of {', '.join(ASSESSORS)}")
     return ASSESSORS[name]

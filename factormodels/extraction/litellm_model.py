@@ -75,6 +75,7 @@ class LitellmModel:
         self.settings = settings
         self._litellm = quiet_litellm()
         self._tenacity = optional_module("tenacity", "llm")
+        self._refusal = ""
         self._slots: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     @property
@@ -96,6 +97,9 @@ class LitellmModel:
             reraise=True,
         )
         async with self._slot():
+            if self._refusal:
+                # One call has shown that none can succeed.
+                raise InputError(self._refusal)
             try:
                 response = await retrying(self._call, request)
             except Exception as error:
@@ -109,10 +113,11 @@ class LitellmModel:
         found = self._litellm.validate_environment(model=self.settings.model)
         lacking = found.get("missing_keys") or []
         if lacking and not any(os.environ.get(name) for name in lacking):
-            raise InputError(
+            self._refusal = (
                 f"the model {self.settings.model!r} needs {', '.join(lacking)} in the environment; "
                 "set it, or replay an earlier run"
             )
+            raise InputError(self._refusal)
 
     def _slot(self) -> asyncio.Semaphore:
         # A semaphore belongs to a loop, and a model may outlive the loop of one `asyncio.run`.

@@ -10,6 +10,7 @@ from factormodels.claims import Atom
 from factormodels.errors import FactormodelsError
 from factormodels.extraction import atomizer, queries, reviser
 from factormodels.extraction.asking import identity_of
+from factormodels.extraction.assessors import assess, get_assessor
 from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.language_model import LanguageModel
@@ -25,6 +26,7 @@ Stage = Callable[[FactGraph], FactGraph]
 ATOMS_KEY = "atoms"
 REVISION_KEY = "revision"
 QUERIES_KEY = "queries"
+ASSESSORS_KEY = "assessors"
 STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY)
 """Where in a graph's metadata a stage says what it did; each has a list `failures`."""
 
@@ -118,6 +120,37 @@ def relation_stage(model: RelationModel, variant: str, least: float = LEAST_PROB
 
     def stage(graph: FactGraph) -> FactGraph:
         return with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+
+    return stage
+
+
+def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
+    """Return the stage in which prompt-based assessors judge every atom by its contexts.
+
+    `metadata["assessors"]` holds for each its prompt, `verdicts` by id of atom (`label`, its
+    `probability`, and `p` of being true, None where the label takes the atom out of the score) and
+    `missing`, as [atom, reason].
+
+    Raises:
+        InputError: for an unknown assessor.
+    """
+    assessors = [get_assessor(name) for name in names]
+
+    def stage(graph: FactGraph) -> FactGraph:
+        facts = {}
+        for assessor in assessors:
+            found = assess(graph, assessor, model)
+            facts[assessor.name] = {
+                "model": model.name,
+                "prompt": identity_of(assessor.prompt),
+                "verdicts": {
+                    one.atom: {"label": one.label, "probability": one.probability, "p": one.p_true}
+                    for one in found
+                    if not one.missing
+                },
+                "missing": [[one.atom, one.missing] for one in found if one.missing],
+            }
+        return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: facts})
 
     return stage
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,9 @@ def labelled_responses(
     reliability: float | None = None,
     error_rate: float | None = None,
     unlabelled: float = 0.0,
+    log_odds_factor: float = 1.0,
+    log_odds_noise: float = 0.0,
+    copied: float = 0.0,
     seed: Seed,
 ) -> tuple[FactGraph, ...]:
     """Return responses drawn from a known process, their atoms labelled with the truth.
@@ -49,7 +54,9 @@ def labelled_responses(
     By default the error rate of a relation is 1 - p. With atom priors of 0.5 and no relations
     between contexts, the exact posteriors under the encoding *conditional* are then calibrated:
     its tables are the probabilities of the reported relations, up to a constant. Relations between
-    contexts, `truth_rate`, `reliability` and `error_rate` depart from this, each in a known way.
+    contexts, `truth_rate`, `reliability`, `error_rate`, `log_odds_factor`, `log_odds_noise` and
+    `copied` depart from this, each in a known way. The last three leave the draws of all else as
+    they are: with one seed, the same responses are seen with and without them.
 
     Args:
         n_responses: number of responses, named "r1", "r2", ...; the first are the same whatever
@@ -66,10 +73,17 @@ def labelled_responses(
         reliability: share of true contexts, in place of the stated priors.
         error_rate: the relation model's rate of error, in place of 1 - p.
         unlabelled: share of atoms whose label is withheld.
+        log_odds_factor: what the log odds of p are multiplied by before it is stated, at least 0;
+            the error rate stays 1 - p. Above 1 the relation model is too sure of itself.
+        log_odds_noise: standard deviation of a normal error that is then added to them.
+        copied: probability that a context copies the one before it of its atom: it is true if
+            that one is, with the same prior, and to every atom that both are related to it has
+            the same relation, errors and all.
         seed: seed of the random numbers, or a generator.
 
     Returns:
-        Fact graphs; ``metadata["true_contexts"]`` lists the ids of the contexts that are true.
+        Fact graphs; ``metadata["true_contexts"]`` lists the ids of the contexts that are true,
+        ``metadata["copies"]``, if there can be any, tells of what each copy is one.
 
     Raises:
         InputError: if a number is not what it should be.
@@ -82,9 +96,16 @@ def labelled_responses(
         (reliability, "reliability"),
         (error_rate, "error_rate"),
         (unlabelled, "unlabelled"),
+        (copied, "copied"),
     ):
         if value is not None:
             validated_probability(value, what)
+    for value, what in (
+        (log_odds_factor, "log_odds_factor"),
+        (log_odds_noise, "log_odds_noise"),
+    ):
+        if not 0.0 <= value < math.inf:
+            raise InputError(f"{what} is {value!r}; give a number of at least 0")
     graphs = []
     generators = np.random.default_rng(seed).spawn(whole(n_responses, "n_responses", 0))
     for number, generator in enumerate(generators, start=1):
@@ -100,30 +121,36 @@ def labelled_responses(
         context_priors = context_prior.sample(generator, len(structure.owners))
         atoms = _truths(generator, atom_priors, truth_rate)
         contexts = _truths(generator, context_priors, reliability)
-        kinds = _true_kinds(generator, structure, atoms, contexts)
-        probabilities = strength.sample(generator, len(kinds))
+        # Streams of their own: what they decide leaves the other draws as they are.
+        copying, noise = generator.spawn(2)
+        originals = _originals(copying, structure, copied)
+        context_priors, contexts = context_priors[originals], contexts[originals]
+        same = _relations_of_originals(structure, originals)
+        kinds = _true_kinds(generator, structure, atoms, contexts)[same]
+        probabilities = strength.sample(generator, len(kinds))[same]
         errors = 1.0 - probabilities if error_rate is None else error_rate
-        wrong = generator.random(len(kinds)) < errors
+        wrong = generator.random(len(kinds))[same] < errors
         kinds = np.where(wrong, _opposites(kinds, len(structure.evidence)), kinds)
         withheld = generator.random(len(atoms)) < unlabelled
+        deviations = log_odds_noise * noise.standard_normal(len(kinds))[same]
         facts = FactArrays(
             atom_priors=atom_priors,
             context_priors=context_priors,
             owners=structure.owners,
             pairs=structure.variable_pairs(),
             kinds=kinds,
-            probabilities=probabilities,
+            probabilities=_stated(probabilities, log_odds_factor, deviations),
         )
         labels = [
             None if hidden else truth
             for truth, hidden in zip(atoms.tolist(), withheld.tolist(), strict=True)
         ]
-        true_contexts = [f"c{index + 1}" for index in np.flatnonzero(contexts).tolist()]
-        graphs.append(
-            facts.to_fact_graph(
-                f"r{number}", labels=labels, metadata={"true_contexts": true_contexts}
-            )
-        )
+        metadata: dict[str, Any] = {"true_contexts": _context_ids(np.flatnonzero(contexts))}
+        if copied:
+            copies = np.flatnonzero(originals != np.arange(len(originals)))
+            of = _context_ids(originals[copies])
+            metadata["copies"] = dict(zip(_context_ids(copies), of, strict=True))
+        graphs.append(facts.to_fact_graph(f"r{number}", labels=labels, metadata=metadata))
     return tuple(graphs)
 
 
@@ -141,6 +168,51 @@ def _truths(
 ) -> NDArray[np.bool_]:
     truths: NDArray[np.bool_] = generator.random(len(priors)) < (priors if rate is None else rate)
     return truths
+
+
+def _originals(
+    generator: np.random.Generator, structure: Structure, copied: float
+) -> NDArray[np.int64]:
+    """Return the context that each is a copy of, in the end; its own number if of none."""
+    owners = structure.owners
+    copies = generator.random(len(owners)) < copied
+    copies[:1] = False
+    copies[1:] &= owners[1:] == owners[:-1]
+    originals = np.where(copies, 0, np.arange(len(owners)))
+    return np.maximum.accumulate(originals)
+
+
+def _relations_of_originals(
+    structure: Structure, originals: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the relation that each is like: that of the original to the same atom, or itself."""
+    same = np.arange(len(structure.evidence) + len(structure.context_pairs))
+    keys = structure.evidence @ np.array([structure.n_atoms, 1])
+    wanted = originals[structure.evidence[:, 0]] * structure.n_atoms + structure.evidence[:, 1]
+    # Evidence is in the order of contexts, then atoms, so that keys ascend.
+    places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    evidence = same[: len(keys)]
+    same[: len(keys)] = np.where(keys[places] == wanted, places, evidence)
+    return same
+
+
+def _stated(
+    probabilities: NDArray[np.float64], factor: float, deviations: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return probabilities whose log odds are multiplied and moved; as they are if by nothing."""
+    if factor == 1.0 and not deviations.any():
+        return probabilities
+    with np.errstate(divide="ignore"):
+        odds = np.log(probabilities) - np.log1p(-probabilities)
+    # 0 times infinity: certainty that is not listened to says nothing.
+    shown = (odds * factor if factor else np.zeros_like(odds)) + deviations
+    # One of the two exponentials would overflow; exp(-|x|) never does.
+    small = np.exp(-np.abs(shown))
+    return np.where(shown >= 0.0, 1.0, small) / (1.0 + small)
+
+
+def _context_ids(numbers: NDArray[np.int64]) -> list[str]:
+    return [f"c{number + 1}" for number in numbers.tolist()]
 
 
 def _true_kinds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -293,3 +294,31 @@ def test_choices_are_listed_and_unknown_ones_refused(folder: Path, invoke: Invok
     assert refused.exit_code == 2
     assert "use one of quick, standard, full" in refused.stderr
     assert list(folder.iterdir()) == []
+
+
+def test_the_runner_is_measured_stored_and_compared(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = replace(PRESETS["quick"], runner=10)
+    monkeypatch.setitem(families.PRESETS, "quick", preset)
+    for out in ("old", "new"):
+        result = invoke("bench", "runner", "--preset", "quick", "--out", out)
+        assert result.exit_code == 0, result.output
+        assert "runner: a study of 30 units on 2 processes" in result.stdout
+    document = json.loads((folder / "old" / "bench.json").read_text())
+    assert document["families"] == []
+    cost = document["runner"]
+    assert cost["n_units"] == 30
+    spent = cost["overhead"] * cost["n_units"] + cost["inference_seconds"] / cost["workers"]
+    # By definition, up to rounding.
+    assert spent == pytest.approx(cost["seconds"], rel=1e-9)
+    assert not (folder / "old" / "frontier.pdf").exists()
+
+    compared = invoke("bench", "--compare", "old", "new")
+    assert compared.exit_code == 0, compared.output
+    assert "runner: the overhead per unit was" in compared.stdout
+    document["runner"]["seconds"] = "long"
+    (folder / "old" / "bench.json").write_text(json.dumps(document))
+    damaged = invoke("bench", "--compare", "old", "new")
+    assert damaged.exit_code == 2
+    assert "runner['seconds'] is damaged" in damaged.stderr

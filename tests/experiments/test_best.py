@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from experiments import paper_table, tables
 from experiments.best import significantly_best
 from experiments.config import Study
 from experiments.config_parts import DatasetChoice
+from experiments.config_selections import SelectionChoice
 from experiments.rows import SCHEMA, RowsFile, write_rows
 from experiments.summary import summarise_study
 from tests.experiments.test_summary import row
@@ -20,7 +22,12 @@ from tests.experiments.test_summary import row
 STUDY = Study("s", (DatasetChoice("d"),))
 
 
-def bold(folder: Path, methods: dict[str, list[float | None]], labels: list[bool]) -> Any:
+def bold(
+    folder: Path,
+    methods: dict[str, list[float | None]],
+    labels: list[bool],
+    study: Study = STUDY,
+) -> Any:
     """Return the summary of methods, four claims a response, with its columns of the best."""
     pieces = [
         pa.Table.from_pylist(
@@ -29,6 +36,7 @@ def bold(folder: Path, methods: dict[str, list[float | None]], labels: list[bool
                     response=f"r{place // 4}",
                     atom=f"a{place % 4}",
                     label=label,
+                    selections="all core" if place % 2 else "all",
                     backend_label=name,
                     p=value,
                     status="failed" if value is None else "exact",
@@ -41,8 +49,8 @@ def bold(folder: Path, methods: dict[str, list[float | None]], labels: list[bool
     ]
     write_rows(iter(pieces), folder / "rows.parquet", {})
     rows = RowsFile(folder / "rows.parquet")
-    cells = summarise_study(rows, policy="exclude", k="median").cells
-    return cells.join(significantly_best(STUDY, rows, cells)).set_index("backend_label")
+    cells = summarise_study(rows, policy="exclude", k="median", selections=study.selected).cells
+    return cells.join(significantly_best(study, rows, cells)).set_index("backend_label")
 
 
 @pytest.fixture(scope="module")
@@ -104,3 +112,23 @@ def test_without_labels_there_is_no_best(tmp_path: Path, labels: list[bool]) -> 
     unlabelled: list[Any] = [None] * len(labels)
     cells = bold(tmp_path, {"good": good, "poor": [0.5] * len(labels)}, unlabelled)
     assert not cells.filter(like="_best").any(axis=None)
+
+
+def test_each_selection_has_its_own_best(tmp_path: Path, labels: list[bool]) -> None:
+    good, poor = judged(labels, 1.0, 0.5, 0), judged(labels, -1.0, 0.5, 1)
+    study = replace(STUDY, selections=(SelectionChoice("all"), SelectionChoice("core")))
+    methods = {
+        "there": [g if at % 2 else p for at, (g, p) in enumerate(zip(good, poor, strict=True))],
+        "elsewhere": [p if at % 2 else g for at, (g, p) in enumerate(zip(good, poor, strict=True))],
+    }
+    cells = bold(tmp_path, methods, labels, study)
+    best = {
+        (name, row["selection"]): row["brier_best"]
+        for name, row in zip(cells.index, cells.to_dict("records"), strict=True)
+    }
+    assert best == {
+        ("there", "all"): False,
+        ("there", "core"): True,
+        ("elsewhere", "all"): False,
+        ("elsewhere", "core"): False,
+    }

@@ -14,7 +14,7 @@ from tests.experiments.conftest import Invoke, call, environment
 
 COMMANDS = (
     *("infer", "assess", "run", "fit", "diff", "positions", "convert", "backends", "datasets"),
-    *("bench", "select", "robustness", "costs", "references"),
+    *("bench", "select", "robustness", "costs", "references", "report"),
 )
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")

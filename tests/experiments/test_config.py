@@ -29,6 +29,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     assert [title for one in study.backends for title, _ in one.settings_of_each()] == ["exact"]
     assert study.prior_settings == (PriorSetting("data", None, None),)
     assert study.strengths == (1.0,)
+    assert study.selected == ()
     assert study.backend_seeds == (0,)
     assert (study.seed, study.unlabelled, study.k) == (0, "exclude", "median")
     assert (study.reliability.bins, study.reliability.strategy) == (10, "uniform")
@@ -124,8 +125,34 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("priors: [{}, {atom: .5, nam: x}]", ("priors[1].nam", "did you mean 'name'")),
         ("priors: [{}, {}]", ("priors[1] is called 'data' like another", "name")),
         ("priors: {name: x, atom: [0.1, 0.2]}", ("a name is for one setting",)),
-        ("priors: learned", ("priors cannot be learned within a study yet", "numbers")),
-        ("priors: {atom: learned}", ("priors cannot be learned within a study yet",)),
+        ("priors: {atom: learned}", ("priors.atom", "'learned'", "number")),
+        ("priors: {learned: {parameters: [temprature]}}", ("parameters[0]", "'temperature'")),
+        ("priors: {learned: {parameters: []}}", ("parameters: the list is empty",)),
+        ("priors: {learned: {fold: 3}}", ("priors.learned.fold", "did you mean 'folds'")),
+        ("priors: {learned: {folds: 1}}", ("priors.learned.folds: 1", "at least 2")),
+        ("priors: {learned: {backend: exat}}", ("priors.learned.backend", "'exact'")),
+        ("priors: {learned: {penalty: 0}}", ("priors.learned.penalty: 0", "above 0")),
+        ("priors: {atom: 0.4, learned: {}}", ("atom is given and atom_prior is learned",)),
+        (
+            "priors: {learned: {parameters: [temperature, probability]}}",
+            ("learn one of the two",),
+        ),
+        ("priors: {learned: {parameters: [atom_prior], by: kind}}", ("by is 'kind'", "leave by")),
+        ("priors: [learned, learned]", ("priors[1] is called 'learned' like another", "name")),
+        ("selections: [all, cor]", ("selections[1].selection", "did you mean 'core'")),
+        ("selections: [{selection: core, ruel: both}]", ("selections[0].ruel", "'rule'")),
+        ("selections: [all, all]", ("selections[1] is called 'all'", "name")),
+        ("selections: [{selection: all, rule: both}]", ("rule has no part", "leave it out")),
+        ("selections: [{selection: core, name: a b}]", ("selections[0].name", "'a b'")),
+        ("selections: [{selection: core, path: x}]", ("lexical relations need no path",)),
+        ("selections: [{selection: core, relations: nli}]", ("the model's folder",)),
+        ("selections: [{selection: core, time_limit: 0}]", ("time_limit: 0", "above 0")),
+        ("selections: []", ("selections: the list is empty",)),
+        (
+            "selections: [all, core]\n"
+            "significance: {pairs: [[{selection: cor}, {selection: all}]]}",
+            ("significance.pairs[0] names the selection 'cor'", "did you mean 'core'"),
+        ),
         ("strengths: [1, 0]", ("strengths[1]: 0", "above 0")),
         ("strengths: 0", ("strengths: 0 does not fit", "above 0")),
         ("seeds: [1, 1]", ("seeds", "twice")),

@@ -24,7 +24,8 @@ study: s
 datasets:
   - name: made
     synthetic: {n_responses: 120, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2}
-backends: [{backend: slow, settings: {seconds_each: 0.02}}, lbp]
+priors: [{}, {learned: {folds: 3}}]
+backends: [{backend: slow, settings: {seconds_each: 0.02}, only: {priors: [data]}}, lbp]
 outputs: [csv, latex, markdown]
 """
 
@@ -46,7 +47,7 @@ def test_a_worker_that_dies_costs_nothing(planned: Design, tmp_path: Path) -> No
 
         @contextmanager
         def killing(left: int, kept: int) -> Iterator[Callable[[Progress], None]]:
-            assert (left, kept) == (240, 0)
+            assert (left, kept) == (360, 0)
             done = 0
 
             def report(progress: Progress) -> None:
@@ -61,9 +62,11 @@ def test_a_worker_that_dies_costs_nothing(planned: Design, tmp_path: Path) -> No
         where = Where(dask=cluster.scheduler_address)
         _, finished = run_study(planned, tmp_path / "dask", where, monitor=killing)
     assert killed
-    assert finished.statuses() == {"converged": 120, "exact": 120}
+    assert finished.statuses() == {"converged": 240, "exact": 120}
     run_study(planned, tmp_path / "here", Where(workers=1))
     assert_same_files(tmp_path / "here", tmp_path / "dask")
+    learned = [tmp_path / folder / "priors.csv" for folder in ("here", "dask")]
+    assert learned[0].read_bytes() == learned[1].read_bytes()
 
 
 def test_an_address_where_nobody_answers_is_refused(planned: Design, tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from experiments.summary import summarise_study
 
 N, CELLS, PER_RESPONSE = 100_000, 10, 5
 shared = {"study": "s", "dataset": "d", "variant": "FR1", "encoding": "implication",
-          "prior": "data", "strength": 1.0, "backend": "exact", "setting": "{}", "seed": 0,
+          "relation_model": "recorded", "prior": "data", "strength": 1.0, "backend": "exact",
+          "setting": "{}", "seed": 0,
           "seconds": 1e-4, "status": "exact", "log_z": 0.0, "log_z_kind": "exact",
-          "error": None, "annotation": None}
+          "error": None, "annotation": None, "selections": "all"}
 generator = np.random.default_rng(0)
 p, label = generator.random(N), pa.array(generator.random(N) < 0.5)
 response = pa.array([f"r{i // PER_RESPONSE}" for i in range(N)])

@@ -10,8 +10,16 @@ import pytest
 from rich.console import Console
 
 from experiments import paper_table
-from experiments.artefacts import Origin, write_figure, write_table
+from experiments.artefacts import (
+    Artefacts,
+    Origin,
+    PaperFigure,
+    write_artefacts,
+    write_figure,
+    write_table,
+)
 from experiments.paper_table import PaperColumn, PaperTable
+from factormodels.errors import InputError
 
 ORIGIN = Origin("a-study", "ab" * 32)
 
@@ -113,3 +121,12 @@ def test_no_character_of_latex_stays_active(character: str) -> None:
     escaped = paper_table.escape_latex(character)
     assert escaped != character
     assert escaped.startswith(("\\", "$"))
+
+
+def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = PaperFigure(Figure(), pd.DataFrame())
+    with pytest.raises(InputError, match="both called 'same'"):
+        write_artefacts(Artefacts({"same": table()}, {"same": figure}), tmp_path, ORIGIN)
+    assert list(tmp_path.iterdir()) == []

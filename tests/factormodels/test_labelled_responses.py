@@ -94,10 +94,24 @@ def test_posteriors_are_calibrated_too_where_atoms_share_contexts() -> None:
         ({"error_rate": 0.5}, 1, -1),
         ({"error_rate": 0.0}, 1, +1),
         ({"reliability": 0.3}, 1, -1),
+        ({"log_odds_factor": 2.0}, 1, -1),
+        ({"log_odds_factor": 0.5}, 1, +1),
+        ({"log_odds_noise": 1.0}, 1, -1),
+        ({"copied": 1.0}, 1, -1),
         ({"truth_rate": 0.8}, 0, +1),
         ({"truth_rate": 0.2}, 0, -1),
     ],
-    ids=["overconfident", "underconfident", "contexts worse", "atoms better", "atoms worse"],
+    ids=[
+        "overconfident",
+        "underconfident",
+        "contexts worse",
+        "overstated",
+        "understated",
+        "noisy",
+        "copied",
+        "atoms better",
+        "atoms worse",
+    ],
 )
 def test_known_faults_of_calibration_are_seen_with_their_sign(
     changes: dict[str, Any], statistic: int, sign: int
@@ -197,3 +211,94 @@ def test_bad_input_is_refused_in_one_sentence(changes: dict[str, Any], words: li
     assert "\n" not in message
     for word in words:
         assert word in message
+
+
+def log_odds(graphs: tuple[FactGraph, ...]) -> list[float]:
+    return [
+        math.log(relation.probability / (1.0 - relation.probability))
+        for graph in graphs
+        for relation in graph.relations
+    ]
+
+
+def without_probabilities(graph: FactGraph) -> Any:
+    return (
+        graph.atoms,
+        graph.contexts,
+        [(one.source, one.target, one.kind) for one in graph.relations],
+        {key: value for key, value in graph.metadata.items() if key != "copies"},
+    )
+
+
+def test_an_overstating_relation_model_changes_what_it_states_and_nothing_else() -> None:
+    plain = responses(density=0.1)
+    stated = responses(density=0.1, log_odds_factor=2.5)
+    assert [without_probabilities(g) for g in plain] == [without_probabilities(g) for g in stated]
+    # The logarithms and the logistic function round; the last digits of p close to 1 count most.
+    assert log_odds(stated) == pytest.approx([2.5 * x for x in log_odds(plain)], rel=1e-9)
+    nothing = responses(log_odds_factor=0.0)
+    assert {relation.probability for graph in nothing for relation in graph.relations} == {0.5}
+
+
+def test_noise_is_normal_on_the_log_odds() -> None:
+    plain = responses()
+    noisy = responses(log_odds_noise=1.5)
+    assert [without_probabilities(g) for g in plain] == [without_probabilities(g) for g in noisy]
+    moved = [x - y for x, y in zip(log_odds(noisy), log_odds(plain), strict=True)]
+    n = len(moved)
+    assert n > 1000
+    mean = math.fsum(moved) / n
+    assert abs(mean) < DEVIATIONS * 1.5 / math.sqrt(n)
+    variance = math.fsum(x * x for x in moved) / n
+    # The variance of a squared normal deviate is twice its squared variance.
+    assert abs(variance / 1.5**2 - 1.0) < DEVIATIONS * math.sqrt(2.0 / n)
+
+
+def test_copies_say_what_their_originals_say() -> None:
+    graphs = responses(
+        contexts_per_atom=3,
+        density=0.3,
+        copied=1.0,
+        log_odds_noise=1.0,
+        context_prior=Uniform(0.5, 0.95),
+    )
+    compared = 0
+    for graph in graphs:
+        copies = graph.metadata["copies"]
+        assert len(copies) == 2 * len(graph.atoms)
+        contexts = {context.id: context for context in graph.contexts}
+        said = {(one.source, one.target): (one.kind, one.probability) for one in graph.relations}
+        true = set(graph.metadata["true_contexts"])
+        for copy, original in copies.items():
+            assert contexts[copy].prior == contexts[original].prior
+            assert contexts[copy].retrieved_for == contexts[original].retrieved_for
+            assert (copy in true) == (original in true)
+            for atom in graph.atom_ids:
+                if (copy, atom) in said and (original, atom) in said:
+                    compared += 1
+                    assert said[copy, atom] == said[original, atom]
+    assert compared > 6000
+
+
+def test_as_many_contexts_copy_as_were_asked_for() -> None:
+    graphs = responses(contexts_per_atom=2, copied=0.3)
+    followers = sum(len(graph.atoms) for graph in graphs)
+    assert_share(sum(len(graph.metadata["copies"]) for graph in graphs), followers, 0.3)
+    plain = responses(contexts_per_atom=2)
+    assert [[a.label for a in g.atoms] for g in graphs] == [
+        [a.label for a in g.atoms] for g in plain
+    ]
+    assert all("copies" not in graph.metadata for graph in plain)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"log_odds_factor": -1.0}, "log_odds_factor is -1.0; give a number of at least 0"),
+        ({"log_odds_noise": math.inf}, "log_odds_noise is inf"),
+        ({"copied": 1.5}, "copied: the probability 1.5 is not between 0 and 1"),
+    ],
+)
+def test_distortions_out_of_range_are_refused(arguments: dict[str, float], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        responses(**arguments)

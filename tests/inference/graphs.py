@@ -8,11 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels import FactorGraph
-from factormodels.factor_graph import UNOBSERVED
 from factormodels.synthetic import grid, random_graph
+from inference.conformance.graphs import Tables, forest, independent, relabelled
 from tests.oracle import oracle
 
-Tables = list[tuple[list[int], NDArray[np.float64]]]
+__all__ = [
+    "Tables",
+    "attractive",
+    "chain_reference",
+    "forest",
+    "frustrated",
+    "independent",
+    "long_chain",
+    "moderate",
+    "odd_graph",
+    "relabelled",
+    "signed_pairs",
+    "tangled_graph",
+]
 
 
 def odd_graph(seed: int) -> FactorGraph:
@@ -44,38 +57,6 @@ def odd_graph(seed: int) -> FactorGraph:
         if oracle(observed).log_z > -np.inf:
             graph = observed
     return graph
-
-
-def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
-    """Return a forest of factors of one to four variables, with unary factors besides."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 10))
-    cardinalities = rng.integers(1, 4, size=n)
-    planted = [int(rng.integers(count)) for count in cardinalities]
-    component = np.arange(n)
-    factors: Tables = []
-    for _ in range(12):
-        scope = rng.choice(n, size=int(rng.integers(1, min(n, 4) + 1)), replace=False)
-        if len(np.unique(component[scope])) < len(scope):
-            continue
-        component[np.isin(component, component[scope])] = component[scope[0]]
-        table = np.exp(rng.normal(scale=rng.choice([0.5, 3.0, 60.0]), size=cardinalities[scope]))
-        zeros = rng.random(table.shape) < zero_probability
-        zeros[tuple(planted[v] for v in scope)] = False
-        factors.append((scope.tolist(), np.where(zeros, 0.0, table)))
-    return FactorGraph.from_factors(cardinalities, factors)
-
-
-def independent(seed: int) -> FactorGraph:
-    """Return a graph of variables that do not depend on each other, some of their states zero."""
-    rng = np.random.default_rng(seed)
-    cardinalities = rng.integers(1, 4, size=int(rng.integers(2, 7)))
-    factors: Tables = []
-    for variable, count in enumerate(cardinalities.tolist() * 2):
-        table = np.exp(rng.normal(size=count))
-        table[1:] *= rng.random(count - 1) > 0.2
-        factors.append(([variable % len(cardinalities)], table))
-    return FactorGraph.from_factors(cardinalities, factors)
 
 
 def frustrated(seed: int) -> FactorGraph:
@@ -159,25 +140,6 @@ def chain_reference(graph: FactorGraph) -> tuple[NDArray[np.float64], float]:
     log_z += np.log((forward[-1] * unary[-1]).sum())
     marginals = forward * unary * backward
     return marginals / marginals.sum(axis=1, keepdims=True), float(log_z)
-
-
-def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
-    """Return the graph with variables and factors in another order, and the new places."""
-    rng = np.random.default_rng(seed)
-    place = rng.permutation(graph.n_variables)
-    names = np.empty(graph.n_variables, dtype=object)
-    cardinalities = np.empty(graph.n_variables, dtype=np.int64)
-    evidence = np.full(graph.n_variables, UNOBSERVED)
-    names[place] = graph.names
-    cardinalities[place] = graph.cardinalities
-    evidence[place] = graph.evidence
-    factors = [([int(place[v]) for v in scope], table) for scope, table in graph.factors()]
-    order = rng.permutation(len(factors))
-    moved = FactorGraph.from_factors(
-        cardinalities, [factors[i] for i in order], names=list(names), log=True
-    )
-    observed = {name: int(s) for name, s in zip(names, evidence, strict=True) if s != UNOBSERVED}
-    return moved.with_evidence(observed), place
 
 
 def tangled_graph(seed: int) -> FactorGraph:

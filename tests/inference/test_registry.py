@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +27,8 @@ from inference import (
     register,
     unregister,
 )
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -91,3 +97,64 @@ def test_builtin_entries_say_what_their_backends_do() -> None:
         assert entry.limits
         # A bound that nothing had to be split for is exact, and says so.
         assert infer(graph, name).log_z_kind in {entry.log_z_kind, "exact"}
+
+
+PACKAGE = """
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+from inference import Backend, Entry
+from inference.enumeration import Enumeration
+
+@dataclass(frozen=True)
+class Mine(Enumeration):
+    name: ClassVar[str] = "mine"
+
+MINE = Entry("mine", "mine_backend:Mine", "a backend of another package", "exact")
+TAKEN = Entry("exact", "mine_backend:Mine", "has the name of another", "exact")
+"""
+
+ENTRY_POINTS = """
+[factormodels.backends]
+mine = mine_backend:MINE
+taken = mine_backend:TAKEN
+broken = no_such_module:ENTRY
+wrong = mine_backend:Mine
+"""
+
+ASK = """
+import logging
+logging.basicConfig(format="%(message)s")
+from factormodels import FactorGraph
+from inference import entries, infer
+graph = FactorGraph.from_factors([2], [([0], [1.0, 3.0])])
+print(infer(graph, "mine").marginals["0"][1], infer(graph, "exact").backend, list(entries())[-1])
+"""
+
+
+def test_a_backend_of_an_installed_package_is_found_and_broken_ones_are_told(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine_backend.py").write_text(PACKAGE)
+    facts = tmp_path / "mine-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(ENTRY_POINTS)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    found = subprocess.run(
+        [sys.executable, "-c", ASK],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert found.stdout.split() == ["0.75", "exact", "mine"]
+    told = found.stderr.splitlines()
+    assert len(told) == 3
+    for words in (
+        "the backend 'broken' of the package mine cannot be loaded",
+        "the backend 'exact' of the package mine has the name of another",
+        "the entry point 'wrong' of the package mine leads to no inference.Entry",
+    ):
+        assert any(line.startswith(words) for line in told), found.stderr

@@ -14,6 +14,7 @@ from calibration.learned_priors import (
     FitStatus,
     Specification,
     Temperature,
+    cross_fitting,
     cross_validate,
     fit,
 )
@@ -116,3 +117,38 @@ def test_bad_input_is_refused(data: list[FactGraph]) -> None:
         cross_validate([*data[:6], unlabelled], n_folds=7)
     with pytest.raises(InputError, match="no atom of any response has a label"):
         cross_validate([unlabelled])
+
+
+def test_crossing_fits_what_the_validation_does_fold_by_fold(
+    data: list[FactGraph], validated: CrossValidation
+) -> None:
+    crossing = cross_fitting(data, GENERATOR, n_folds=3)
+    assert crossing.n_folds == 3
+    assert np.array_equal(crossing.fold, validated.fold)
+    assert np.array_equal(crossing.without(1).theta, validated.fits[1].theta)
+    whole, fitted = crossing.whole(), fit(data, GENERATOR)
+    assert np.array_equal(whole.theta, fitted.theta)
+    assert np.array_equal(whole.covariance, fitted.covariance)
+
+
+def test_unseen_responses_add_what_they_alone_hold(data: list[FactGraph]) -> None:
+    kept = [
+        replace(g, relations=tuple(r for r in g.relations if r.kind is RelationKind.ENTAILMENT))
+        for g in data[:12]
+    ]
+    unseen = [replace(data[20], atoms=tuple(replace(a, label=None) for a in data[20].atoms))]
+    assert {r.kind for r in unseen[0].relations} == {
+        RelationKind.ENTAILMENT,
+        RelationKind.CONTRADICTION,
+    }
+    chosen = Specification(relations=Temperature("kind"))
+    crossing = cross_fitting(kept, chosen, n_folds=2)
+    alone, together = crossing.whole(), crossing.whole(unseen)
+    with pytest.raises(InputError, match="nothing was learned"):
+        alone.apply(unseen[0])
+    assert together.values["temperature[contradiction]"] == 1.0
+    assert together.untouched == ("temperature[contradiction]",)
+    # What labels bear on ends where it does without the rest, up to where the search stops.
+    for name, value in alone.values.items():
+        assert together.values[name] == pytest.approx(value, rel=1e-6)
+    together.apply(unseen[0])

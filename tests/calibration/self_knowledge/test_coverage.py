@@ -7,8 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from calibration.self_knowledge import Truth, coverage, rejections
-from calibration.self_knowledge.simulation import simulate_counts
+from calibration.self_knowledge import (
+    Setting,
+    Truth,
+    claims_of_counts,
+    coverage,
+    rejections,
+    simulate_counts,
+)
+from calibration.self_knowledge.balance import judged_counts
 from calibration.significance import clustered_mcnemar_counts, mcnemar_counts
 
 REPLICATES = 2000
@@ -80,3 +87,15 @@ def test_clustered_mcnemar_holds_its_level_and_the_plain_one_does_not() -> None:
     for method, share in level.items():
         # 0.05 +- 4 standard deviations of 0.0049.
         assert abs(share - 0.05) < 0.0195, method
+
+
+def test_claims_of_counts_are_counted_as_they_were() -> None:
+    counts = simulate_counts(Truth(n_responses=12, n_claims=4.0), 1, seed=2)[0]
+    counts[3] = 0.0
+    claims = claims_of_counts(counts, Setting.QUESTION_ANSWERING)
+    assert claims.responses == tuple(f"r{at + 1}" for at in range(12) if at != 3)
+    table = judged_counts(claims, Setting.QUESTION_ANSWERING, 1, "incorrect")[:, -1]
+    right, wrong_no, wrong_yes, right_no = np.delete(counts, 3, axis=0).T
+    np.testing.assert_array_equal(table[:, 0, :2], np.stack([right, wrong_no], axis=1))
+    np.testing.assert_array_equal(table[:, 1, :2], np.stack([wrong_yes, right_no], axis=1))
+    assert judged_counts(claims, Setting.DIRECT_ASKING, 1, "incorrect").sum() == 0.0

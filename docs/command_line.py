@@ -1,0 +1,77 @@
+"""The page of the command line, made from the help texts of the application itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_TAG = re.compile(r"(?<!\\)\[/?(?:b|i|bold|italic|dim)\]")
+
+
+def page() -> str:
+    """Return the page: every command with its text, its examples, arguments and options."""
+    import typer
+
+    from experiments.cli import app
+
+    group: Any = typer.main.get_command(app)
+    parts = [
+        "# Command line\n",
+        "As `factormodels --help` and `factormodels COMMAND --help` show it. Bad input is one "
+        "sentence on standard error and exit code 2, an interrupt exit code 130.\n",
+        *_prose(group.help),
+        *_table(group),
+    ]
+    for name, command in commands(group, "factormodels"):
+        parts += [f"## {name}\n", *_prose(command.help), *_table(command)]
+    return "\n".join(parts)
+
+
+def commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """Yield every command with its whole name, those within a group after it."""
+    for name, command in sorted(group.commands.items()):
+        yield f"{prefix} {name}", command
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{prefix} {name}")
+
+
+def _prose(help_text: str) -> list[str]:
+    """Return paragraphs of a help text; those that are indented are commands."""
+    parts = []
+    for block in re.split(r"\n\s*\n", _TAG.sub("", help_text).replace("\\[", "[").strip("\n")):
+        if all(line.startswith("  ") for line in block.splitlines()):
+            lines = "\n".join(line[2:] for line in block.splitlines())
+            parts.append(f"```console\n{lines}\n```\n")
+        elif len(block.split()) <= 3 and not block.endswith("."):
+            parts.append(f"**{block.strip()}**\n")
+        else:
+            parts.append(" ".join(_escaped(block).split()) + "\n")
+    return parts
+
+
+def _table(command: Any) -> list[str]:
+    """Return the table of what a command takes."""
+    rows = []
+    for parameter in command.params:
+        metavar = parameter.metavar or parameter.name.strip("_").upper()
+        if parameter.param_type_name == "argument":
+            name = f"`{metavar}`"
+        elif parameter.is_flag:
+            name = ", ".join(f"`{option}`" for option in parameter.opts)
+        else:
+            name = ", ".join(f"`{option} {metavar}`" for option in parameter.opts)
+        meaning = _escaped(_TAG.sub("", getattr(parameter, "help", None) or ""))
+        default = parameter.default
+        if isinstance(default, str | int | float) and not isinstance(default, bool):
+            meaning += f" (default: `{default}`)"
+        rows.append(f"| {name} | {' '.join(meaning.split())} |")
+    return ["| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"] if rows else []
+
+
+def _escaped(text: str) -> str:
+    parts = re.split(r"(`[^`]*`)", text.replace("\\[", "["))
+    return "".join(
+        part if place % 2 else re.sub(r"([*_<>|\[\]$])", r"\\\1", part)
+        for place, part in enumerate(parts)
+    )

@@ -1,0 +1,69 @@
+"""Configuration of the documentation; `make docs` builds it, with warnings as errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+project = "factormodels"
+author = "the contributors of factormodels"
+copyright = "the contributors of factormodels, Apache-2.0"
+language = "en"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+]
+exclude_patterns = ["_build", "generated/parts"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+default_role = "literal"
+# Quotes and dashes of prose are options and code more often than not.
+smartquotes = False
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_default_options = {"show-inheritance": True, "member-order": "bysource"}
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+autodoc_preserve_defaults = False
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+# Every reference within these packages must resolve; what other libraries define is not looked up,
+# since that would need the network.
+nitpicky = True
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!(factormodels|inference|calibration|experiments)\.).*"),
+]
+
+# Two classes of one name: the docstring's own module decides for its reader.
+suppress_warnings = ["ref.python"]
+
+html_math_renderer = "mathml"
+html_theme = "furo"
+html_title = "factormodels"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+html_copy_source = False
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what this project adds: docstrings as we write them, pages made from the code."""
+    import docstrings
+    import generated_pages
+    import math_markup
+
+    docstrings.connect(app)
+    generated_pages.connect(app)
+    math_markup.connect(app)

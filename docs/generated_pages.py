@@ -1,0 +1,204 @@
+"""Pages that are made from the code at every build, so that they cannot drift from it.
+
+They are written into docs/generated: the API reference, one page per package; the command line;
+the backends, the rows of a run and the JSON Schemas.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+PACKAGES = ("factormodels", "inference", "calibration", "experiments")
+
+INTERNAL = ("inference.kernels", "experiments.commands")
+"""Packages without a page: compiled loops behind the backends, and the command line's options,
+which have a page of their own."""
+
+
+def connect(app: Sphinx) -> None:
+    """Have the pages written before the sources are listed."""
+    app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / "generated"))
+
+
+def write_pages(folder: Path) -> None:
+    """Write every generated page; one whose text has not changed keeps its date."""
+    from command_line import page as command_line
+
+    pages = {f"reference/{name}": reference_page(name) for name in documented_packages()}
+    pages["reference/index"] = reference_index()
+    pages["command-line"] = command_line()
+    pages["schemas"] = schemas_page()
+    pages["parts/backends"] = backends_table()
+    pages["parts/promises"] = promises_table()
+    pages["parts/rows"] = rows_table()
+    pages["parts/analyses"] = analyses_list()
+    pages["parts/datasets"] = datasets_list()
+    pages["parts/formats"] = formats_table()
+    pages["parts/study-keys"] = study_keys()
+    wanted = {folder / f"{name}.md": text for name, text in pages.items()}
+    for path in folder.rglob("*.md"):
+        if path not in wanted:
+            path.unlink()
+    for path, text in wanted.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+def documented_packages() -> list[str]:
+    """Return the packages that have a page, from the lowest layer to the highest."""
+    return [name for package in PACKAGES for name in _packages(package)]
+
+
+def modules_of(package: str) -> list[str]:
+    """Return a package and the modules directly in it, less what is private."""
+    path = importlib.import_module(package).__path__
+    return [
+        package,
+        *(
+            f"{package}.{module.name}"
+            for module in sorted(iter_modules(path), key=lambda module: module.name)
+            if not module.ispkg and not module.name.startswith("_")
+        ),
+    ]
+
+
+def _packages(package: str) -> Iterator[str]:
+    yield package
+    for module in sorted(
+        iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name
+    ):
+        name = f"{package}.{module.name}"
+        if module.ispkg and name not in INTERNAL:
+            yield from _packages(name)
+
+
+def reference_index() -> str:
+    """Return the page that the reference begins with."""
+    listed = "\n".join(documented_packages())
+    return (
+        "# Reference\n\nMade from the docstrings. Imports run one way: experiments → calibration → "
+        "inference → factormodels.\n\n```{toctree}\n:maxdepth: 1\n\n" + listed + "\n```\n"
+    )
+
+
+def reference_page(package: str) -> str:
+    """Return the page of one package: its modules, each with what it defines."""
+    parts = [f"# {package}\n"]
+    for name in modules_of(package):
+        if name != package:
+            parts.append(f"## {name.rpartition('.')[2]}\n")
+        parts.append(
+            f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :ignore-module-all:\n```\n"
+        )
+    return "\n".join(parts)
+
+
+def schemas_page() -> str:
+    """Return the page of the JSON Schemas."""
+    from experiments.schemas import SCHEMAS, schema
+
+    parts = [
+        "# JSON Schemas\n",
+        "Draft 2020-12; `factormodels schema NAME` prints them, `experiments.schemas.schema` "
+        "returns them. [Data formats](../guide/data-formats.md) says what they are of.\n",
+    ]
+    for name in SCHEMAS:
+        text = json.dumps(schema(name), indent=2, ensure_ascii=False)
+        parts.append(f"## {name}\n\n```json\n{text}\n```\n")
+    return "\n".join(parts)
+
+
+def backends_table() -> str:
+    """Return the registered backends with what their entries say."""
+    from inference.registry import entries
+
+    rows = [
+        f"| `{name}` | {entry.log_z_kind} | {entry.summary} | {entry.limits} | "
+        f"{f'`{entry.extra}`' if entry.extra else 'core'} |"
+        for name, entry in entries().items()
+    ]
+    return _table(("name", "log Z", "algorithm", "graphs", "installed with"), rows)
+
+
+def promises_table() -> str:
+    """Return what every backend is held to on which graphs, from the table of the tests."""
+    from tests.inference.promises import PROMISES
+
+    rows = []
+    for promise in PROMISES:
+        settings = ", ".join(f"{key}={value}" for key, value in promise.settings.items())
+        summary = (promise.graphs.__doc__ or "").split(".")[0].removeprefix("Return ")
+        rows.append(
+            f"| `{promise.backend}` | {settings} | {promise.kind} | {' '.join(summary.split())} | "
+            f"{len(promise.seeds)} | {promise.tolerance:g} | {promise.reason} |"
+        )
+    heads = ("backend", "settings", "promise", "graphs", "how many", "tolerance", "why so much")
+    return _table(heads, rows)
+
+
+def rows_table() -> str:
+    """Return the columns of a run's rows."""
+    from experiments.rows import SCHEMA
+
+    rows = [
+        f"| `{field.name}` | {field.type} | {'yes' if field.nullable else 'no'} | "
+        f"{(field.metadata or {})[b'description'].decode()} |"
+        for field in SCHEMA
+    ]
+    return _table(("column", "type", "null", "meaning"), rows)
+
+
+def analyses_list() -> str:
+    """Return the analyses that a study can ask for."""
+    from experiments.analyses.registry import analysis, names
+
+    rows = [f"| `{name}` | {analysis(name).summary} |" for name in names()]
+    return _table(("analysis", "what it does"), rows)
+
+
+def datasets_list() -> str:
+    """Return the embedded datasets with their titles and licences."""
+    from factormodels import datasets
+
+    rows = []
+    for name in datasets.names():
+        card = datasets.card(name)
+        rows.append(f"| `{name}` | {card.title} | {card.licence} |")
+    return _table(("dataset", "what", "licence"), rows)
+
+
+def formats_table() -> str:
+    """Return the formats of datasets that are read."""
+    from factormodels.io.published.formats import FORMATS
+
+    rows = [
+        f"| `{each.name}` | {each.title} | {each.owner} | {each.holds} | "
+        f"{', '.join(f'`{key}`' for key in each.keys)} |"
+        for each in FORMATS
+    ]
+    return _table(("format", "dataset", "published by", "gives", "known by"), rows)
+
+
+def study_keys() -> str:
+    """Return the table of the keys of a study, which experiments/README.md holds."""
+    text = (Path(__file__).resolve().parents[1] / "experiments" / "README.md").read_text("utf-8")
+    table = re.search(r"^\| key \| meaning \| default \|\n(?:\|.*\n)+", text, re.M)
+    if table is None:
+        raise LookupError("experiments/README.md has no table '| key | meaning | default |'")
+    # Links of that file lead nowhere from here.
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", table[0])
+
+
+def _table(heads: tuple[str, ...], rows: list[str]) -> str:
+    head = "| " + " | ".join(heads) + " |"
+    return "\n".join([head, "|" + " --- |" * len(heads), *rows]) + "\n"

@@ -1,0 +1,334 @@
+"""Graph-based and prompt-based assessors side by side, in the form of FactReasoner's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from calibration.significance import paired_t_test
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts
+from experiments.config_parts import STRICT, BackendName, Count, Encoding, Variant, known
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
+from experiments.papers.blocks import load_evidence
+from experiments.papers.printed_numbers import printed, records, rows_of
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData
+from experiments.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIGNIFICANT = 0.05
+"""The p-value below which the best is in bold."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: the responses.
+        dataset: name of the dataset in the printed tables.
+        source: name of the knowledge source there.
+        tables: the printed tables, each by its number; with standard deviations where it has them.
+        tests: number of the printed table of tests; empty: there is none.
+        calibration: whether to table the Brier scores of the graph-based assessors (C.2).
+        models: the language models, in the order of the tables.
+        labelled: whether labels count; False withholds those of a stand-in.
+        claims: "all", or "conflicts": single true claims with evidence on both sides, by the
+            relations that are recorded.
+        passages: passages found anew for each claim of a stand-in; None: as they are.
+        prompts: the assessors by a prompt, by their names in the tables.
+        variants: the graph-based assessors.
+        encoding: encoding of relations.
+        backend: the algorithm.
+        k: K of F1@K.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: PaperData
+    dataset: str
+    source: str
+    tables: Annotated[tuple[str, ...], Field(min_length=1)]
+    tests: str = ""
+    calibration: bool = False
+    models: tuple[str, ...] = (
+        "granite-3.0-8b-instruct",
+        "llama-3.1-70b-instruct",
+        "mixtral-8x22b-instruct",
+    )
+    labelled: bool = True
+    claims: Literal["all", "conflicts"] = "all"
+    passages: Count | None = None
+    prompts: tuple[Annotated[str, known(lambda: PROMPTS, "assessor")], ...] = ("FS", "FV", "VS")
+    variants: tuple[Variant, ...] = ("FR1", "FR2", "FR3")
+    encoding: Encoding = "implication"
+    backend: BackendName = "exact"
+    k: Literal["median", "half"] | Count = "median"
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the tables of the measures, of their tests and of the calibration."""
+    evidence = load_evidence(
+        settings.data,
+        settings.models,
+        context,
+        data_file=settings.data_file,
+        change=lambda graphs: _chosen(graphs, settings),
+        change_stand_in=lambda graphs: _retrieved(graphs, settings),
+    )
+    for block in evidence.blocks:
+        if settings.labelled and not any(
+            atom.label is not None for graph in block.graphs for atom in graph.atoms
+        ):
+            raise InputError(
+                f"{settings.data.source}, {block.model}: no claim has a label; give labelled data, "
+                "or settings.labelled=false"
+            )
+    found = {}
+    with context.track("blocks", len(evidence.blocks)) as advance:
+        for block in evidence.blocks:
+            found[block.model] = assessed(
+                block,
+                settings.prompts,
+                settings.variants,
+                encoding=settings.encoding,
+                backend=settings.backend,
+                k=settings.k,
+            )
+            advance()
+    tables = {
+        f"table-{number}": _table(number, settings, found, evidence.remark)
+        for number in settings.tables
+    }
+    if settings.tests:
+        tables[f"table-{settings.tests}"] = _tests(settings, found, evidence.remark)
+    if settings.calibration:
+        tables["calibration"] = _calibration(settings, found, evidence.remark)
+    tables |= published_table(settings.published, tables, stand_in=evidence.stand_in)
+    return Artefacts(tables, remarks=(evidence.remark,))
+
+
+def _chosen(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
+    chosen = list(graphs)
+    if settings.claims == "conflicts" and any(graph.relations for graph in chosen):
+        chosen = list(conflicting_claims(chosen))
+    return chosen if settings.labelled else [without_labels(graph) for graph in chosen]
+
+
+def _retrieved(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
+    if settings.passages is None:
+        return list(graphs)
+    return [retrieved_anew(graph, settings.passages) for graph in graphs]
+
+
+_COLUMNS = {
+    "supported": ("#S", r"\#S", 0),
+    "contradicted": ("#C", r"\#C", 0),
+    "undecided": ("#U", r"\#U", 0),
+    "precision": ("Pr", r"$\mathit{Pr}$", 2),
+    "f1": ("F1", "F1", 2),
+    "f1_at_k": ("F1@K", "F1@$K$", 2),
+    "mae": ("MAE", "MAE", 2),
+    "entropy": ("E", r"$\mathcal{E}$", 2),
+    "accuracy": ("accuracy", "Accuracy", 2),
+}
+
+
+def _measures(settings: Settings) -> tuple[str, ...]:
+    if settings.claims == "conflicts":
+        return ("accuracy",)
+    with_labels = {"f1", "mae"} if settings.labelled else set()
+    plain = {"supported", "contradicted", "undecided", "precision", "f1_at_k", "entropy"}
+    return tuple(name for name in _COLUMNS if name in plain | with_labels)
+
+
+def _table(
+    number: str, settings: Settings, found: Mapping[str, Mapping[str, pd.DataFrame]], remark: str
+) -> PaperTable:
+    """Return our blocks, then the printed ones, with the columns of the printed table."""
+    import pandas as pd
+
+    measures = _measures(settings)
+    theirs = rows_of(printed("factreasoner_tables"), table=number)
+    detailed = bool(theirs["sd"].notna().any())
+    rows: list[dict[str, Any]] = []
+    for model, frames in found.items():
+        best = {name: _best(frames, name) for name in measures if name in DIRECTIONS}
+        for assessor, frame in frames.items():
+            row: dict[str, Any] = {"origin": "ours", "model": model, "assessor": assessor}
+            row["responses"] = len(frame)
+            for name in measures:
+                values = frame[name].dropna() if name in frame else pd.Series(dtype=float)
+                row[name] = values.mean() if len(values) else float("nan")
+                row[f"{name}_sd"] = values.std(ddof=1) if len(values) > 1 else float("nan")
+                row[f"{name}_best"] = best.get(name) == assessor
+            rows.append(row)
+    for (model, assessor), own in _by_assessor(theirs).items():
+        row = {"origin": "printed", "model": model, "assessor": assessor, "responses": None}
+        for name in measures:
+            row[name], row[f"{name}_sd"] = own.get(name, _NOTHING)
+            row[f"{name}_best"] = False
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    frame["block"] = [
+        model if origin == "ours" else f"{model}, as the paper prints it"
+        for origin, model in zip(frame["origin"], frame["model"], strict=True)
+    ]
+    for name in measures:
+        frame[f"{name}_text"] = [
+            _with_sd(mean, sd, _COLUMNS[name][2])
+            for mean, sd in zip(frame[name], frame[f"{name}_sd"], strict=True)
+        ]
+    columns = [PaperColumn("assessor", "assessor", "Assessor")]
+    for name in measures:
+        title, latex, digits = _COLUMNS[name]
+        columns.append(
+            PaperColumn(f"{name}_text", title, latex, right=True, bold=f"{name}_best")
+            if detailed
+            else PaperColumn(name, title, latex, digits=digits, bold=f"{name}_best")
+        )
+    caption = (
+        f"FactReasoner, table {number}: {settings.dataset}, evidence from {settings.source}; "
+        f"means over responses{' and standard deviations' if detailed else ''}. {remark}"
+    )
+    note = (
+        "Bold: the best of a block of ours, where a paired t-test over responses tells it from "
+        f"the next (p < {SIGNIFICANT:g}). E is -P log10 P, which falls again below P = 1/e: it "
+        "does not order responses by truth, and is never in bold."
+    )
+    return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+
+
+_NOTHING = (float("nan"), float("nan"))
+
+
+def _by_assessor(
+    printed_rows: pd.DataFrame,
+) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
+    """Return (mean, standard deviation) by measure, of each (model, assessor)."""
+    found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
+    for row in records(printed_rows):
+        key = (row["model"], row["assessor"])
+        found.setdefault(key, {})[row["measure"]] = (row["mean"], row["sd"])
+    return found
+
+
+def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
+    """Return the assessor that is significantly the best, if one is."""
+    means = {
+        assessor: DIRECTIONS[name] * frame[name].mean()
+        for assessor, frame in frames.items()
+        if name in frame
+    }
+    ranked = sorted(means, key=lambda assessor: -means[assessor])
+    if len(ranked) < 2:
+        return None
+    p_value = _p_value(frames[ranked[0]], frames[ranked[1]], name, "two-sided")
+    return ranked[0] if p_value is not None and p_value < SIGNIFICANT else None
+
+
+def _p_value(one: pd.DataFrame, other: pd.DataFrame, name: str, alternative: str) -> float | None:
+    import pandas as pd
+
+    both = pd.concat({"one": one[name], "other": other[name]}, axis=1).dropna()
+    if len(both) < 2:
+        return None
+    test = paired_t_test(both["one"], both["other"], alternative=alternative)
+    return test.p_value if test.p_value == test.p_value else None
+
+
+def _tests(
+    settings: Settings, found: Mapping[str, Mapping[str, pd.DataFrame]], remark: str
+) -> PaperTable:
+    """Return one-sided paired t-tests of FR2 against the others, beside the printed p-values."""
+    import pandas as pd
+
+    measures = ("precision", "f1", "mae") if settings.labelled else ("precision", "f1_at_k")
+    theirs = rows_of(printed("factreasoner_tests"), table=settings.tests)
+    blocks = [("ours", model) for model in found]
+    blocks += [("printed", model) for model in theirs["model"].unique()]
+    rows = []
+    for origin, model in blocks:
+        for against in settings.prompts:
+            row: dict[str, Any] = {
+                "origin": origin,
+                "model": model,
+                "against": against,
+                "comparison": f"FR2 vs {against}",
+            }
+            for name in measures:
+                row[name] = None
+                if origin == "printed":
+                    here = rows_of(theirs, model=model, against=against, measure=name)
+                    row[name] = float(here["p_value"].iloc[0]) if len(here) else None
+                elif against in found[model] and "FR2" in found[model]:
+                    row[name] = _p_value(
+                        found[model]["FR2"],
+                        found[model][against],
+                        name,
+                        "greater" if DIRECTIONS[name] > 0 else "less",
+                    )
+            rows.append(row)
+    # Without prompt-based assessors there is nothing to compare, and the table is empty.
+    keys = ("origin", "model", "against", "comparison")
+    frame = pd.DataFrame(rows, columns=[*keys, *measures])
+    frame[list(measures)] = frame[list(measures)].astype(float)
+    frame["block"] = [
+        model if origin == "ours" else f"{model}, as the paper prints it"
+        for origin, model in zip(frame["origin"], frame["model"], strict=True)
+    ]
+    columns = [PaperColumn("comparison", "assessors", "Assessors")]
+    columns += [
+        PaperColumn(name, _COLUMNS[name][0], _COLUMNS[name][1], digits=4) for name in measures
+    ]
+    caption = (
+        f"FactReasoner, table {settings.tests}: one-sided p-values of FR2 against the others. "
+        f"{remark}"
+    )
+    note = "Ours: paired t-tests over responses, not corrected for their number."
+    return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+
+
+def _calibration(
+    settings: Settings, found: Mapping[str, Mapping[str, pd.DataFrame]], remark: str
+) -> PaperTable:
+    """Return the Brier scores of the graph-based assessors, means over responses."""
+    import pandas as pd
+
+    rows = []
+    for model, frames in found.items():
+        for assessor in settings.variants:
+            values = frames[assessor]["brier"].dropna()
+            rows.append(("ours", model, assessor, values.mean(), values.std(ddof=1)))
+    theirs = rows_of(printed("factreasoner_tables"), table="C.2")
+    for row in records(theirs):
+        rows.append(("printed", row["model"], row["assessor"], row["mean"], row["sd"]))
+    frame = pd.DataFrame(rows, columns=["origin", "model", "assessor", "brier", "brier_sd"])
+    columns = (
+        PaperColumn("origin", "origin"),
+        PaperColumn("model", "model"),
+        PaperColumn("assessor", "assessor"),
+        PaperColumn("brier", "Brier score", digits=3),
+        PaperColumn("brier_sd", "standard deviation", digits=3),
+    )
+    caption = f"FactReasoner, C.2: Brier scores of responses, means over them. {remark}"
+    return PaperTable(frame, columns, caption)
+
+
+def _with_sd(mean: float, sd: float, digits: int) -> str:
+    if mean != mean:
+        return "-"
+    return f"{mean:.{digits}f}" if sd != sd else f"{mean:.{digits}f} ± {sd:.{digits}f}"

@@ -1,0 +1,136 @@
+"""Claims and tokens by the stride of extraction, in the form of FaStfact's figure 3."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.assessment_costs import stride_ablation
+from experiments.config_parts import STRICT, Count
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.loading import language_model, load
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData
+from experiments.papers.stand_in_model import StandInModel
+from factormodels.extraction.language_model import LanguageModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: responses with texts, their atoms the claims that people find.
+        strides: sentences per extracting call; all: the whole response.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: PaperData
+    strides: Annotated[tuple[Count | Literal["all"], ...], Field(min_length=1)] = (1, 2, 4, "all")
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the table and the figure of each stride."""
+    import pandas as pd
+
+    from factormodels.extraction.relation_models.lexical import LexicalRelations
+
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = loaded.graphs, loaded.remark
+    models: dict[str, LanguageModel] = {
+        name: language_model(access) for name, access in loaded.user.models.items()
+    }
+    if not models:
+        models = {"sentences as they are": StandInModel(LexicalRelations())}
+        remark += " No language model was asked: every sentence is one claim, whatever the stride."
+    strides = [None if stride == "all" else stride for stride in settings.strides]
+    people = sum(len(graph.atoms) for graph in graphs) / len(graphs)
+    rows = []
+    with context.track("models", len(models)) as advance:
+        for name, model in models.items():
+            for row in stride_ablation(graphs, model, strides):
+                rows.append(
+                    {
+                        "model": name,
+                        **asdict(row),
+                        "stride": "all" if row.stride is None else str(row.stride),
+                        "claims_per_response": row.claims / len(graphs),
+                        "claims_of_people": people,
+                        "tokens_per_response": (row.prompt_tokens + row.completion_tokens)
+                        / len(graphs),
+                    }
+                )
+            advance()
+    frame = pd.DataFrame(rows)
+    columns = (
+        PaperColumn("model", "model"),
+        PaperColumn("stride", "stride", right=True),
+        PaperColumn("calls", "calls", digits=0),
+        PaperColumn("claims_per_response", "claims per response", digits=2),
+        PaperColumn("claims_of_people", "of people", digits=2),
+        PaperColumn("claim_difference", "mean |difference|", digits=2),
+        PaperColumn("tokens_per_response", "tokens per response", digits=0),
+    )
+    caption = f"FaStfact, figure 3: claims and tokens by stride. {remark}"
+    tables = {"strides": PaperTable(frame, columns, caption)}
+    title = loaded.figure_title
+    figures = {
+        "figure-3-claims": PaperFigure(
+            _figure(frame, "claims_per_response", "claims per response", title), frame, caption
+        ),
+        "figure-3-tokens": PaperFigure(
+            _figure(frame, "tokens_per_response", "tokens per response", title), frame, caption
+        ),
+    }
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        figures,
+        remarks=(remark,),
+    )
+
+
+def _figure(frame: pd.DataFrame, column: str, label: str, title: str | None) -> Figure:
+    from calibration.figure_sheet import panel_figure
+    from calibration.figure_style import COLOURS, MARKERS
+
+    strides = list(frame["stride"].unique())
+    names = list(frame["model"].unique())
+    entries = [*names, *(["people"] if column == "claims_per_response" else [])]
+
+    def draw(axes: Axes) -> list[object]:
+        handles: list[object] = []
+        for at, name in enumerate(names):
+            handles += axes.plot(
+                range(len(strides)),
+                frame[frame["model"] == name][column],
+                color=COLOURS[at % len(COLOURS)],
+                marker=MARKERS[at % len(MARKERS)],
+            )
+        if column == "claims_per_response":
+            handles.append(
+                axes.axhline(frame["claims_of_people"].iloc[0], color="0.4", linestyle=":")
+            )
+        axes.set_xticks(range(len(strides)), strides)
+        axes.set_ylim(bottom=0)
+        return handles
+
+    return panel_figure(
+        draw,  # type: ignore[arg-type]
+        entries,
+        labels=("sentences per call", label),
+        title=title,
+    )

@@ -1,0 +1,65 @@
+"""Kinds of claims by relative position, in the form of Self-Known's figure 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from calibration.self_knowledge import (
+    IntervalSettings,
+    label_panels,
+    label_positions,
+    position_figure,
+)
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, Count
+from experiments.papers.loading import load
+from experiments.papers.position_tables import position_table
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData
+from experiments.positions import claims_of_graphs
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: labelled responses that say the sentence of each claim.
+        positions: number of bins of relative position.
+        intervals: how intervals over responses are made.
+        n_bootstrap: replicates of the bootstrap.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: PaperData
+    positions: Count = 5
+    intervals: Literal["bootstrap", "delta"] = "bootstrap"
+    n_bootstrap: Count = 1000
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the table and the figure of kinds of claims by position."""
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = loaded.graphs, loaded.remark
+    claims = claims_of_graphs(graphs, settings.data.source)
+    made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
+    table = label_positions(claims.records, n_positions=settings.positions, intervals=made)
+    caption = f"Self-Known, figure 1: claims by relative position. {remark}"
+    tables = {"positions": position_table({"": table}, caption)}
+    figure = PaperFigure(
+        position_figure(label_panels(table), title=loaded.figure_title),
+        tables["positions"].frame,
+        caption,
+    )
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        {"figure-1": figure},
+        remarks=(remark,),
+    )

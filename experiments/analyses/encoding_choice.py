@@ -1,0 +1,330 @@
+"""Implication against conditional encoding: whose posteriors score better, on whose truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from calibration.grouping import group_by_response
+from experiments.analyses.posteriors import (
+    atom_posteriors,
+    context_posteriors,
+    labelled_atoms,
+    score_sums,
+    scores_with_intervals,
+)
+from experiments.analyses.registry import Context
+from experiments.analyses.resampled import difference_of_clusters, tiny
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, DatasetChoice
+from experiments.paper_table import PaperColumn, PaperTable
+from factormodels.claims import RelationKind
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENCODINGS = ("implication", "conditional")
+
+SCORES = ("brier", "log_loss", "calibration_slope")
+
+FEWEST = 10
+"""A mean over fewer contexts is not drawn; the data behind the figure have it."""
+
+OWN = "own labels"
+"""What tables call the truth of data that come with labels."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is compared.
+
+    Attributes:
+        datasets: labelled responses, judged by their own labels.
+        drawn: responses whose truth is drawn anew from the joint distribution under each encoding,
+            so that it is known which encoding is right; their own labels play no part.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    datasets: tuple[DatasetChoice, ...] = ()
+    drawn: tuple[DatasetChoice, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.datasets and not self.drawn:
+            raise ValueError("there is no data; list some under datasets or drawn")
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return scores under both encodings, and the figure of their difference."""
+    import pandas as pd
+
+    own: tuple[str, ...] = (OWN,)
+    named = [(each, own) for each in context.load(settings.datasets)]
+    named += [(each, ENCODINGS) for each in context.load(settings.drawn, "drawn")]
+    rows: list[dict[str, Any]] = []
+    beliefs: list[pd.DataFrame] = []
+    with context.track("comparisons", sum(len(truths) for _, truths in named)) as step:
+        for data, truths in named:
+            beliefs.append(belief_in_contexts(data.graphs).assign(dataset=data.name))
+            for truth in truths:
+                graphs: Sequence[FactGraph] = data.graphs
+                if truth != OWN:
+                    graphs = with_drawn_labels(graphs, truth, context.seed)
+                found = comparison(graphs, context.seed, data.name)
+                rows.append({"dataset": data.name, "truth": truth, **found})
+                step()
+    frame, contexts = pd.DataFrame(rows), pd.concat(beliefs, ignore_index=True)
+    return Artefacts(
+        tables={"encodings": _table(frame)},
+        figures={
+            "difference": PaperFigure(
+                _difference_figure(frame), frame, "Brier score under both encodings"
+            ),
+            "contexts": PaperFigure(
+                _contexts_figure(contexts), contexts, "posterior of contexts by relations"
+            ),
+        },
+    )
+
+
+def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> list[FactGraph]:
+    """Return responses whose labels are one draw from the joint distribution of each.
+
+    Posteriors under this encoding are then calibrated, whatever the relations are.
+
+    Args:
+        graphs: the responses.
+        encoding: the encoding of the joint distribution.
+        seed: seed of the draws.
+    """
+    from inference.tasks import sample
+
+    # The responses may have been generated from this seed: the draws have a stream of their own.
+    seeds = np.random.default_rng((seed, 1)).integers(0, 2**31, len(graphs)).tolist()
+    drawn = []
+    for graph, own in zip(graphs, seeds, strict=True):
+        states = sample(graph.to_factor_graph(encoding), 1, own)[0].tolist()
+        atoms = tuple(
+            replace(atom, label=bool(state))
+            for atom, state in zip(graph.atoms, states[: len(graph.atoms)], strict=True)
+        )
+        drawn.append(replace(graph, atoms=atoms))
+    return drawn
+
+
+def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") -> dict[str, Any]:
+    """Return the scores of exact posteriors under both encodings, and their difference.
+
+    `difference` is the Brier score under implication less that under conditional, with its paired
+    bootstrap interval over responses; `distance` the mean |Δp| between the two.
+
+    Args:
+        graphs: labelled responses.
+        seed: seed of the bootstrap.
+        where: what errors call the data.
+
+    Raises:
+        InputError: if no atom is labelled.
+    """
+    atoms = labelled_atoms(graphs, where)
+    p = {name: atom_posteriors(graphs, name)[atoms.kept] for name in ENCODINGS}
+    row: dict[str, Any] = {
+        "n_responses": len(atoms.grouping.responses),
+        "n_atoms": len(atoms.labels),
+        "relations": _relations_per_context(graphs),
+        "distance": float(np.abs(p["implication"] - p["conditional"]).mean()),
+    }
+    for name in ENCODINGS:
+        found = scores_with_intervals(p[name], atoms, SCORES, seed)
+        row |= {f"{name}_{key}": value for key, value in found.items()}
+        contexts = context_posteriors(graphs, name)
+        row[f"{name}_contexts"] = float(contexts.mean()) if contexts.size else np.nan
+    first, second = (score_sums(p[name], atoms)["brier"] for name in ENCODINGS)
+    values = difference_of_clusters(first, second, seed)
+    row |= dict(zip(("difference", "lower", "upper"), values, strict=True))
+    return row
+
+
+def belief_in_contexts(graphs: Sequence[FactGraph]) -> pd.DataFrame:
+    """Return the mean posterior of contexts by their number of relations, under each encoding.
+
+    Columns: `encoding`, `relations`, `posterior`, `prior` (mean stated prior), `n_contexts`.
+    """
+    import pandas as pd
+
+    degrees = np.array([degree for graph in graphs for degree in _degrees(graph)], dtype=np.int64)
+    priors = np.array([context.prior for graph in graphs for context in graph.contexts])
+    rows = []
+    for encoding in ENCODINGS:
+        grouping = group_by_response(degrees.tolist())
+        means = grouping.means(context_posteriors(graphs, encoding))
+        stated = grouping.means(priors)
+        order = np.argsort(np.asarray(grouping.responses, dtype=np.int64))
+        rows += [
+            {
+                "encoding": encoding,
+                "relations": int(grouping.responses[at]),
+                "posterior": float(means[at]),
+                "prior": float(stated[at]),
+                "n_contexts": int(grouping.sizes[at]),
+            }
+            for at in order
+        ]
+    return pd.DataFrame(rows)
+
+
+def _degrees(graph: FactGraph) -> list[int]:
+    counts = dict.fromkeys(graph.context_ids, 0)
+    for relation in graph.relations:
+        if relation.kind is RelationKind.NEUTRAL:
+            continue
+        for end in {relation.source, relation.target} & counts.keys():
+            counts[end] += 1
+    return list(counts.values())
+
+
+def _relations_per_context(graphs: Sequence[FactGraph]) -> float:
+    degrees = [degree for graph in graphs for degree in _degrees(graph)]
+    return float(np.mean(degrees)) if degrees else np.nan
+
+
+def _table(frame: pd.DataFrame) -> PaperTable:
+    significant = (frame["lower"] > 0) | (frame["upper"] < 0)
+    better = {
+        "implication_best": significant & (frame["difference"] < 0),
+        "conditional_best": significant & (frame["difference"] > 0),
+    }
+    return PaperTable(
+        frame.assign(**better),
+        (
+            PaperColumn("dataset", "data"),
+            PaperColumn("truth", "truth"),
+            PaperColumn("relations", "relations per context", digits=1),
+            PaperColumn("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+            *(
+                PaperColumn(f"{name}_brier", f"Brier, {name}", digits=4, bold=f"{name}_best")
+                for name in ENCODINGS
+            ),
+            PaperColumn("difference", "difference", digits=4, lower="lower", upper="upper"),
+            *(
+                PaperColumn(
+                    f"{name}_slope",
+                    f"slope, {name}",
+                    digits=2,
+                    lower=f"{name}_slope_lower",
+                    upper=f"{name}_slope_upper",
+                )
+                for name in ENCODINGS
+            ),
+            *(
+                PaperColumn(f"{name}_contexts", f"P(context), {name}", digits=3)
+                for name in ENCODINGS
+            ),
+        ),
+        "Exact posteriors under both encodings of relations",
+        note=(
+            "Truth: the labels of the data, or labels drawn from the joint distribution under an "
+            "encoding. Difference: Brier score under implication less that under conditional. "
+            "Bold: the better Brier score where the interval of the difference excludes 0. Slope: "
+            "of labels on logit p, 1 if calibrated. Intervals: 95 %, bootstrap over responses."
+        ),
+    )
+
+
+def _difference_figure(frame: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure
+
+    from calibration.figure_style import COLOURS, MARKERS, paper_style
+
+    truths = list(dict.fromkeys(frame["truth"]))
+    with paper_style():
+        height = 0.7 + 0.22 * len(frame)
+        figure = Figure(figsize=(5.0, height), layout="constrained")
+        axes = figure.subplots(1, 2, sharey=True)
+        heights = np.arange(len(frame))[::-1]
+        axes[0].axvline(0.0, color="0.6", linewidth=0.7)
+        axes[1].axvline(1.0, color="0.6", linewidth=0.7)
+        for height, row in zip(heights, frame.to_dict("records"), strict=True):
+            at = truths.index(row["truth"])
+            _point(axes[0], row["difference"], row["lower"], row["upper"], height, COLOURS[at])
+            for offset, name in zip((0.15, -0.15), ENCODINGS, strict=True):
+                value, lower, upper = (row[f"{name}_slope{end}"] for end in _ENDS)
+                at = ENCODINGS.index(name)
+                look = COLOURS[3 + at], MARKERS[at]
+                _point(axes[1], value, lower, upper, height + offset, *look)
+        names = [
+            row["dataset"] if row["truth"] == OWN else f"{row['dataset']}, {row['truth']} true"
+            for row in frame.to_dict("records")
+        ]
+        axes[0].set_yticks(heights, names)
+        axes[0].set_xlabel("Brier, implication less conditional")
+        axes[1].set_xlabel("calibration slope")
+        handles = [
+            axes[1].plot([], [], color=COLOURS[3 + at], marker=MARKERS[at], linestyle="none")[0]
+            for at in range(len(ENCODINGS))
+        ]
+        figure.legend(handles, ENCODINGS, loc="outside lower right", ncols=2)
+    return figure
+
+
+_ENDS = ("", "_lower", "_upper")
+
+
+def _point(
+    axes: Axes,
+    value: float,
+    lower: float,
+    upper: float,
+    height: float,
+    colour: str,
+    marker: str = "o",
+) -> None:
+    reach = np.nan_to_num([[value - lower], [upper - value]])
+    axes.errorbar(
+        [value], [height], xerr=np.maximum(reach, 0.0), color=colour, marker=marker, elinewidth=0.8
+    )
+
+
+def _contexts_figure(contexts: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    from calibration.figure_style import COLOURS, MARKERS, paper_style
+
+    names = list(dict.fromkeys(contexts["dataset"]))
+    with paper_style():
+        figure = Figure(figsize=(1.75 * len(names), 2.1), layout="constrained")
+        axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+        for place, name in zip(axes, names, strict=True):
+            own = contexts[(contexts["dataset"] == name) & (contexts["n_contexts"] >= FEWEST)]
+            for at, encoding in enumerate(ENCODINGS):
+                line = own[own["encoding"] == encoding]
+                place.plot(
+                    line["relations"],
+                    line["posterior"],
+                    color=COLOURS[3 + at],
+                    marker=MARKERS[at],
+                    markersize=3.0,
+                    label=encoding,
+                )
+            prior = own[own["encoding"] == ENCODINGS[0]]
+            place.plot(
+                prior["relations"],
+                prior["prior"],
+                color="0.5",
+                linewidth=0.8,
+                linestyle=(0, (2, 2)),
+                label="prior",
+            )
+            place.set(xlabel="relations of a context", title=name, ylim=(0.0, 1.02))
+            place.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes[0].set_ylabel("mean posterior of contexts")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure

@@ -1,0 +1,99 @@
+"""Claims per generation and share of refusals by model, in the form of Self-Known's table 1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calibration.self_knowledge import filter_refusals
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts
+from experiments.config_parts import STRICT
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.loading import load
+from experiments.papers.printed_numbers import printed, records
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData
+from experiments.study_data import StudyData
+from factormodels.errors import InputError
+
+REFUSALS = (
+    "I am sorry, but I do not have enough information about this person.",
+    "I could not find reliable information on that name. Could you provide more context?",
+)
+"""Made-up refusals that are put among a stand-in's responses, so that there is what to filter."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: generations, by model or of one.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: PaperData
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the table."""
+    import pandas as pd
+
+    loaded = load(settings.data, context, settings.data_file)
+    remark = loaded.remark
+    if loaded.stand_in:
+        (stand_in,) = loaded.parts.values()
+        texts = _texts(stand_in)
+        texts |= {f"made-up refusal {number}": text for number, text in enumerate(REFUSALS, 1)}
+        rows = [_row("stand-in", stand_in, texts)]
+        remark += f" {len(REFUSALS)} refusals were made up and put among them."
+    else:
+        rows = [_row(name, part, _texts(part)) for name, part in loaded.parts.items()]
+    for theirs in records(printed("self_known_table_1")):
+        rows.append(
+            {
+                "origin": "printed",
+                "model": theirs["model"],
+                "claims": theirs["claims"],
+                "filtered": theirs["filtered"],
+            }
+        )
+    frame = pd.DataFrame(rows)
+    columns = (
+        PaperColumn("origin", "origin"),
+        PaperColumn("model", "model"),
+        PaperColumn("claims", "claims per generation", digits=1),
+        PaperColumn("filtered", "filtered rate (%)", digits=1),
+    )
+    tables = {"table-1": PaperTable(frame, columns, f"Self-Known, table 1. {remark}")}
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        remarks=(remark,),
+    )
+
+
+def _texts(data: StudyData) -> dict[str, str]:
+    return {graph.id: graph.response for graph in data.graphs}
+
+
+def _row(name: str, data: StudyData, texts: Mapping[str, str]) -> dict[str, Any]:
+    found = filter_refusals(texts)
+    kept = set(found.kept)
+    sizes = [len(graph.atoms) for graph in data.graphs if graph.id in kept]
+    if not sizes:
+        raise InputError(f"{name}: every generation is a refusal; give some that answer")
+    return {
+        "origin": "ours",
+        "model": name,
+        "claims": float(np.mean(sizes)),
+        "filtered": 100 * found.rate,
+    }

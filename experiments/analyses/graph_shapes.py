@@ -1,0 +1,62 @@
+"""Synthetic graphs by shape: the sizes, densities and strengths that studies of inference vary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from experiments.config_parts import STRICT, Count, Encoding, Probability, Strength
+from experiments.view_graphs import strengthened
+from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.factor_graph import FactorGraph
+from factormodels.synthetic import Densities, FactLaws, Uniform, draw_facts, mixed_reliability
+
+
+@dataclass(frozen=True)
+class GraphShape:
+    """What a graph is drawn from.
+
+    Attributes:
+        atoms: number of atoms.
+        contexts: contexts retrieved for each atom.
+        density: probability that a context bears on an atom that it was not retrieved for.
+        context_density: probability that two contexts are related.
+        strength: what the log odds of the relations' probabilities, drawn from Beta(8, 2), are
+            multiplied by.
+        contradictions: share of contradictions among relations, the others are entailments. None
+            at all frustrates hardly a cycle, one half about every second.
+        doubtful: share of contexts whose prior is uniform on [0.5, 0.95]; the others' is 0.99.
+        encoding: encoding of the relations.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    atoms: Count = 12
+    contexts: Annotated[int, Field(ge=0)] = 2
+    density: Probability = 0.1
+    context_density: Probability = 0.0
+    strength: Strength = 1.0
+    contradictions: Probability = 0.25
+    doubtful: Probability = 0.5
+    encoding: Encoding = DEFAULT_ENCODING
+
+
+def draw_graph(shape: GraphShape, seed: tuple[int, ...]) -> FactorGraph:
+    """Return a graph of a shape; the same shape and seed give the same graph."""
+    all_doubtful = shape.doubtful == 1.0
+    laws = FactLaws(
+        shares=Densities(1.0 - shape.contradictions, shape.contradictions),
+        context_prior=Uniform(0.5, 0.95) if all_doubtful else mixed_reliability(shape.doubtful),
+    )
+    facts = draw_facts(
+        shape.atoms,
+        shape.contexts,
+        shape.density,
+        shape.context_density,
+        seed=seed,
+        laws=laws,
+    )
+    stated = strengthened(facts.probabilities, shape.strength)
+    return replace(facts, probabilities=stated).to_factor_graph(shape.encoding)

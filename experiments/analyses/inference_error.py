@@ -1,0 +1,263 @@
+"""Whether the error of inference matters: how far it moves Brier, MAE and rankings of responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from calibration.measures import verdicts
+from calibration.validation import Floats
+from experiments.analyses.frontier_figures import name_floor
+from experiments.analyses.posteriors import (
+    LabelledAtoms,
+    atom_posteriors,
+    labelled_atoms,
+    score_sums,
+)
+from experiments.analyses.registry import Context
+from experiments.analyses.resampled import (
+    difference_of_clusters,
+    kendall,
+    mean_of_clusters,
+    tiny,
+    with_interval,
+)
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.settings import build_backend
+from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.fact_graph import FactGraph
+from inference import Backend
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is compared.
+
+    Attributes:
+        datasets: labelled responses on which exact inference is possible.
+        backends: the approximations.
+        encoding: encoding of the relations.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)]
+    encoding: Encoding = DEFAULT_ENCODING
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return what each approximation moves on each dataset, and the figure of it."""
+    import pandas as pd
+
+    data = context.load(settings.datasets)
+    backends = [
+        (label, build_backend(choice.backend, given))
+        for choice in settings.backends
+        for label, given in choice.settings_of_each()
+    ]
+    rows: list[dict[str, Any]] = []
+    baselines: list[dict[str, Any]] = []
+    with context.track("approximations", len(data) * len(backends)) as step:
+        for each in data:
+            found = effects(each.graphs, backends, settings.encoding, context.seed, each.name, step)
+            rows += [{"dataset": each.name, **row} for row in found[1]]
+            baselines.append({"dataset": each.name, **found[0]})
+    frame, exact = pd.DataFrame(rows), pd.DataFrame(baselines)
+    return Artefacts(
+        tables={"effects": _table(frame), "exact": _exact_table(exact)},
+        figures={
+            "matters": PaperFigure(_figure(frame, exact), frame, "what inference error moves")
+        },
+    )
+
+
+def effects(
+    graphs: Sequence[FactGraph],
+    backends: Sequence[tuple[str, Backend]],
+    encoding: str,
+    seed: int,
+    where: str = "the data",
+    step: Callable[[], None] = lambda: None,
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the scores of exact posteriors, and what each approximation moves.
+
+    The error of inference is the mean |Δp| over labelled atoms. `brier` and `mae` are the scores'
+    changes, approximate less exact, with bootstrap intervals over responses, both redrawn
+    together. `tau` is Kendall's tau-b between the responses ranked by Pr under both, and
+    `tau_mean` when ranked by the mean posterior, which has hardly any ties. `verdicts` is the
+    share of atoms whose verdict at 1/2 changes.
+
+    Args:
+        graphs: responses with labels.
+        backends: the approximations by label.
+        encoding: encoding of the relations.
+        seed: seed of the bootstrap.
+        where: what errors call the data.
+        step: called after every approximation.
+
+    Raises:
+        InputError: if no atom is labelled.
+    """
+    atoms = labelled_atoms(graphs, where)
+    exact = atom_posteriors(graphs, encoding)[atoms.kept]
+    before = score_sums(exact, atoms)
+    baseline: dict[str, Any] = {
+        "n_responses": len(atoms.grouping.responses),
+        "n_atoms": len(exact),
+    }
+    for name, sums in before.items():
+        values = mean_of_clusters(*sums, seed)
+        baseline |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
+    rows = []
+    for label, backend in backends:
+        p = atom_posteriors(graphs, encoding, backend)[atoms.kept]
+        rows.append({"backend": label, **_moved(p, exact, atoms, seed)})
+        step()
+    return baseline, rows
+
+
+def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
+    grouping = atoms.grouping
+    errors = np.abs(p - exact)
+    supported = [verdicts(each) > 0 for each in (p, exact)]
+    row: dict[str, Any] = {
+        "error": float(errors.mean()),
+        "max_error": float(errors.max()),
+        "verdicts": float((supported[0] != supported[1]).mean()),
+    }
+    before, after = score_sums(exact, atoms), score_sums(p, atoms)
+    for name in before:
+        values = difference_of_clusters(after[name], before[name], seed)
+        row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
+    ranks: dict[str, Sequence[NDArray[Any]]] = {
+        "tau": supported,
+        "tau_mean": [p, exact],
+    }
+    for name, measures in ranks.items():
+        values = kendall(grouping.means(measures[0]), grouping.means(measures[1]), seed)
+        row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
+    return row
+
+
+def _table(frame: pd.DataFrame) -> PaperTable:
+    records = frame.to_dict("records")
+    texts = {
+        f"{name}_text": [with_interval(row, name, "+") for row in records]
+        for name in ("brier", "mae")
+    }
+    return PaperTable(
+        frame.assign(**texts),
+        (
+            PaperColumn("backend", "backend"),
+            PaperColumn("error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+            PaperColumn("verdicts", "verdicts", digits=3),
+            PaperColumn("brier_text", "Δ Brier", right=True),
+            PaperColumn("mae_text", "Δ MAE", right=True),
+            PaperColumn("tau", "tau by Pr", digits=3, lower="tau_lower", upper="tau_upper"),
+            PaperColumn("tau_mean", "tau by mean p", digits=3),
+        ),
+        "What the error of inference moves, approximate less exact",
+        group="dataset",
+        note=(
+            "Intervals: bootstrap over responses. Verdicts: share of atoms on the other side of "
+            "1/2. tau: Kendall's tau-b of responses ranked under approximate and exact posteriors."
+        ),
+    )
+
+
+def _exact_table(exact: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        exact,
+        (
+            PaperColumn("dataset", "dataset"),
+            PaperColumn("n_responses", "responses", digits=0),
+            PaperColumn("n_atoms", "labelled atoms", digits=0),
+            PaperColumn("brier", "Brier", digits=3, lower="brier_lower", upper="brier_upper"),
+            PaperColumn("mae", "MAE", digits=3, lower="mae_lower", upper="mae_upper"),
+        ),
+        "Scores of the exact posteriors",
+        note="Intervals: bootstrap over responses.",
+    )
+
+
+_FLOOR = 1e-5
+"""What is less is drawn here."""
+
+
+def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure
+
+    from calibration.figure_style import COLOURS, MARKERS, paper_style
+
+    panels = (("brier", "|Δ Brier|"), ("mae", "|Δ MAE|"), ("tau", "1 − tau"))
+    names = list(dict.fromkeys(frame["dataset"]))
+    backends = list(dict.fromkeys(frame["backend"]))
+    with paper_style():
+        figure = Figure(figsize=(7.0, 2.7), layout="constrained")
+        axes = figure.subplots(1, len(panels))
+        for place, (name, title) in zip(axes, panels, strict=True):
+            for colour, dataset in zip(_cycle(COLOURS, len(names)), names, strict=True):
+                own = frame[frame["dataset"] == dataset]
+                sizes = 1.0 - own[name] if name == "tau" else own[name].abs()
+                ends = np.sort(
+                    [_distance(own[f"{name}_{end}"], name) for end in ("lower", "upper")], axis=0
+                )
+                crossing = (own[f"{name}_lower"] <= 0) & (own[f"{name}_upper"] >= 0)
+                ends[0] = np.where(crossing & (name != "tau"), 0.0, ends[0])
+                across = np.maximum(own["error"], _FLOOR)
+                for at, backend in enumerate(own["backend"]):
+                    y = max(sizes.iloc[at], _FLOOR)
+                    reach = [[y - max(ends[0][at], _FLOOR)], [max(ends[1][at], _FLOOR) - y]]
+                    place.errorbar(
+                        [across.iloc[at]],
+                        [y],
+                        yerr=np.maximum(np.nan_to_num(reach), 0.0),
+                        color=colour,
+                        marker=MARKERS[backends.index(backend) % len(MARKERS)],
+                        elinewidth=0.6,
+                        clip_on=False,
+                    )
+                if name != "tau":
+                    row = exact[exact["dataset"] == dataset].iloc[0]
+                    half = (row[f"{name}_upper"] - row[f"{name}_lower"]) / 2
+                    place.axhline(half, color=colour, linewidth=0.7, linestyle=(0, (2, 2)))
+            place.set(xscale="log", yscale="log", xlabel="inference error, mean |Δp|", ylabel=title)
+            place.set_ylim(top=1.0)
+            name_floor(place, _FLOOR)
+        handles = [
+            axes[0].plot([], [], color=colour, linewidth=2.0)[0]
+            for colour in _cycle(COLOURS, len(names))
+        ]
+        handles += [
+            axes[0].plot([], [], color="0.3", linestyle="none", marker=marker)[0]
+            for marker in _cycle(MARKERS, len(backends))
+        ]
+        handles.append(axes[0].plot([], [], color="0.3", linewidth=0.7, linestyle=(0, (2, 2)))[0])
+        figure.legend(
+            handles,
+            [*names, *backends, "half of the exact score's interval"],
+            loc="outside lower center",
+            ncols=7,
+            columnspacing=1.0,
+        )
+    return figure
+
+
+def _distance(values: pd.Series[float], name: str) -> Floats:
+    return np.asarray(1.0 - values if name == "tau" else values.abs())
+
+
+def _cycle(values: Sequence[str], n: int) -> list[str]:
+    return [values[at % len(values)] for at in range(n)]

@@ -1,0 +1,382 @@
+"""Accuracy against time of backends, over size, density, strength and frustration of graphs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from calibration.validation import Floats
+from experiments.analyses.frontier_figures import (
+    error_figure,
+    frontier_figure,
+    frontier_points,
+)
+from experiments.analyses.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.registry import Context
+from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.bench.frontier import pareto
+from experiments.bench.results import digest
+from experiments.config_parts import STRICT, BackendChoice, Count, Probability, Strength
+from experiments.console import duration
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.settings import build_backend
+from experiments.warm_up import warm_up
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference import Backend, InferenceError, TooLargeError, entries, infer
+from inference.frustration import frustration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AXES = ("atoms", "density", "strength", "contradictions")
+"""What is varied: fields of the shape, and keys of the settings."""
+
+TURN_SECONDS = 0.05
+"""A fast backend is timed over and over for so long, a slow one once."""
+
+NATIVE = (
+    BackendChoice("exact"),
+    BackendChoice("lbp"),
+    BackendChoice("trw"),
+    BackendChoice("wmb", label="wmb-2", settings={"i_bound": 2}),
+    BackendChoice("wmb", label="wmb-6", settings={"i_bound": 6}),
+    BackendChoice("cavi"),
+    BackendChoice("gibbs"),
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured.
+
+    Attributes:
+        base: the shape that each axis departs from.
+        atoms: numbers of atoms; the base's belongs to the axis in any case.
+        density: densities.
+        strength: strengths.
+        contradictions: shares of contradictions.
+        graphs: graphs of each shape.
+        backends: what is measured on every graph.
+        slow: what is measured on the first graph of the base alone.
+        repeats: most warm calls of a timing, of which the median counts.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    base: GraphShape = field(default_factory=GraphShape)
+    atoms: tuple[Count, ...] = (4, 8, 16)
+    density: tuple[Probability, ...] = (0.0, 0.05, 0.2)
+    strength: tuple[Strength, ...] = (0.5, 2.0, 4.0)
+    contradictions: tuple[Probability, ...] = (0.0, 0.05, 0.5)
+    graphs: Count = 3
+    backends: tuple[BackendChoice, ...] = NATIVE
+    slow: tuple[BackendChoice, ...] = field(default_factory=tuple)
+    repeats: Count = 5
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return errors by axis and level, times, and both figures."""
+    with context.track("graphs", _n_graphs(settings)) as step:
+        measured = measurements(settings, context.seed, step)
+    errors = summarise_errors(measured, context.seed)
+    overall = summarise_backends(measured, context.seed)
+    return Artefacts(
+        tables={
+            "backends": _backends_table(overall),
+            "errors": _errors_table(errors),
+            "times": _times_table(summarise_times(measured)),
+        },
+        figures={
+            "error": PaperFigure(error_figure(errors), errors, "error by axis and level"),
+            "frontier": PaperFigure(frontier_figure(measured), measured, "error against time"),
+        },
+    )
+
+
+def measurements(
+    settings: Settings, seed: int, step: Callable[[], None] = lambda: None
+) -> pd.DataFrame:
+    """Return one row per backend on each graph of each level of each axis.
+
+    Columns: `axis`, `level`, `graph`, `digest`, `backend`, `variables`, `frustrated` (share of the
+    cycles of a basis), `induced_width`, `status` ("refused" without an answer), `total_error`
+    (sum of |Δ P(true)| over variables), `max_error`, `log_z_error`, `log_z_kind`, `seconds`.
+    The base belongs to every axis; its graphs are measured once.
+
+    Args:
+        settings: what is measured.
+        seed: seed of the graphs.
+        step: called after every graph.
+
+    Raises:
+        InputError: if exact inference refuses a graph, for an unknown setting of a backend, or for
+            two backends of one label.
+    """
+    import pandas as pd
+
+    backends, slow = _built(settings.backends), _built(settings.slow)
+    labels = [label for label, _ in (*backends, *slow)]
+    if len(set(labels)) < len(labels):
+        raise InputError(f"two backends share a label among {', '.join(labels)}; name them apart")
+    rows: list[dict[str, Any]] = []
+    known: dict[GraphShape, list[dict[str, Any]]] = {}
+    for axis, level, shape in levels(settings):
+        if shape not in known:
+            known[shape] = []
+            for graph in range(settings.graphs):
+                extra = slow if shape == settings.base and not graph else []
+                drawn = draw_graph(shape, (seed, graph))
+                known[shape] += [
+                    {"graph": graph, **row}
+                    for row in _measure(drawn, [*backends, *extra], settings.repeats)
+                ]
+                step()
+        rows += [{"axis": axis, "level": level, **row} for row in known[shape]]
+    return pd.DataFrame(rows)
+
+
+def levels(settings: Settings) -> Iterator[tuple[str, float, GraphShape]]:
+    """Yield each axis and level, in ascending order of levels, with its shape."""
+    for axis in AXES:
+        for value in sorted({getattr(settings.base, axis), *getattr(settings, axis)}):
+            yield axis, float(value), replace(settings.base, **{axis: value})
+
+
+def summarise_errors(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return the errors of each backend on each level, with intervals over graphs.
+
+    Backends that were measured on one graph of the base alone are left out.
+    """
+    import pandas as pd
+
+    distinct = measured.drop_duplicates(["digest", "backend"])
+    everywhere = measured[measured["backend"].isin(_everywhere(distinct))]
+    rows = []
+    for (axis, level, backend), group in everywhere.groupby(
+        ["axis", "level", "backend"], sort=False
+    ):
+        rows.append(
+            {
+                "axis": axis,
+                "level": level,
+                "backend": backend,
+                "frustrated": group["frustrated"].mean(),
+                "induced_width": group["induced_width"].mean(),
+                "n_graphs": len(group),
+                **_errors(group, seed),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def summarise_backends(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return the errors of each backend over all graphs, each counted once, and on one for all.
+
+    Column `graphs` says which: all of them, or the first of the base, which every backend had.
+    """
+    import pandas as pd
+
+    distinct = measured.drop_duplicates(["digest", "backend"])
+    everyone = distinct["digest"].map(distinct.groupby("digest")["backend"].size())
+    common = distinct[everyone == measured["backend"].nunique()]
+    parts = {"all graphs": distinct[distinct["backend"].isin(_everywhere(distinct))]}
+    if len(parts["all graphs"]) < len(distinct):
+        parts["the first graph of the base"] = common
+    rows = []
+    for title, part in parts.items():
+        for backend, group in part.groupby("backend", sort=False):
+            facts = {"graphs": title, "backend": backend, "n_graphs": len(group)}
+            rows.append({**facts, **_errors(group, seed)})
+    return pd.DataFrame(rows)
+
+
+def summarise_times(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return median seconds of each backend on each level, and whether it is on the frontier.
+
+    A backend is on the frontier of a level if none is both faster and more accurate; errors below
+    1e-12 are rounding and count as that.
+    """
+    import pandas as pd
+
+    rows = []
+    for (axis, level), group in measured.groupby(["axis", "level"], sort=False):
+        found = frontier_points(group)
+        front = pareto(found)
+        rows += [
+            {
+                "axis": axis,
+                "level": level,
+                "backend": backend,
+                "seconds": point[0],
+                "mean_error": point[1],
+                "frontier": point in front,
+            }
+            for backend, point in found.items()
+        ]
+    return pd.DataFrame(rows)
+
+
+def _n_graphs(settings: Settings) -> int:
+    return settings.graphs * len({shape for _, _, shape in levels(settings)})
+
+
+def _built(choices: Sequence[BackendChoice]) -> list[tuple[str, Backend]]:
+    """Return the backends of choices by label, loaded and compiled."""
+    built = []
+    for choice in choices:
+        for label, settings in choice.settings_of_each():
+            built.append((label, build_backend(choice.backend, settings)))
+            warm_up(built[-1][1])
+    return built
+
+
+def _measure(
+    graph: FactorGraph, backends: Sequence[tuple[str, Backend]], repeats: int
+) -> Iterator[dict[str, Any]]:
+    try:
+        true = infer(graph, "exact")
+    except TooLargeError as error:
+        raise InputError(f"there is nothing to measure errors against: {error}") from None
+    expected = _probabilities(true.marginals.flat)
+    facts = {
+        "digest": digest([graph]),
+        "variables": graph.n_variables,
+        "frustrated": frustration(graph).share,
+        "induced_width": true.stats["induced_width"],
+    }
+    for label, backend in backends:
+        row: dict[str, Any] = {**facts, "backend": label, "status": "refused", "log_z_kind": ""}
+        start = time.perf_counter()
+        try:
+            answer = backend.infer(graph)
+        except InferenceError:
+            yield {**row, **dict.fromkeys(_NUMBERS, math.nan)}
+            continue
+        first = time.perf_counter() - start
+        errors = np.abs(_probabilities(answer.marginals.flat) - expected)
+        yield {
+            **row,
+            "status": str(answer.status),
+            "total_error": float(errors.sum()),
+            "max_error": float(errors.max()),
+            "log_z_error": _difference(answer.log_z, true.log_z),
+            "log_z_kind": str(answer.log_z_kind),
+            "seconds": _seconds(backend, graph, first, repeats),
+        }
+
+
+_NUMBERS = ("total_error", "max_error", "log_z_error", "seconds")
+
+
+def _difference(value: float | None, true: float | None) -> float:
+    return math.nan if value is None or true is None else value - true
+
+
+def _probabilities(flat: Floats) -> Floats:
+    """Return P(true) of each binary variable."""
+    return flat[1::2]
+
+
+def _seconds(backend: Backend, graph: FactorGraph, first: float, repeats: int) -> float:
+    """Return the median of calls after the first: as many as fit a turn, at least one.
+
+    A first call that fills the turn counts itself, unless its library compiles for every graph.
+    """
+    if first > TURN_SECONDS and not entries()[backend.name].requires:
+        return first
+    seconds: list[float] = []
+    while len(seconds) < repeats and sum(seconds) < TURN_SECONDS:
+        start = time.perf_counter()
+        backend.infer(graph)
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds))
+
+
+def _everywhere(distinct: pd.DataFrame) -> list[str]:
+    """Return the backends that were measured on every graph."""
+    counts = distinct.groupby("backend")["digest"].size()
+    return list(counts.index[counts == counts.max()])
+
+
+def _errors(group: pd.DataFrame, seed: int) -> dict[str, Any]:
+    answered = group[group["total_error"].notna()]
+    mean, lower, upper = mean_of_clusters(answered["total_error"], answered["variables"], seed)
+    return {
+        "mean_error": mean,
+        "mean_error_lower": lower,
+        "mean_error_upper": upper,
+        "max_error": answered["max_error"].max(),
+        "log_z_error": answered["log_z_error"].abs().max(),
+        "log_z_kind": ", ".join(kind for kind in dict.fromkeys(answered["log_z_kind"])),
+        "not_settled": int((~group["status"].isin(("exact", "converged"))).sum()),
+    }
+
+
+def _shown(row: Mapping[Any, Any]) -> str:
+    return with_interval(row, "mean_error")
+
+
+def _error_columns() -> tuple[PaperColumn, ...]:
+    return (
+        PaperColumn("backend", "backend"),
+        PaperColumn("shown", "mean |Δp|", r"mean $|\Delta p|$", right=True),
+        PaperColumn("max_error", "max |Δp|", r"max $|\Delta p|$", show=tiny, right=True),
+    )
+
+
+def _backends_table(overall: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        overall.assign(shown=[_shown(row) for row in overall.to_dict("records")]),
+        (
+            *_error_columns(),
+            PaperColumn("log_z_error", "distance of log Z", show=tiny, right=True),
+            PaperColumn("log_z_kind", "log Z"),
+            PaperColumn("not_settled", "not settled", digits=0),
+            PaperColumn("n_graphs", "graphs", digits=0),
+        ),
+        "Error of P(true) against the exact posterior",
+        group="graphs",
+        note=(
+            "Intervals: 95 %, bootstrap over graphs. Distance of log Z: the largest, of the "
+            "estimate or bound that 'log Z' names. Not settled: neither exact nor converged."
+        ),
+    )
+
+
+def _errors_table(errors: pd.DataFrame) -> PaperTable:
+    heads = [f"{row.axis} {row.level:g}" for row in errors.itertuples()]
+    texts = [_shown(row) for row in errors.to_dict("records")]
+    return PaperTable(
+        errors.assign(shape=heads, shown=texts),
+        (
+            *_error_columns(),
+            PaperColumn("frustrated", "frustrated", digits=2),
+            PaperColumn("induced_width", "width", digits=1),
+        ),
+        "Error of P(true) by what is varied, all else as in the base",
+        group="shape",
+        note="Frustrated: mean share of frustrated cycles of a basis. Width: mean induced width.",
+    )
+
+
+def _times_table(times: pd.DataFrame) -> PaperTable:
+    heads = [f"{row.axis} {row.level:g}" for row in times.itertuples()]
+    return PaperTable(
+        times.assign(shape=heads, front=["yes" if on else "" for on in times["frontier"]]),
+        (
+            PaperColumn("backend", "backend"),
+            PaperColumn("seconds", "warm call", show=duration, right=True),
+            PaperColumn("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+            PaperColumn("front", "on the frontier"),
+        ),
+        "Seconds per warm call, median over graphs, and who is on the frontier",
+        group="shape",
+        note="Times depend on the machine; on the frontier: none is both faster and more accurate.",
+    )

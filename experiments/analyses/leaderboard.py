@@ -1,0 +1,154 @@
+"""Models ranked by F1@K' of their responses, in the form of FaStfact's figure 4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from calibration.claim_counts import f1_at_k_prime
+from calibration.estimands import student_quantile
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, DatasetChoice
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.judged_claims import counts_of, judged_graphs
+from experiments.papers.loading import FIGURE_TITLE, load_source
+from experiments.papers.printed_numbers import printed, records, rows_of
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData, user_data
+from experiments.study_data import StudyData
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+SOURCE = "fastfact-models"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        stand_ins: data that take the place of models, by their names.
+        gamma: of F1@K'; the paper does not print its own.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    stand_ins: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the ranking and its figure."""
+    import pandas as pd
+
+    user = user_data(settings.data_file)
+    source = load_source(PaperData(SOURCE, settings.stand_ins[0]), context, user)
+    if isinstance(source, StudyData):
+        raise InputError(f"{user.where}: datasets.{SOURCE} is one file; write one for each model")
+    if source is None:
+        found: Mapping[str, StudyData] = {
+            data.name: data for data in context.load(settings.stand_ins, "stand_ins")
+        }
+        remark = (
+            f"Stand-in data, not the paper's: {', '.join(found)} take the place of {SOURCE}. The "
+            "numbers show the form of the result and are no finding about any model."
+        )
+    else:
+        found = source
+        remark = f"Data of {user.where}: {SOURCE}."
+    rows = [_row(name, data.graphs, settings.gamma) for name, data in found.items()]
+    rows.sort(key=lambda row: -row["f1"])
+    averages = rows_of(printed("fastfact_table_8"), benchmark="Avg")
+    for row in records(averages):
+        rows.append(
+            {"origin": "printed", "model": row["model"], "f1": row["f1"], "claims": row["claims"]}
+            | {"lower": float("nan"), "upper": float("nan"), "precision": row["precision"]}
+        )
+    frame = pd.DataFrame(rows)
+    columns = (
+        PaperColumn("origin", "origin"),
+        PaperColumn("model", "model"),
+        PaperColumn("f1", "F1@K'", digits=3, lower="lower", upper="upper"),
+        PaperColumn("precision", "precision", digits=3),
+        PaperColumn("claims", "claims per response", digits=1),
+    )
+    caption = f"FaStfact, figure 4 and the averages of table 8. {remark}"
+    note = (
+        f"Gamma of F1@K' is {settings.gamma:g}; in brackets 95% intervals over responses "
+        "(Student's t)."
+    )
+    tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
+    figures = {
+        "figure-4": PaperFigure(
+            _figure(frame, FIGURE_TITLE if source is None else ""), frame, caption
+        )
+    }
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=source is None),
+        figures,
+        remarks=(remark,),
+    )
+
+
+def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]:
+    responses = judged_graphs(graphs)
+    counts = counts_of(responses)
+    k_prime = [
+        graph.metadata.get("k_prime", counts.verifiable[place])
+        for place, graph in enumerate(graphs)
+    ]
+    scores = f1_at_k_prime(counts.supported, counts.unsupported, k_prime, gamma)
+    total = counts.supported + counts.unsupported
+    reach = float("nan")
+    if scores.size > 1:
+        error = float(scores.std(ddof=1)) / scores.size**0.5
+        reach = float(student_quantile(0.95, scores.size - 1)) * error
+    mean = float(scores.mean())
+    return {
+        "origin": "ours",
+        "model": name,
+        "f1": mean,
+        "lower": mean - reach,
+        "upper": mean + reach,
+        "precision": float((counts.supported[total > 0] / total[total > 0]).mean()),
+        "claims": float(total.mean()),
+    }
+
+
+def _figure(frame: pd.DataFrame, title: str) -> Figure:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    from calibration.figure_style import COLOURS, paper_style
+
+    with paper_style():
+        figure = MatplotlibFigure(figsize=(3.4, 0.9 + 0.18 * len(frame)), layout="constrained")
+        axes = figure.subplots()
+        if title:
+            figure.suptitle(f"blue: {title}")
+        places = list(range(len(frame)))[::-1]
+        colours = [COLOURS[0] if origin == "ours" else "0.7" for origin in frame["origin"]]
+        axes.barh(places, frame["f1"], color=colours, height=0.7)
+        names = [
+            model if origin == "ours" else f"{model} (paper)"
+            for origin, model in zip(frame["origin"], frame["model"], strict=True)
+        ]
+        axes.set_yticks(places, names)
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("F1@K'")
+        above = axes.twiny()
+        above.plot(frame["claims"], places, color="0.3", linestyle=":", marker="|")
+        above.set_xlim(left=0)
+        above.set_xlabel("Claims per response (dotted)")
+    return figure

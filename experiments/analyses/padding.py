@@ -1,0 +1,183 @@
+"""Scores of padded responses with and without Core, in the form of its figure 4 and table 4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, Count, Probability
+from experiments.gaming import PADDINGS
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.loading import language_model, load
+from experiments.papers.printed_numbers import printed, records
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData, UserData
+from experiments.robustness import (
+    CoreChoices,
+    CurveRow,
+    TableRow,
+    robustness_curves,
+    robustness_figure,
+    robustness_table,
+)
+from experiments.robustness_assessors import Assessor, by_inference, by_labels, by_prompt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = "human labels"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: labelled responses with texts.
+        relations: the relation model of the selection: "lexical" or "nli:FOLDER".
+        weights: of the claims.
+        assessors: "labels", "FR1", "FR2" or "FR3"; those by a prompt come with the user's models.
+        prompts: the prompt-based assessors that are asked of the user's models.
+        appended: sentences of padding, in the table; a multiple of `steps`.
+        steps: points of the curves beside 0.
+        corrupt: share of true claims that are turned false in the curves.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: PaperData
+    relations: str = "lexical"
+    weights: Literal["informativeness", "uniform"] = "informativeness"
+    assessors: Annotated[
+        tuple[Literal["labels", "FR1", "FR2", "FR3"], ...], Field(min_length=1)
+    ] = ("labels", "FR1")
+    prompts: tuple[str, ...] = ("factscore",)
+    appended: Count = 20
+    steps: Count = 4
+    corrupt: Probability = 0.5
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the table of normal and padded responses and the curves of each assessor."""
+    from experiments.assessment_setup import Wishes, relation_model
+
+    loaded = load(settings.data, context, settings.data_file)
+    graphs, remark = loaded.graphs, loaded.remark
+    choices = CoreChoices(relation_model(settings.relations, Wishes())[0], settings.weights)
+    assessors = _assessors(settings, loaded.user)
+    with context.track("table and curves", 2) as advance:
+        rows = robustness_table(graphs, assessors, choices, appended=settings.appended)
+        advance()
+        counts = [round(settings.appended * k / settings.steps) for k in range(settings.steps + 1)]
+        curves = robustness_curves(
+            graphs,
+            assessors,
+            choices,
+            counts=counts,
+            corrupt=settings.corrupt,
+            seed=context.seed,
+        )
+        advance()
+    tables = {"table-4": _table(rows, remark), "curves": _curve_table(curves, remark)}
+    figures = {
+        f"figure-4-{padding}-{name.replace(' ', '-').replace(':', '')}": PaperFigure(
+            robustness_figure(curves, name, padding, title=loaded.figure_title),
+            _curves(curves, name, padding),
+            f"Core, figure 4: {padding} sentences appended, {name}. {remark}",
+        )
+        for name in assessors
+        for padding in PADDINGS
+    }
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        figures,
+        remarks=(remark,),
+    )
+
+
+def _assessors(settings: Settings, user: UserData) -> dict[str, Assessor]:
+    found: dict[str, Assessor] = {
+        LABELS if name == "labels" else name: by_labels if name == "labels" else by_inference(name)
+        for name in settings.assessors
+    }
+    for name, access in user.models.items():
+        model = language_model(access)
+        for prompt in settings.prompts:
+            found[f"{prompt}, {name}"] = by_prompt(prompt, model)
+    return found
+
+
+_KINDS = {
+    "normal": "Normal",
+    "uninformative, alone": "Info",
+    "repetitive, alone": "Rep",
+    "uninformative, appended": "Normal + Info",
+    "repetitive, appended": "Normal + Rep",
+}
+"""Our columns; the first three are the paper's."""
+
+
+def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
+    import pandas as pd
+
+    found: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = ("ours", "ours", row.assessor, _with(row.core))
+        found.setdefault(key, {})[row.kind] = 100 * row.precision
+    for theirs in records(printed("core_table_4")):
+        block = f"{theirs['domain']}, {theirs['generator']}, as the paper prints it"
+        key = ("printed", block, theirs["metric"], theirs["core"])
+        kind = "normal" if theirs["kind"] == "normal" else f"{theirs['kind']}, alone"
+        found.setdefault(key, {})[kind] = theirs["precision"]
+    frame = pd.DataFrame(
+        [
+            {"origin": origin, "block": block, "assessor": name, "core": core}
+            | {kind: values.get(kind, float("nan")) for kind in _KINDS}
+            for (origin, block, name, core), values in found.items()
+        ]
+    )
+    columns = [PaperColumn("assessor", "metric"), PaperColumn("core", "Core")]
+    columns += [PaperColumn(kind, title, digits=1) for kind, title in _KINDS.items()]
+    caption = f"Core, table 4: factual precision in percent, with and without Core. {remark}"
+    note = (
+        "Ours: Info and Rep are responses of padding alone, from templates; the paper's are of "
+        "models tuned to pad. The last two columns, padding after a normal one, are ours alone."
+    )
+    return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+
+
+def _curve_table(rows: Sequence[CurveRow], remark: str) -> PaperTable:
+    import pandas as pd
+
+    frame = pd.DataFrame([{**asdict(row), "core": _with(row.core)} for row in rows])
+    columns = (
+        *(PaperColumn(name, name) for name in ("assessor", "core", "response", "padding")),
+        PaperColumn("appended", "appended", digits=0),
+        PaperColumn("precision", "precision", digits=3),
+        PaperColumn("raised", "above clean", digits=0),
+    )
+    return PaperTable(frame, columns, f"Core, figure 4: the points of the curves. {remark}")
+
+
+def _curves(rows: Sequence[CurveRow], name: str, padding: str) -> pd.DataFrame:
+    import pandas as pd
+
+    mine: list[Mapping[str, Any]] = [
+        {**asdict(row), "core": _with(row.core)}
+        for row in rows
+        if (row.assessor, row.padding) == (name, padding)
+    ]
+    return pd.DataFrame(mine)
+
+
+def _with(core: bool) -> str:
+    return "with" if core else "without"

@@ -1,0 +1,138 @@
+"""Posteriors of labelled atoms as flat arrays: what studies of calibration compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.grouping import Grouping, group_by_response
+from calibration.validation import Floats
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from inference import Backend, infer_batch
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledAtoms:
+    """The labelled atoms of responses, in order.
+
+    Attributes:
+        labels: float64 (n,), 1 for true, 0 for false.
+        responses: response id of each, (n,).
+        kept: which of all atoms they are, bool (all,).
+    """
+
+    labels: Floats
+    responses: NDArray[np.str_]
+    kept: NDArray[np.bool_]
+
+    @property
+    def grouping(self) -> Grouping:
+        """The responses that the atoms belong to."""
+        return group_by_response(self.responses)
+
+
+N_BOOTSTRAP = 500
+"""Replicates of scores that are fitted anew in each."""
+
+
+def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
+    """Return the labelled atoms of responses.
+
+    Raises:
+        InputError: if there is none; `where` says of what.
+    """
+    atoms = [(graph.id, atom.label) for graph in graphs for atom in graph.atoms]
+    kept = np.array([label is not None for _, label in atoms], dtype=np.bool_)
+    if not kept.any():
+        raise InputError(f"{where}: no atom has a human label; give labelled data")
+    labels = np.array([label is True for _, label in atoms], dtype=np.float64)
+    responses = np.array([response for response, _ in atoms])
+    return LabelledAtoms(labels[kept], responses[kept], kept)
+
+
+def atom_posteriors(
+    graphs: Sequence[FactGraph],
+    encoding: str,
+    backend: str | Backend = "exact",
+    **settings: Any,
+) -> Floats:
+    """Return P(true) of every atom of responses, in order, (n_atoms,).
+
+    Args:
+        graphs: the responses.
+        encoding: encoding of their relations.
+        backend: the backend, by name or built.
+        settings: its settings, if it is given by name.
+    """
+    factors = [graph.to_factor_graph(encoding) for graph in graphs]
+    answers = infer_batch(factors, backend, **settings)
+    # Atoms come before contexts in a fact graph's factor graph; all variables are binary.
+    parts = [
+        answer.marginals.flat[1 : 2 * len(graph.atoms) : 2]
+        for graph, answer in zip(graphs, answers, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def context_posteriors(graphs: Sequence[FactGraph], encoding: str) -> Floats:
+    """Return the exact P(true) of every context of responses, in order, (n_contexts,)."""
+    answers = infer_batch([graph.to_factor_graph(encoding) for graph in graphs])
+    parts = [
+        answer.marginals.flat[1 + 2 * len(graph.atoms) :: 2]
+        for graph, answer in zip(graphs, answers, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Floats]]:
+    """Return numerators and denominators over responses of Brier score and MAE of Pr, (R,) each.
+
+    Args:
+        p: posterior of each labelled atom, (n,).
+        atoms: the atoms.
+    """
+    from calibration.scores import precision_errors
+
+    grouping = atoms.grouping
+    squares = grouping.sums((p - atoms.labels) ** 2)
+    errors = precision_errors(p, atoms.labels, atoms.responses)
+    return {
+        "brier": (squares, grouping.sizes.astype(np.float64)),
+        "mae": (errors, np.ones(len(errors))),
+    }
+
+
+def scores_with_intervals(
+    p: Floats, atoms: LabelledAtoms, names: Sequence[str], seed: int
+) -> dict[str, float]:
+    """Return scores of `calibration.scoring.SCORES` with percentile intervals over responses.
+
+    Args:
+        p: posterior of each labelled atom, (n,).
+        atoms: the atoms.
+        names: names of the scores.
+        seed: seed of the bootstrap.
+
+    Returns:
+        NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
+    """
+    from calibration.scoring import score_table
+
+    found: dict[str, float] = {}
+    for row in score_table(
+        p,
+        atoms.labels,
+        responses=atoms.responses.tolist(),
+        scores=names,
+        n_bootstrap=N_BOOTSTRAP,
+        seed=seed,
+    ):
+        name = row.score.removeprefix("calibration_")
+        ends = row.percentile_lower, row.percentile_upper
+        found |= {name: row.value, f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
+    return found

@@ -1,0 +1,223 @@
+"""Default against learned priors: what learning wins on responses it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from experiments import learning
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, DatasetChoice, Encoding
+from experiments.learning import Learning
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.study_data import StudyData
+from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LearnOrKeep = Literal["learn", "keep"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is learned, and on what.
+
+    Attributes:
+        datasets: labelled responses; what is wrong with synthetic ones is known from their
+            arguments, and what is learned is held against it.
+        atom_prior: whether one prior of all atoms is learned.
+        context_prior: whether one prior of all contexts is learned.
+        relations: whether a temperature (a factor on the log odds) of the relations is learned.
+        encoding: encoding of the relations.
+        folds: folds of the cross-validation.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    atom_prior: LearnOrKeep = "learn"
+    context_prior: LearnOrKeep = "learn"
+    relations: Literal["temperature", "keep"] = "temperature"
+    encoding: Encoding = "conditional"
+    folds: Annotated[int, Field(ge=2)] = 5
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return held-out scores under default and learned priors, and what was learned."""
+    import pandas as pd
+
+    data = context.load(settings.datasets)
+    scores: list[dict[str, Any]] = []
+    values: list[dict[str, Any]] = []
+    with context.track("datasets", len(data)) as step:
+        for choice, each in zip(settings.datasets, data, strict=True):
+            found = learn(each, settings, context.seed)
+            scores += [{"dataset": each.name, **row} for row in score_rows(found)]
+            known = truth(choice.synthetic)
+            values += [{"dataset": each.name, **row} for row in value_rows(found, known)]
+            step()
+    table, learned = pd.DataFrame(scores), pd.DataFrame(values)
+    return Artefacts(
+        tables={"scores": _scores_table(table), "values": _values_table(learned)},
+        figures={
+            "learned": PaperFigure(_figure(table), table, "held-out scores, learned less default")
+        },
+    )
+
+
+def learn(data: StudyData, settings: Settings, seed: int) -> Learning:
+    """Return what labels teach, and the comparison on held-out responses."""
+    specification = learning.specification(
+        settings.atom_prior, settings.context_prior, settings.relations, None, settings.encoding
+    )
+    chosen = learning.Settings(folds=settings.folds, seed=seed)
+    return learning.analyse(data.graphs, specification, chosen)
+
+
+def score_rows(found: Learning) -> list[dict[str, Any]]:
+    """Return one row per score: under the default, as learned, and the difference.
+
+    Scores are the Brier score and the log loss, means over atoms, and minus the log probability
+    of all labels of a response, mean over responses. Differences are learned less default, with
+    intervals of the studentised bootstrap over responses.
+    """
+    validated = found.validated
+    if validated is None:
+        return []
+    rows = []
+    for name, title in (
+        ("brier", "Brier"),
+        ("log_loss", "log loss"),
+        ("log_likelihood", "-log P(labels)"),
+    ):
+        test = validated.comparisons[name]
+        if name == "log_likelihood":
+            pair = -validated.log_likelihood.mean(), -validated.default_log_likelihood.mean()
+        else:
+            pair = validated.score(name)
+        rows.append(
+            {
+                "score": title,
+                "default": float(pair[1]),
+                "learned": float(pair[0]),
+                "difference": test.estimate,
+                "lower": test.lower,
+                "upper": test.upper,
+                "n_responses": test.n_responses,
+            }
+        )
+    return rows
+
+
+def value_rows(found: Learning, known: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return one row per learned number with its interval and, where it is known, the truth."""
+    return [
+        {
+            "parameter": row.name,
+            "stated": row.start,
+            "learned": row.estimate,
+            "lower": row.lower,
+            "upper": row.upper,
+            "truth": known.get(row.name, np.nan),
+            "status": str(row.status),
+        }
+        for row in found.learned.table()
+    ]
+
+
+def truth(synthetic: Mapping[str, Any] | None) -> dict[str, float]:
+    """Return the numbers that synthetic responses were drawn with, by name of the parameter.
+
+    The prior of atoms is the rate of true ones; that of contexts their reliability; the
+    temperature is what takes the stated log odds of relations back to those of the error rate.
+    What has no single true value is left out.
+    """
+    if synthetic is None:
+        return {}
+    known: dict[str, float] = {}
+    for name, rate, prior, default in (
+        ("atom_prior", "truth_rate", "atom_prior", ATOM_PRIOR),
+        ("context_prior", "reliability", "context_prior", CONTEXT_PRIOR),
+    ):
+        value = synthetic.get(rate, synthetic.get(prior, default))
+        if isinstance(value, int | float):
+            known[name] = float(value)
+    if not synthetic.get("log_odds_noise") and synthetic.get("error_rate") is None:
+        known["temperature"] = 1.0 / synthetic.get("log_odds_factor", 1.0)
+    if synthetic.get("copied"):
+        # Of correlated evidence no temperature is the true one.
+        known.pop("temperature", None)
+    return known
+
+
+def _scores_table(table: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        table.assign(
+            default_best=table["lower"] > 0,
+            learned_best=table["upper"] < 0,
+        ),
+        (
+            PaperColumn("dataset", "data"),
+            PaperColumn("score", "score"),
+            PaperColumn("default", "default", digits=4, bold="default_best"),
+            PaperColumn("learned", "learned", digits=4, bold="learned_best"),
+            PaperColumn("difference", "difference", digits=4, lower="lower", upper="upper"),
+        ),
+        "Held-out responses under default and learned priors",
+        note=(
+            "Difference: learned less default, below 0 where learning helps; bootstrap over "
+            "responses. Bold: the better where the interval excludes 0."
+        ),
+    )
+
+
+def _values_table(learned: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        learned,
+        (
+            PaperColumn("parameter", "parameter"),
+            PaperColumn("stated", "stated", digits=3),
+            PaperColumn("learned", "learned", digits=3, lower="lower", upper="upper"),
+            PaperColumn("truth", "truth", digits=3),
+            PaperColumn("status", "status"),
+        ),
+        "What was learned from all labels, and what is known to be true",
+        group="dataset",
+        note="Intervals: 95 %, clustered by response.",
+    )
+
+
+def _figure(table: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure
+
+    from calibration.figure_style import COLOURS, MARKERS, paper_style
+
+    titles = list(dict.fromkeys(table["score"]))
+    names = list(dict.fromkeys(table["dataset"]))
+    with paper_style():
+        figure = Figure(figsize=(7.0, 0.8 + 0.22 * len(names)), layout="constrained")
+        axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+        heights = dict(zip(names, range(len(names) - 1, -1, -1), strict=True))
+        for at, (place, title) in enumerate(zip(axes, titles, strict=True)):
+            place.axvline(0.0, color="0.6", linewidth=0.7)
+            for row in table[table["score"] == title].to_dict("records"):
+                _bar(place, row, heights[row["dataset"]], COLOURS[at], MARKERS[at])
+            place.set_xlabel(f"{title}, learned less default")
+        axes[0].set_yticks(list(heights.values()), names)
+    return figure
+
+
+def _bar(place: Axes, row: Mapping[str, Any], height: float, colour: str, marker: str) -> None:
+    value = row["difference"]
+    reach = np.nan_to_num([[value - row["lower"]], [row["upper"] - value]])
+    place.errorbar(
+        [value], [height], xerr=np.maximum(reach, 0.0), color=colour, marker=marker, elinewidth=0.8
+    )

@@ -1,0 +1,232 @@
+"""ROC curves of relation models on judged pairs, in the form of FactReasoner's figures 6 to 10."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from calibration.scoring import score_table
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, Count
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.factor_pairs import continuation_pairs
+from experiments.papers.loading import Loaded, language_model, load
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import PaperData, UserData
+from experiments.relation_quality import (
+    LabelledPair,
+    RelationForecasts,
+    fit_lexical,
+    labelled_pairs,
+    relation_forecasts,
+)
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.lexical import KINDS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FITTED = "lexical, fitted to these pairs and cross-validated"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: judged pairs, as fact graphs with texts and relations.
+        figures: the relation that each figure is of, by its number in the paper.
+        relations: models beside those of the user's file: "lexical", "fitted" (the lexical one
+            with coefficients fitted to these very pairs, cross-validated), or "nli:FOLDER".
+        complete: whether a pair of a stand-in without a record is neutral.
+        folds: folds of the cross-validation.
+        n_bootstrap: replicates of the intervals over responses.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: PaperData
+    figures: Annotated[Mapping[str, RelationKind], Field(min_length=1)]
+    relations: tuple[str, ...] = ("lexical", "fitted")
+    complete: bool = True
+    folds: Count = 5
+    n_bootstrap: Count = 500
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return a table of areas under the curve and a figure per relation."""
+    loaded = load(settings.data, context, settings.data_file)
+    remark = loaded.remark
+    pairs = (
+        labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+        if any(graph.relations for graph in loaded.graphs)
+        else continuation_pairs(loaded.graphs)
+    )
+    if not pairs:
+        raise InputError(
+            f"{context.where}: {settings.data.source} holds no relations and no continuations; "
+            "give judged pairs as fact graphs, or FACTOR's file"
+        )
+    forecasts = _forecasts(pairs, settings, loaded.user, context)
+    frame = _areas(forecasts, settings, context.seed)
+    columns = (
+        PaperColumn("model", "relation model"),
+        PaperColumn("relation", "relation"),
+        PaperColumn("pairs", "pairs", show=lambda n: f"{int(n):,}", right=True),
+        PaperColumn("holds", "of these it holds", show=lambda n: f"{int(n):,}", right=True),
+        PaperColumn("auroc", "AUROC", digits=3, lower="lower", upper="upper"),
+    )
+    caption = f"Areas under the ROC curves of relation models. {remark}"
+    note = "In brackets: 95% intervals, bootstrap over responses."
+    tables = {"auroc": PaperTable(frame, columns, caption, note=note)}
+    figures = {
+        f"figure-{number}": _figure(number, kind, forecasts, loaded)
+        for number, kind in settings.figures.items()
+    }
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        figures,
+        remarks=(remark,),
+    )
+
+
+def _forecasts(
+    pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: Context
+) -> dict[str, dict[RelationKind, RelationForecasts]]:
+    from experiments.assessment_setup import Wishes, relation_model
+    from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+
+    found = {}
+    with context.track("relation models", len(settings.relations) + len(user.models)) as advance:
+        for name, access in user.models.items():
+            model = PromptedRelationModel(language_model(access), "logprobs")
+            found[name] = relation_forecasts(model, pairs)
+            advance()
+        for name in settings.relations:
+            if name == "fitted":
+                found[FITTED] = _fitted(pairs, settings.folds)
+            else:
+                found[name] = relation_forecasts(relation_model(name, Wishes())[0], pairs)
+            advance()
+    if not found:
+        raise InputError(f"{context.where}: settings.relations is empty; name a relation model")
+    return found
+
+
+def _fitted(pairs: Sequence[LabelledPair], folds: int) -> dict[RelationKind, RelationForecasts]:
+    shares = fit_lexical(pairs, folds=folds).cross_validated
+    responses = np.array([item.response for item in pairs], dtype=object)
+    # Its columns are in the order of the codes, which are the places in KINDS.
+    return {
+        kind: RelationForecasts(
+            shares[:, column],
+            np.array([item.kind is kind for item in pairs], dtype=bool),
+            responses,
+            0,
+        )
+        for column, kind in enumerate(KINDS)
+    }
+
+
+def _areas(
+    forecasts: Mapping[str, Mapping[RelationKind, RelationForecasts]],
+    settings: Settings,
+    seed: int,
+) -> pd.DataFrame:
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for kind in _unique(settings.figures.values()):
+        for name, by_kind in forecasts.items():
+            found = by_kind[kind]
+            (score,) = score_table(
+                found.p,
+                found.y,
+                responses=found.responses,
+                n_bootstrap=settings.n_bootstrap,
+                seed=seed,
+                scores=("auroc",),
+            )
+            rows.append(
+                {
+                    "model": name,
+                    "relation": str(kind),
+                    "pairs": found.p.size,
+                    "holds": int(found.y.sum()),
+                    "missing": found.missing,
+                    "auroc": score.value,
+                    "lower": score.percentile_lower,
+                    "upper": score.percentile_upper,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _figure(
+    number: str,
+    kind: RelationKind,
+    forecasts: Mapping[str, Mapping[RelationKind, RelationForecasts]],
+    loaded: Loaded,
+) -> PaperFigure:
+    import pandas as pd
+    from sklearn.metrics import roc_curve
+
+    curves = {}
+    for name, by_kind in forecasts.items():
+        found = by_kind[kind]
+        if found.y.all() or not found.y.any():
+            raise InputError(f"figure {number}: the pairs are all {kind}, or none is; give both")
+        wrong, right, threshold = roc_curve(found.y, found.p)
+        curves[name] = pd.DataFrame(
+            {
+                "model": name,
+                "relation": str(kind),
+                "false_positive_rate": wrong,
+                "true_positive_rate": right,
+                "threshold": threshold,
+            }
+        )
+    title = f"FactReasoner, figure {number}: predicting {kind}. {loaded.remark}"
+    return PaperFigure(_drawn(curves, kind, loaded.figure_title), pd.concat(curves.values()), title)
+
+
+def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind, title: str | None) -> Figure:
+    from calibration.figure_sheet import panel_figure
+    from calibration.figure_style import COLOURS, DASHES
+
+    def draw(axes: Axes) -> list[object]:
+        handles: list[object] = []
+        for at, curve in enumerate(curves.values()):
+            handles += axes.plot(
+                curve["false_positive_rate"],
+                curve["true_positive_rate"],
+                color=COLOURS[at % len(COLOURS)],
+                linestyle=DASHES[at % len(DASHES)],
+            )
+        axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.6)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        return handles
+
+    return panel_figure(
+        draw,  # type: ignore[arg-type]
+        list(curves),
+        labels=(f"false positive rate, {kind}", "true positive rate"),
+        title=title,
+    )
+
+
+def _unique(kinds: Iterable[RelationKind]) -> tuple[RelationKind, ...]:
+    return tuple(dict.fromkeys(kinds))

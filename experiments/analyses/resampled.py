@@ -1,0 +1,123 @@
+"""Means and differences with intervals over graphs or responses, as rows of tables take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.estimands import (
+    Difference,
+    IntervalSettings,
+    Ratio,
+    RatioSums,
+    Scale,
+    estimate_all,
+)
+from calibration.resampling import response_weights
+from calibration.scoring.bootstrap import percentile_interval
+from experiments.console import ABSENT
+
+Value = tuple[float, float, float]
+"""A number and the ends of its interval; nan where there is none."""
+
+N_BOOTSTRAP = 2000
+LEVEL = 0.95
+
+ROUNDING = 1e-12
+"""A smaller difference of scores of size 1 is none."""
+
+
+def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
+    """Return the mean of values that come in clusters, with its 95 % bootstrap interval.
+
+    Args:
+        totals: sum of the values of each graph or response, (n,).
+        sizes: how many values that is, (n,).
+        seed: seed of the bootstrap over clusters.
+    """
+    return _estimated(_ratio(totals, sizes), seed)
+
+
+def difference_of_clusters(
+    first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], seed: int
+) -> Value:
+    """Return the mean of the first less that of the second, over the same redrawn clusters.
+
+    Args:
+        first: totals and sizes of the clusters, as `mean_of_clusters` takes them.
+        second: the same of what it is compared with, in the same order of clusters.
+        seed: seed of the bootstrap over clusters.
+    """
+    return _estimated(Difference(_ratio(*second), _ratio(*first)), seed)
+
+
+def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
+    """Return Kendall's tau-b of two measures of the same responses, with its bootstrap interval.
+
+    Responses are redrawn; two draws of one response are tied in both measures. nan where one of
+    the measures does not vary. Source: Kendall 1945, Biometrika 33.
+
+    Args:
+        first: one measure of each response, (n,).
+        second: the other, (n,).
+        seed: seed of the bootstrap over responses.
+    """
+    signs = [_signs(np.asarray(each, dtype=np.float64)) for each in (first, second)]
+    products = signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1])
+    n = len(signs[0])
+
+    def tau(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        agree, one, other = (((weights @ each) * weights).sum(axis=1) for each in products)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((one > 0) & (other > 0), agree / np.sqrt(one * other), np.nan)
+
+    drawn = [tau(weights) for weights in response_weights(n, N_BOOTSTRAP, seed)]
+    value = float(tau(np.ones((1, n)))[0])
+    return (value, *percentile_interval(np.concatenate(drawn), LEVEL))
+
+
+def tiny(value: float, sign: str = "") -> str:
+    """Return a number of any size with two digits; what is rounding as 0.
+
+    Args:
+        value: the number.
+        sign: "+" if its sign is always shown.
+    """
+    if math.isnan(value):
+        return ABSENT
+    return "0" if abs(value) < ROUNDING else f"{value:{sign}.1e}"
+
+
+def with_interval(row: Mapping[Any, Any], name: str, sign: str = "") -> str:
+    """Return a number of a row as `tiny` does, with its interval where there is one.
+
+    Args:
+        row: holds the number under `name`, the ends of its interval under NAME_lower and
+            NAME_upper.
+        name: the number's name.
+        sign: as in `tiny`.
+    """
+    ends = [row[f"{name}_{end}"] for end in ("lower", "upper")]
+    if any(math.isnan(end) for end in ends) or all(abs(end) < ROUNDING for end in ends):
+        return tiny(row[name], sign)
+    lower, upper = (tiny(end, sign) for end in ends)
+    return f"{tiny(row[name], sign)} [{lower}, {upper}]"
+
+
+def _ratio(totals: ArrayLike, sizes: ArrayLike) -> Ratio:
+    above, below = (np.asarray(each, dtype=np.float64)[:, np.newaxis] for each in (totals, sizes))
+    return Ratio("mean", RatioSums(above, below), Scale.NUMBER)
+
+
+def _estimated(estimand: Ratio | Difference, seed: int) -> Value:
+    settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL)
+    (found,) = estimate_all((estimand,), settings)
+    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+
+
+def _signs(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sign(values[:, np.newaxis] - values)

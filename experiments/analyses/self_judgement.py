@@ -1,0 +1,256 @@
+"""What models say of their own claims by position, in the form of Self-Known's figures 2 to 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from calibration.self_knowledge import (
+    ClaimRecord,
+    IntervalSettings,
+    Panel,
+    PositionTable,
+    Setting,
+    flip_rates,
+    knowledge_panel,
+    label_positions,
+    position_figure,
+    read_records,
+    self_knowledge,
+)
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, Count
+from experiments.papers.drawn_judgements import DrawnModel, drawn
+from experiments.papers.loading import FIGURE_TITLE
+from experiments.papers.position_tables import position_table
+from experiments.papers.published import Published, published_table
+from experiments.papers.sources import SOURCES, UserData, user_data
+from experiments.positions import claims_of_graphs
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SOURCE = "self-judged"
+
+FigureName = Literal["2", "3", "4", "5", "6a", "6b"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        models: the models of the figures, by name; the user's file has the records of each.
+        stand_ins: what is drawn in their place.
+        figures: which of the paper's figures to draw.
+        setting: the setting of figures 3 to 6, the paper's third.
+        positions: number of bins of relative position.
+        intervals: how intervals over responses are made.
+        n_bootstrap: replicates of the bootstrap.
+        published: the numbers that stand in the table of published ones.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    models: tuple[str, ...]
+    stand_ins: Annotated[tuple[DrawnModel, ...], Field(min_length=1)]
+    figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
+    setting: Setting = Setting.NONE_OF_THE_ABOVE
+    positions: Count = 5
+    intervals: Literal["bootstrap", "delta"] = "delta"
+    n_bootstrap: Count = 1000
+    published: tuple[Published, ...] = ()
+    data_file: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """The tables of one model."""
+
+    labels: PositionTable
+    knowledge: Mapping[Setting, PositionTable]
+    flips: PositionTable | None
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return the tables by position and the figures."""
+    records, remark, stand_in = _records(settings, context)
+    made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
+    found: dict[str, _Model] = {}
+    with context.track("models", len(records)) as advance:
+        for name, claims in records.items():
+            found[name] = _tables(name, claims, settings, made)
+            advance()
+    knowledge = {
+        f"{name}, {setting.value.replace('_', ' ')}": table
+        for name, model in found.items()
+        for setting, table in model.knowledge.items()
+    }
+    tables = {
+        "knowledge": position_table(knowledge, f"Self-knowledge by position. {remark}"),
+        "claims": position_table(
+            {name: model.labels for name, model in found.items()},
+            f"Kinds of claims by position. {remark}",
+        ),
+    }
+    flips = {name: model.flips for name, model in found.items() if model.flips is not None}
+    if flips:
+        tables["flips"] = position_table(
+            flips, f"Claims judged correct as an answer and not with a third choice. {remark}"
+        )
+    above = FIGURE_TITLE if stand_in else None
+    figures = {
+        f"figure-{name}": _figure(name, found, settings, remark, above) for name in settings.figures
+    }
+    return Artefacts(
+        tables | published_table(settings.published, tables, stand_in=stand_in),
+        figures,
+        remarks=(remark,),
+    )
+
+
+def _records(
+    settings: Settings, context: Context
+) -> tuple[dict[str, list[ClaimRecord]], str, bool]:
+    user = user_data(settings.data_file)
+    paths = _paths(user, settings)
+    if paths:
+        read = {name: list(read_records(path)) for name, path in paths.items()}
+        return read, f"Data of {user.where}: {SOURCE}.", False
+    found = {}
+    for number, model in enumerate(settings.stand_ins):
+        data = context.load([model.data], f"stand_ins[{number}].data")[0]
+        labelled = claims_of_graphs(data.graphs, model.data.title).records
+        found[model.name] = drawn(labelled, model, context.seed + number)
+    remark = (
+        f"Stand-in data, not the paper's: judgements drawn at fixed rates on the labelled claims "
+        f"of embedded data take the place of {SOURCE}. The numbers show the form of the result "
+        "and are no finding about any model."
+    )
+    return found, remark, True
+
+
+def _paths(user: UserData, settings: Settings) -> dict[str, Path]:
+    given = user.paths.get(SOURCE)
+    if given is None:
+        return {}
+    if isinstance(given, Path):
+        raise InputError(
+            f"{user.where}: datasets.{SOURCE} is one file; write one for each model "
+            f"({SOURCES[SOURCE]})"
+        )
+    return {name: given[name] for name in settings.models if name in given}
+
+
+def _tables(
+    name: str, claims: Sequence[ClaimRecord], settings: Settings, intervals: IntervalSettings
+) -> _Model:
+    asked = [
+        setting
+        for setting in Setting
+        if any(claim.judgement(setting) is not None for claim in claims)
+    ]
+    if settings.setting not in asked:
+        raise InputError(f"{name}: no claim was judged in the setting {settings.setting.value!r}")
+    both = {Setting.QUESTION_ANSWERING, Setting.NONE_OF_THE_ABOVE} <= set(asked)
+    many = settings.positions
+    return _Model(
+        label_positions(claims, n_positions=many, intervals=intervals),
+        {
+            setting: self_knowledge(claims, setting, n_positions=many, intervals=intervals)
+            for setting in asked
+        },
+        flip_rates(claims, n_positions=many, intervals=intervals) if both else None,
+    )
+
+
+def _figure(
+    name: FigureName,
+    found: Mapping[str, _Model],
+    settings: Settings,
+    remark: str,
+    above: str | None,
+) -> PaperFigure:
+    title = f"Self-Known, figure {name}. {remark}"
+    first = next(iter(found.values()))
+    if name == "2":
+        panels = [knowledge_panel(table) for table in first.knowledge.values()]
+        if first.flips is not None:
+            rates = {"supported_flip_rate": "supported", "unsupported_flip_rate": "unsupported"}
+            panels.append(Panel(first.flips, rates, "Share of claims that flip", (2, 1)))
+        shown = {setting.value: table for setting, table in first.knowledge.items()}
+        if first.flips is not None:
+            shown["flips"] = first.flips
+        figure = position_figure(panels, title=above)
+        return PaperFigure(figure, position_table(shown, "").frame, title)
+    if name == "3":
+        table = first.knowledge[settings.setting]
+        panel = Panel(table, {"factuality": "human", "sigma": "σ"}, "Factuality", (2, 6))
+        figure = position_figure([panel], title=above)
+        return PaperFigure(figure, position_table({"": table}, "").frame, title)
+    own = {model: tables.knowledge[settings.setting] for model, tables in found.items()}
+    if name == "4":
+        figure = position_figure(
+            [_titled(model, table) for model, table in own.items()], title=above
+        )
+        return PaperFigure(figure, position_table(own, "").frame, title)
+    if name == "6b":
+        quantities = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
+        figure = position_figure(
+            [
+                Panel(table, quantities, f"Share of claims, {model}", (0, 1))
+                for model, table in own.items()
+            ],
+            title=above,
+        )
+        return PaperFigure(figure, position_table(own, "").frame, title)
+    labels = {model: tables.labels for model, tables in found.items()}
+    return PaperFigure(_numbers(labels, above), position_table(labels, "").frame, title)
+
+
+def _titled(model: str, table: PositionTable) -> Panel:
+    panel = knowledge_panel(table)
+    return Panel(table, panel.quantities, f"Share of claims, {model}", panel.colours)
+
+
+def _numbers(found: Mapping[str, PositionTable], above: str | None) -> Figure:
+    """Return the number of unsupported claims per sentence by position, a line per model."""
+    from calibration.figure_sheet import panel_figure
+    from calibration.figure_style import COLOURS, MARKERS
+
+    positions = next(iter(found.values())).positions[:-1]
+
+    def draw(axes: Axes) -> list[object]:
+        handles: list[object] = []
+        for at, table in enumerate(found.values()):
+            numbers = table["unsupported_number"]
+            estimate = numbers.estimate[:-1]
+            spread = [estimate - numbers.lower[:-1], numbers.upper[:-1] - estimate]
+            handles.append(
+                axes.errorbar(
+                    [place + 0.05 * at for place in range(len(positions))],
+                    estimate,
+                    yerr=spread,
+                    color=COLOURS[at % len(COLOURS)],
+                    marker=MARKERS[at % len(MARKERS)],
+                    capsize=2,
+                )
+            )
+        axes.set_xticks(range(len(positions)), positions)
+        axes.set_ylim(bottom=0)
+        return handles
+
+    return panel_figure(
+        draw,  # type: ignore[arg-type]
+        list(found),
+        labels=("relative position of the sentence", "unsupported claims per sentence"),
+        title=above,
+    )

@@ -1,0 +1,281 @@
+"""Sigma as a prediction of factuality: in sample, out of sample, and under label shift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from calibration.self_knowledge import (
+    Claims,
+    LabelShift,
+    Setting,
+    Truth,
+    as_claims,
+    claims_of_counts,
+    in_sample_balance,
+    label_shift,
+    label_shift_figure,
+    out_of_sample,
+    read_records,
+    simulate_counts,
+)
+from experiments.analyses.registry import Context
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import STRICT, Count, Probability
+from experiments.paper_table import PaperColumn, PaperTable
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
+
+
+@dataclass(frozen=True)
+class Population:
+    """What simulated responses are drawn from, as `calibration.self_knowledge.Truth`.
+
+    Attributes:
+        factuality: mean share of supported claims.
+        self_known: mean SK.
+        self_unknown: mean SU.
+        correlation: intraclass correlation of claims of one response.
+        responses: number of responses.
+        claims: mean number of claims of a response.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    factuality: Share = 0.6
+    self_known: Share = 0.7
+    self_unknown: Share = 0.55
+    correlation: Share = 0.2
+    responses: Annotated[int, Field(ge=4)] = 100
+    claims: Annotated[float, Field(ge=1)] = 25.0
+
+
+@dataclass(frozen=True)
+class Records:
+    """Recorded self-judgements.
+
+    Attributes:
+        path: a file of records, relative to the folder of the configuration that names it.
+        setting: how the model was asked.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    path: str
+    setting: Setting = Setting.NONE_OF_THE_ABOVE
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Whose sigma is looked at.
+
+    Attributes:
+        populations: simulated responses, by what tables call them.
+        records: recorded self-judgements, by what tables call them.
+        prevalences: factualities to which the other half is reweighted.
+        splits: splits of the responses in halves, each used both ways.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    populations: dict[str, Population] | None = None
+    records: dict[str, Records] | None = None
+    prevalences: Annotated[tuple[Probability, ...], Field(min_length=1)] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    splits: Count = 100
+
+    def __post_init__(self) -> None:
+        if not self.populations and not self.records:
+            raise ValueError("there is nobody to look at; name some populations or records")
+        if set(self.populations or ()) & set(self.records or ()):
+            raise ValueError("a population and records share a name; give each its own")
+
+
+def run(settings: Settings, context: Context) -> Artefacts:
+    """Return sigma against factuality in sample, out of sample and under shift."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    shifts: dict[str, LabelShift] = {}
+    subjects = list(_subjects(settings, context))
+    with context.track("populations", len(subjects)) as step:
+        for name, claims, setting in subjects:
+            rows.append(
+                {
+                    "population": name,
+                    **prediction_row(claims, setting, settings.splits, context.seed),
+                }
+            )
+            shifts[name] = label_shift(
+                claims,
+                setting,
+                prevalences=settings.prevalences,
+                n_splits=settings.splits,
+                seed=context.seed,
+            )
+            step()
+    frame = pd.DataFrame(rows)
+    shifted = pd.DataFrame(
+        [{"population": name, **row} for name, shift in shifts.items() for row in shift.rows()]
+    )
+    first = next(iter(shifts))
+    return Artefacts(
+        tables={"prediction": _prediction_table(frame), "shift": _shift_table(shifted)},
+        figures={
+            "shift-errors": PaperFigure(
+                _figure(shifted, frame), shifted, "error of predictions under label shift"
+            ),
+            "predictions": PaperFigure(
+                label_shift_figure(shifts[first], title=first),
+                shifted[shifted["population"] == first],
+                "predictions under label shift",
+            ),
+        },
+    )
+
+
+def prediction_row(claims: Claims, setting: str, splits: int, seed: int) -> dict[str, Any]:
+    """Return sigma and factuality in sample, and what sigma of one half says of the other.
+
+    In sample, the odds of sigma are those of the factuality times FP/FN, identically: `identity`
+    is what these give for sigma. `gap` is sigma less factuality out of sample with its interval
+    over responses.
+
+    Args:
+        claims: the claims.
+        setting: how the model was asked.
+        splits: splits in halves.
+        seed: seed of the splits.
+    """
+    balance = in_sample_balance(claims, setting, n_positions=1)
+    held_out = out_of_sample(claims, setting, n_positions=1, n_splits=splits, seed=seed)
+    factuality = float(balance.factuality[-1])
+    wrong_yes, wrong_no = int(balance.false_positives[-1]), int(balance.false_negatives[-1])
+    odds = factuality * wrong_yes, (1 - factuality) * wrong_no
+    return {
+        "n_responses": int(balance.n_responses[-1]),
+        "n_claims": int(balance.n_claims[-1]),
+        "sigma": float(balance.sigma[-1]),
+        "factuality": factuality,
+        "identity": odds[0] / sum(odds) if sum(odds) else np.nan,
+        "false_positives": wrong_yes,
+        "false_negatives": wrong_no,
+        "p_value": float(balance.clustered[-1]),
+        "gap": float(held_out.difference[-1]),
+        "lower": float(held_out.lower[-1]),
+        "upper": float(held_out.upper[-1]),
+        **{f"rmse_{name}": float(held_out.root_mean_square_error[name][-1]) for name in PREDICTORS},
+    }
+
+
+def _subjects(settings: Settings, context: Context) -> Iterator[tuple[str, Claims, str]]:
+    for number, (name, population) in enumerate((settings.populations or {}).items()):
+        truth = Truth(
+            factuality=population.factuality,
+            self_known=population.self_known,
+            self_unknown=population.self_unknown,
+            correlation=population.correlation,
+            n_responses=population.responses,
+            n_claims=population.claims,
+        )
+        counts = simulate_counts(truth, 1, seed=context.seed + number)[0]
+        yield name, claims_of_counts(counts, Setting.DIRECT_ASKING), Setting.DIRECT_ASKING
+    for name, records in (settings.records or {}).items():
+        try:
+            found = as_claims(read_records(context.folder / records.path))
+        except InputError as error:
+            raise InputError(f"{context.where}: settings.records.{name}: {error}") from None
+        yield name, found, records.setting
+
+
+_NAMES = {
+    "sigma": "σ",
+    "rogan_gladen": "Rogan–Gladen",
+    "emq": "EMQ",
+    "factuality": "factuality of the half",
+}
+
+
+def _prediction_table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            PaperColumn("population", "population"),
+            PaperColumn("sigma", "σ", r"$\sigma$", digits=3),
+            PaperColumn("factuality", "factuality", digits=3),
+            PaperColumn("false_positives", "FP", digits=0),
+            PaperColumn("false_negatives", "FN", digits=0),
+            PaperColumn("p_value", "p (FP = FN)", digits=3),
+            PaperColumn("gap", "out of sample", digits=3, lower="lower", upper="upper"),
+            *(PaperColumn(f"rmse_{name}", f"RMSE {_NAMES[name]}", digits=3) for name in PREDICTORS),
+        ),
+        "Sigma against factuality, in sample and out of sample",
+        note=(
+            "In sample sigma is the factuality exactly where FP = FN; p: McNemar's test clustered "
+            "by response. Out of sample: sigma of half of the responses less the factuality of "
+            "the other, with its 95 % interval. RMSE: of the prediction of the other half, over "
+            "splits."
+        ),
+    )
+
+
+def _shift_table(shifted: pd.DataFrame) -> PaperTable:
+    wide = shifted.pivot_table(
+        index=["population", "prevalence"],
+        columns="predictor",
+        values="root_mean_square_error",
+        sort=False,
+    ).reset_index()
+    wide.columns.name = None
+    names = [name for name in PREDICTORS if name in wide]
+    return PaperTable(
+        wide,
+        (
+            PaperColumn("prevalence", "factuality", digits=2),
+            *(PaperColumn(name, f"RMSE {_NAMES[name]}", digits=3) for name in names),
+        ),
+        "Errors of predictions as the factuality shifts and the law of judgements stays",
+        group="population",
+    )
+
+
+def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
+    from matplotlib.figure import Figure
+
+    from calibration.figure_style import COLOURS, DASHES, MARKERS, paper_style
+
+    names = list(dict.fromkeys(shifted["population"]))
+    with paper_style():
+        figure = Figure(figsize=(1.75 * max(len(names), 2), 2.3), layout="constrained")
+        axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+        for place, name in zip(axes, names, strict=True):
+            own = shifted[shifted["population"] == name]
+            for at, (predictor, line) in enumerate(own.groupby("predictor", sort=False)):
+                line = line.sort_values("prevalence")
+                place.plot(
+                    line["prevalence"],
+                    line["root_mean_square_error"],
+                    color=COLOURS[at],
+                    marker=MARKERS[at],
+                    linestyle=DASHES[at % len(DASHES)],
+                    label=_NAMES[str(predictor)],
+                )
+            factuality = float(frame["factuality"][frame["population"] == name].iloc[0])
+            place.axvline(factuality, color="0.7", linewidth=0.7, zorder=0)
+            place.set(xlabel="factuality after the shift", title=name, xlim=(0, 1))
+        axes[0].set_ylabel("RMSE of the prediction")
+        # Rogan and Gladen's estimate is not confined to [0, 1]: its errors may leave the panel.
+        axes[0].set_ylim(0, 0.8)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure

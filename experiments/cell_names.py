@@ -1,0 +1,27 @@
+"""Names that the cells of a study have in common, and how a cell is called in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+RECORDED = "recorded"
+"""The relation model that takes the relations of the data as they are."""
+
+NO_GRAPH = "none"
+"""What the columns of the graph hold in rows of an assessor, which judges without one."""
+
+
+def shown(value: str) -> str:
+    """Return what tables show for a column of a cell."""
+    return "--" if value == NO_GRAPH else value
+
+
+def cell_words(named: Mapping[str, Any], columns: Iterable[str]) -> str:
+    """Return what a cell is called by some of its columns, less what goes without saying."""
+    implied = {("relation_model", RECORDED)}
+    return " ".join(
+        str(named[name])
+        for name in columns
+        if named[name] != NO_GRAPH and (name, named[name]) not in implied
+    )

@@ -1,0 +1,116 @@
+"""What speaks for and against the atoms of a response, and what each context's removal changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from factormodels.claims import RelationKind
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+from factormodels.variants import COPY_SEPARATOR
+
+if TYPE_CHECKING:
+    from inference.exact import Exact
+
+
+class Removal(NamedTuple):
+    """The exact posterior of an atom with a context and without it."""
+
+    present: float
+    without: float
+
+    @property
+    def change(self) -> float:
+        """What the posterior loses when the context is taken away."""
+        return self.present - self.without
+
+
+Removals = dict[tuple[str, str], Removal]
+"""(context, atom) -> what becomes of the atom when the context is taken away."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A relation that joins a context to an atom.
+
+    Attributes:
+        context: id of the context in the response as recorded.
+        relation: what the relation is.
+        probability: its probability, as recorded.
+        removal: what becomes of the atom when the context is taken away, computed exactly; None
+            where that was not computed.
+    """
+
+    context: str
+    relation: RelationKind
+    probability: float
+    removal: Removal | None
+
+
+def evidence_of_atoms(
+    graph: FactGraph, seen: FactGraph, removals: Removals | None
+) -> dict[str, list[Evidence]]:
+    """Return the evidence of every atom by its id, in the order of the relations.
+
+    Args:
+        graph: the response as recorded.
+        seen: the view of it that inference saw.
+        removals: of `context_removals`; None if they were not computed.
+    """
+    evidence: dict[str, list[Evidence]] = {atom: [] for atom in seen.atom_ids}
+    contexts = set(seen.context_ids)
+    for relation in seen.relations:
+        ends = (relation.source, relation.target)
+        if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
+            continue
+        context, atom = ends if ends[0] in contexts else ends[::-1]
+        evidence[atom].append(
+            Evidence(
+                context=recorded_context(context, atom, graph),
+                relation=relation.kind,
+                probability=relation.probability,
+                removal=None if removals is None else removals[context, atom],
+            )
+        )
+    return evidence
+
+
+def context_removals(
+    seen: FactGraph, factor_graph: FactorGraph, exact: Exact | None = None
+) -> Removals | None:
+    """Return what becomes of the atoms when each context is taken away by itself.
+
+    Args:
+        seen: the view of a response.
+        factor_graph: its factor graph.
+        exact: settings of the exact computation.
+
+    Returns:
+        An entry for each context and each atom that a relation joins to it; None where the tables
+        do not fit the memory.
+    """
+    from inference import TooLargeError
+    from inference.tasks import without_variables
+
+    if not seen.contexts or not seen.atoms:
+        return {}
+    try:
+        effects = without_variables(factor_graph, seen.context_ids, exact=exact)
+    except TooLargeError:
+        return None
+    names = seen.atom_ids + seen.context_ids
+    return {
+        (names[removed], names[target]): Removal(float(present), float(without))
+        for removed, target, present, without in zip(
+            effects.removed, effects.targets, effects.present, effects.without, strict=True
+        )
+        if target < len(seen.atoms)
+    }
+
+
+def recorded_context(context: str, atom: str, graph: FactGraph) -> str:
+    """Return the context that FR1's copy for an atom was made from."""
+    if context in graph.context_ids:
+        return context
+    return context.removesuffix(f"{COPY_SEPARATOR}{atom}")

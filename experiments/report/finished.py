@@ -1,0 +1,149 @@
+"""The subject of a report, read from the folder of a finished run and the data that it judged."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.cell_choice import select
+from experiments.config_file import LoadedStudy, study_of_plain
+from experiments.diff import read_manifest
+from experiments.manifest import file_hash, manifest_text
+from experiments.outputs import MANIFEST, ROWS, whole_summary
+from experiments.report.subject import Subject
+from experiments.report.writing import FOLDER
+from experiments.rows import RowsFile
+from experiments.runner import design
+from experiments.significance import COLUMNS
+from experiments.study_data import StudyData
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status")
+
+
+def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> Subject:
+    """Return what a report of a finished run is about.
+
+    Args:
+        folder: the folder of the run's results.
+        files: texts NAME=PATH: where the data are that the run read from files.
+        only: which cells, as `experiments.cell_choice.select` takes them.
+
+    Raises:
+        InputError: if the folder holds no finished run, or its data are absent or not the same.
+    """
+    manifest = read_manifest(folder)
+    where = str(folder / MANIFEST)
+    if "analysis" in manifest["config"]:
+        raise InputError(
+            f"{where}: this is a run of the analysis {manifest['config']['analysis']!r}, which "
+            "judges no responses; name the folder of a comparison of backends"
+        )
+    raw = _with_files(manifest["config"], _by_name(files), folder)
+    planned = design(LoadedStudy(study_of_plain(raw, where), Path(), where))
+    _check_data(planned.data, manifest, folder)
+    # The study as it was: where its files are now is no part of it.
+    study = study_of_plain(manifest["config"], where)
+    rows = RowsFile(folder / ROWS)
+    return Subject(
+        study=study,
+        data=planned.data,
+        cells=tuple(planned.cells[position] for position in select(planned.cells, only)),
+        rows=rows,
+        summary=whole_summary(study, rows).cells,
+        tests=_tests(folder / "significance.csv"),
+        manifest=manifest,
+    )
+
+
+def list_pages(folder: Path, pages: Sequence[Path]) -> None:
+    """Let the manifest of a run list the pages of a report that was made anew in its folder.
+
+    Args:
+        folder: the folder of the run's results.
+        pages: the pages.
+    """
+    manifest = read_manifest(folder)
+    kept = {
+        name: digest
+        for name, digest in manifest["files"].items()
+        if not name.startswith(f"{FOLDER}/")
+    }
+    manifest["files"] = kept | {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
+    write_text(folder / MANIFEST, manifest_text(manifest))
+
+
+def with_pages(subject: Subject, responses: int | None) -> Subject:
+    """Return a subject of whose datasets so many responses have a page; None: as the study says."""
+    if responses is None:
+        return subject
+    report = replace(subject.study.report, responses=responses)
+    return replace(subject, study=replace(subject.study, report=report))
+
+
+def _by_name(files: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for text in files:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"--data {text!r}: give NAME=PATH, the dataset and its file")
+        found[name] = path
+    return found
+
+
+def _with_files(
+    config: Mapping[str, Any], files: Mapping[str, str], folder: Path
+) -> dict[str, Any]:
+    """Return the study's plain form in which files are where they are now."""
+    datasets = []
+    read = {}
+    for dataset in config["datasets"]:
+        if dataset["path"] is None:
+            datasets.append(dataset)
+            continue
+        name = dataset["name"] or Path(dataset["path"]).stem
+        read[name] = dataset["path"]
+        if name not in files:
+            raise InputError(
+                f"{folder}: the run read {name!r} from {dataset['path']}; say where the file is "
+                f"with --data {name}=PATH"
+            )
+        datasets.append({**dataset, "name": name, "path": files[name]})
+    for name in files:
+        if name not in read:
+            subject = f"--data names {name!r}, which among the files that the run read"
+            raise InputError(unknown_name(subject, name, read))
+    return {**config, "datasets": datasets}
+
+
+def _check_data(data: Sequence[StudyData], manifest: Mapping[str, Any], folder: Path) -> None:
+    for one in data:
+        before = manifest["data"][one.name]["sha256"]
+        if one.sha256 != before:
+            raise InputError(
+                f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
+                f"then {before[:12]}); give the data of the run, or run the study again"
+            )
+
+
+def _tests(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    if not path.exists():
+        return pd.DataFrame(columns=list(COLUMNS))
+    with path.open(encoding="utf-8", newline="") as file:
+        records = [
+            {
+                name: text if name in _TEXTS else float(text or "nan")
+                for name, text in record.items()
+            }
+            for record in csv.DictReader(file)
+        ]
+    return pd.DataFrame(records, columns=list(COLUMNS))

@@ -1,0 +1,150 @@
+"""A fact graph as the shapes of a drawing within a page: evidence left, claims right."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from experiments.evidence import recorded_context
+from experiments.graph_figure import untangled
+from factormodels.claims import RelationKind
+from factormodels.fact_graph import FactGraph
+
+MAX_NODES = 60
+MAX_RELATIONS = 200
+"""Beyond these a drawing is a tangle, and is left out."""
+
+WIDTH = 960
+_ROW = 48
+_MARGIN = 14
+_EVIDENCE, _CLAIMS = 372, 588
+_CHARACTERS = 56
+
+
+@dataclass(frozen=True)
+class Node:
+    """An atom or a context.
+
+    Attributes:
+        id: its id in the response as recorded.
+        x: where its dot is, in pixels.
+        y: the same.
+        lines: its text, in lines.
+        p: posterior of an atom; None for a context.
+        label: human label of an atom.
+    """
+
+    id: str
+    x: int
+    y: float
+    lines: tuple[str, ...]
+    p: float | None = None
+    label: bool | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A relation.
+
+    Attributes:
+        kind: what it is.
+        path: the curve, as SVG takes it.
+        width: of the line, in pixels.
+        title: what it says.
+        both: whether it has two heads.
+    """
+
+    kind: RelationKind
+    path: str
+    width: float
+    title: str
+    both: bool
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing, `WIDTH` pixels wide.
+
+    Attributes:
+        height: in pixels.
+        contexts: the nodes on the left.
+        atoms: those on the right.
+        edges: the relations that are not neutral.
+    """
+
+    height: int
+    contexts: tuple[Node, ...]
+    atoms: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+def drawing_of(
+    graph: FactGraph, seen: FactGraph, posteriors: Mapping[str, float]
+) -> Drawing | None:
+    """Return the drawing of a view of a response; None if it is too large, or has nothing.
+
+    Args:
+        graph: the response as recorded.
+        seen: the view.
+        posteriors: P(true) by id of the atom, where known.
+    """
+    relations = [one for one in seen.relations if one.kind is not RelationKind.NEUTRAL]
+    n_nodes = len(seen.atoms) + len(seen.contexts)
+    if not seen.atoms or n_nodes > MAX_NODES or len(relations) > MAX_RELATIONS:
+        return None
+    contexts = untangled(seen)
+    rows = max(len(seen.atoms), len(contexts))
+    height = _ROW * rows + 2 * _MARGIN
+    places: dict[str, tuple[int, float]] = {}
+    for x, names in ((_EVIDENCE, [one.id for one in contexts]), (_CLAIMS, list(seen.atom_ids))):
+        step = (height - 2 * _MARGIN) / max(1, len(names))
+        places |= {name: (x, _MARGIN + step * (row + 0.5)) for row, name in enumerate(names)}
+    nodes = []
+    for context in contexts:
+        served = context.retrieved_for[0] if context.retrieved_for else ""
+        name = recorded_context(context.id, served, graph)
+        lines = _lines(name, context.title or context.text)
+        nodes.append(Node(name, *places[context.id], lines))
+    atoms = tuple(
+        Node(
+            atom.id,
+            *places[atom.id],
+            _lines(atom.id, atom.text),
+            posteriors.get(atom.id),
+            atom.label,
+        )
+        for atom in seen.atoms
+    )
+    edges = tuple(
+        Edge(
+            kind=one.kind,
+            path=_path(places[one.source], places[one.target]),
+            width=round(0.6 + 2.0 * one.probability, 2),
+            title=f"{one.source} → {one.target}: {one.kind}, probability {one.probability:.2f}",
+            both=one.kind is RelationKind.EQUIVALENCE,
+        )
+        for one in relations
+    )
+    return Drawing(height, tuple(nodes), atoms, edges)
+
+
+def _path(start: tuple[int, float], end: tuple[int, float]) -> str:
+    (x, y), (to_x, to_y) = start, end
+    if x == to_x:
+        # A relation within a column bulges into the space between the columns.
+        bulge = min(90.0, 24.0 + 0.25 * abs(to_y - y)) * (1 if x == _EVIDENCE else -1)
+        side = 6 if x == _EVIDENCE else -6
+        first, last = (x + side, y), (to_x + side, to_y)
+        control = (x + bulge, y), (to_x + bulge, to_y)
+    else:
+        side = 6 if x < to_x else -6
+        first, last = (x + side, y), (to_x - side, to_y)
+        control = (x + 12 * side, y), (to_x - 12 * side, to_y)
+    points = " ".join(f"{a:.5g},{b:.5g}" for a, b in (*control, last))
+    return f"M{first[0]:.5g},{first[1]:.5g} C{points}"
+
+
+def _lines(name: str, text: str) -> tuple[str, ...]:
+    whole = f"{name}: {' '.join(text.split())}" if text else name
+    return tuple(textwrap.wrap(whole, _CHARACTERS, max_lines=2, placeholder=" …"))

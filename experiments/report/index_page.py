@@ -1,0 +1,277 @@
+"""The first page of a report: what was run, what came of it, and every response with a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments import tables
+from experiments.console import small
+from experiments.judgements import read_judgements
+from experiments.report import plots
+from experiments.report.response_page import brier, precision
+from experiments.report.subject import Part, Subject
+from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
+from experiments.rows import CELL, FAILED, RowsFile
+from factormodels.fact_graph import FactGraph
+
+MAX_ERRORS = 200
+"""Rows of the table of failures."""
+
+_PLOTTED = {"brier": "Brier score (lower is better)", "accuracy": "Accuracy"}
+_SHOWN_RESPONSES = 5
+
+
+@dataclass(frozen=True)
+class SummaryTable:
+    """The summary of one dataset.
+
+    Attributes:
+        dataset: its name.
+        size: its size in words.
+        titles: of the columns, those that name the cell first.
+        n_names: how many these are.
+        rows: a row per cell.
+    """
+
+    dataset: str
+    size: str
+    titles: tuple[str, ...]
+    n_names: int
+    rows: tuple[tuple[Number, ...], ...]
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """Units of one cell that failed in the same way.
+
+    Attributes:
+        dataset: the dataset.
+        cell: the cell.
+        error: why they failed.
+        n_units: how many they are.
+        responses: some of their responses, with the file of the page where there is one.
+    """
+
+    dataset: str
+    cell: str
+    error: str
+    n_units: int
+    responses: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ResponseRow:
+    """A response in the list.
+
+    Attributes:
+        graph: the response.
+        file: its page.
+        human: share of true atoms among the labelled.
+        n_labelled: number of labelled atoms.
+        precision: per cell, the share of atoms with P above 1/2.
+        brier: per cell, the Brier score.
+        spread: the largest difference between two cells' posteriors of an atom.
+        n_failed: number of cells that failed.
+    """
+
+    graph: FactGraph
+    file: str
+    human: str
+    n_labelled: int
+    precision: str
+    brier: str
+    spread: str
+    n_failed: int
+
+
+def index_page(subject: Subject, parts: Sequence[Part]) -> dict[str, Any]:
+    """Return what the template of the first page shows."""
+    errors, n_errors = _errors(subject, parts)
+    return {
+        "study": subject.study,
+        "manifest": subject.manifest,
+        "config": _as_yaml(subject.manifest["config"]),
+        "summaries": list(_summaries(subject)),
+        "plots": list(_plots(subject, parts)),
+        "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
+        "correction": subject.study.significance.correction,
+        "errors": errors,
+        "n_errors": n_errors,
+        "n_failed": int(subject.summary["n_failed"].sum()),
+        "parts": [(part, list(_responses(part))) for part in parts],
+        "n_pages": sum(len(part.responses) for part in parts),
+        "n_responses": sum(len(part.data.graphs) for part in parts),
+    }
+
+
+def _as_yaml(config: Mapping[str, Any]) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _summaries(subject: Subject) -> Iterator[SummaryTable]:
+    cells = subject.summary
+    own = tables.keys(cells)
+    columns = tables.shown_columns(cells, own, subject.study.measures)
+    for dataset, group in cells.groupby("dataset", sort=False):
+        rows = [
+            tuple(_number(column, record) for column in columns)
+            for record in group.to_dict("records")
+        ]
+        yield SummaryTable(
+            str(dataset),
+            tables.size_of(group),
+            tuple(column.title for column in columns),
+            len(own),
+            tuple(rows),
+        )
+
+
+def _number(column: tables.Column, record: dict[Any, Any]) -> Number:
+    value = record[column.name]
+    text = column.show(value)
+    if isinstance(value, str):
+        return Number(text, text)
+    if value is None or np.isnan(value):
+        return Number(ABSENT)
+    lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
+    best = bool(record.get(f"{column.name}_best", False))
+    return Number(text, f"{value:.17g}", interval(lower, upper), best)
+
+
+def _plots(subject: Subject, parts: Sequence[Part]) -> Iterator[tuple[str, str, bool]]:
+    """Yield (caption, SVG, whether it takes the whole width)."""
+    from experiments.figures import diagrams
+
+    study, number = subject.study, 0
+    for part in parts:
+        scores = _scores(subject, part)
+        if scores:
+            number += 1
+            caption = f"{part.data.name}: scores with 95% intervals over responses"
+            if len(scores) > plots.MAX_ROWS:
+                caption += f", the first {plots.MAX_ROWS} of {len(scores)} cells"
+                scores = dict(list(scores.items())[: plots.MAX_ROWS])
+            figure = plots.scores_figure(scores, _PLOTTED)
+            yield caption, plots.inline_svg(figure, f"plot{number}", caption), True
+    for part in parts:
+        p, label = _posteriors(subject.rows, part)
+        if p.size:
+            number += 1
+            caption = f"{part.data.name}: posteriors under {part.title(part.main)}"
+            figure = plots.posteriors_figure(p, label)
+            yield caption, plots.inline_svg(figure, f"plot{number}", caption), False
+    chosen = diagrams(
+        subject.rows,
+        policy=study.unlabelled,
+        binning=study.reliability,
+        seed=study.seed,
+        titled=False,
+    )
+    for diagram in chosen:
+        number += 1
+        caption = f"{diagram.title}: reliability"
+        yield caption, plots.inline_svg(diagram.figure, f"plot{number}", caption), False
+
+
+def _scores(
+    subject: Subject, part: Part
+) -> dict[tuple[str, str], dict[str, tuple[float, float, float]]]:
+    """Return (estimate, lower, upper) by cell and measure, of the cells that have scores."""
+    result = {}
+    for record in subject.summary.to_dict("records"):
+        place = part.cells.get(tuple(record[name] for name in CELL))
+        if place is None or not record["n_labelled"]:
+            continue
+        result[part.views[place[0]][0], part.algorithms[place[1]]] = {
+            name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
+            for name in _PLOTTED
+        }
+    return result
+
+
+def _posteriors(rows: RowsFile, part: Part) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    own = read_judgements(rows, next(cell for cell in rows.cells() if cell.key == part.main_key))
+    return own.p[own.judged], own.label[own.judged]
+
+
+def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
+    p = record["p_value"] if np.isnan(record["corrected"]) else record["corrected"]
+    return {
+        **{name: record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")},
+        "n": f"{int(record['n_claims']):,}",
+        "difference": Number(
+            change(record["difference"]),
+            "" if np.isnan(record["difference"]) else f"{record['difference']:.17g}",
+            interval(record["lower"], record["upper"]),
+        ),
+        "p": Number(
+            ABSENT if np.isnan(p) else f"{_p_value(p)}{record['stars']}",
+            "" if np.isnan(p) else f"{p:.17g}",
+        ),
+        "status": str(record["status"]).replace("_", " "),
+    }
+
+
+def _p_value(p: float) -> str:
+    return fixed(p) if p >= 1e-3 else small(p)
+
+
+def _errors(subject: Subject, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
+    """Return the failures, the first `MAX_ERRORS`, and how many kinds there are."""
+    import pyarrow.compute as pc
+
+    titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
+    files = {(part.data.name, graph.id): file for part in parts for graph, file in part.responses}
+    rows: list[ErrorRow] = []
+    for cell in subject.rows.cells():
+        if cell.key not in titles:
+            continue
+        table = subject.rows.read(cell, ("response", "status", "error"))
+        table = table.filter(pc.equal(table["status"], FAILED))
+        found: dict[str, dict[str, None]] = {}
+        for response, error in zip(
+            table["response"].to_pylist(), table["error"].to_pylist(), strict=True
+        ):
+            found.setdefault(error or "", {})[response] = None
+        dataset = cell.named()["dataset"]
+        for error, responses in found.items():
+            rows.append(
+                ErrorRow(
+                    dataset,
+                    titles[cell.key],
+                    error,
+                    len(responses),
+                    tuple(
+                        (response, files.get((dataset, response), ""))
+                        for response in list(responses)[:_SHOWN_RESPONSES]
+                    ),
+                )
+            )
+    return rows[:MAX_ERRORS], len(rows)
+
+
+def _responses(part: Part) -> Iterator[ResponseRow]:
+    places = part.places
+    for graph, file in part.responses:
+        answers = part.answers[graph.id]
+        labels = [atom.label for atom in graph.atoms]
+        known = [label for label in labels if label is not None]
+        held = [answers.get(place) for place in places]
+        p = np.array([answer.p for answer in answers.values() if answer.status != FAILED])
+        yield ResponseRow(
+            graph=graph,
+            file=file,
+            human=fixed(sum(known) / len(known) if known else None),
+            n_labelled=len(known),
+            precision=in_turn([ABSENT if one is None else fixed(precision(one)) for one in held]),
+            brier=in_turn([ABSENT if one is None else fixed(brier(one, labels)) for one in held]),
+            spread=fixed(float(np.ptp(p, axis=0).max()) if p.size else None),
+            n_failed=sum(answer.status == FAILED for answer in answers.values()),
+        )

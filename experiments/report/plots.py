@@ -1,0 +1,164 @@
+"""The plots of a report: matplotlib's SVG, made part of a page that may be dark or light."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.figure_style import COLOURS, MARKERS, paper_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+    from numpy.typing import NDArray
+
+Score = tuple[float, float, float]
+"""A score with the ends of its interval; NaN where there is none."""
+
+MAX_ROWS = 60
+"""Cells in one plot of scores."""
+
+_WIDTH = 6.9
+_ROW_INCHES = 0.15
+_BINS = 20
+
+
+def inline_svg(figure: Figure, prefix: str, title: str) -> str:
+    """Return a figure as an SVG element whose black is the colour of the text around it.
+
+    Args:
+        figure: the figure.
+        prefix: what its ids begin with; differs between the figures of a page.
+        title: what a reader who cannot see it is told.
+    """
+    from html import escape
+
+    buffer = io.StringIO()
+    with paper_style():
+        figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
+    text = buffer.getvalue()
+    text = text[text.index("<svg ") :]
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s*<style .*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r"url\(#", f"url(#{prefix}-", text)
+    text = re.sub(r'href="#', f'href="#{prefix}-', text)
+    text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
+    text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
+    head = f'<svg class="plot" role="img" aria-label="{escape(title)}" '
+    return head + text.removeprefix("<svg ")
+
+
+_NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
+
+def scores_figure(
+    scores: Mapping[tuple[str, str], Mapping[str, Score]], measures: Mapping[str, str]
+) -> Figure:
+    """Return scores with their intervals: a row per cell, a panel per measure.
+
+    Args:
+        scores: by (view, algorithm), those of one view side by side.
+        measures: the measures to show, with the title of each.
+    """
+    from matplotlib.figure import Figure as FigureClass
+
+    cells = list(scores)
+    algorithms = list(dict.fromkeys(algorithm for _, algorithm in cells))
+    views = [view for view, _ in cells]
+    # A gap between views keeps their rows together.
+    starts = [row for row, view in enumerate(views) if row == 0 or view != views[row - 1]]
+    height = [row + 0.6 * sum(start <= row for start in starts) for row in range(len(cells))]
+    inches = _ROW_INCHES * (height[-1] + 1) + 0.9
+    with paper_style():
+        figure = FigureClass(figsize=(_WIDTH, inches), layout="constrained")
+        panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+        for axes, (measure, title) in zip(panels, measures.items(), strict=True):
+            _draw_scores(axes, [scores[cell][measure] for cell in cells], cells, height)
+            axes.set_xlabel(title)
+            axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
+        middles = []
+        for start in starts:
+            rows = [height[row] for row in range(start, len(cells)) if views[row] == views[start]]
+            middles.append(sum(rows) / len(rows))
+        panels[0].set_yticks(middles, [views[start] for start in starts])
+        _as_plain_text(panels[0].get_yticklabels())
+        panels[0].set_ylim(height[-1] + 0.8, -0.0)
+        panels[0].tick_params(axis="y", length=0)
+        if len(algorithms) > 1:
+            from matplotlib.lines import Line2D
+
+            handles = [
+                Line2D([], [], linestyle="none", marker=_marker(n), color=_colour(n), label=name)
+                for n, name in enumerate(algorithms)
+            ]
+            columns = min(4, len(handles))
+            legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+            _as_plain_text(legend.get_texts())
+    return figure
+
+
+def _draw_scores(
+    axes: Axes,
+    scores: Sequence[Score],
+    cells: Sequence[tuple[str, str]],
+    height: Sequence[float],
+) -> None:
+    algorithms = list(dict.fromkeys(algorithm for _, algorithm in cells))
+    for (estimate, *ends), (_, algorithm), y in zip(scores, cells, height, strict=True):
+        number = algorithms.index(algorithm)
+        if np.isfinite(ends).all():
+            axes.plot(ends, [y, y], color=_colour(number), linewidth=1.0)
+        axes.plot([estimate], [y], _marker(number), color=_colour(number), markersize=3.5)
+
+
+def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
+    """Return how posteriors are spread over [0, 1], by human label.
+
+    Args:
+        p: posteriors (n,).
+        label: labels (n,), 1, 0, or NaN where there is none.
+    """
+    from matplotlib.figure import Figure as FigureClass
+    from matplotlib.ticker import MaxNLocator
+
+    groups = {
+        "labelled true": (label == 1, COLOURS[0]),
+        "labelled false": (label == 0, COLOURS[1]),
+        "unlabelled": (np.isnan(label), "0.55"),
+    }
+    shown = {name: (p[own], colour) for name, (own, colour) in groups.items() if own.any()}
+    with paper_style():
+        figure = FigureClass(figsize=(3.4, 2.6), layout="constrained")
+        axes = figure.add_subplot()
+        axes.hist(
+            [values for values, _ in shown.values()],
+            bins=np.linspace(0.0, 1.0, _BINS + 1).tolist(),
+            stacked=True,
+            label=[f"{name} ({len(values):,})" for name, (values, _) in shown.items()],
+            color=[colour for _, colour in shown.values()],
+        )
+        axes.set(xlim=(0, 1), xlabel="Posterior probability of being true", ylabel="Atoms")
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.axvline(0.5, color="0.5", linewidth=0.6, linestyle=(0, (4, 3)))
+        figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def _as_plain_text(texts: Iterable[Text]) -> None:
+    """Have names that hold a dollar sign drawn as they are."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _marker(number: int) -> str:
+    return MARKERS[number % len(MARKERS)]

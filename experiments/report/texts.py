@@ -1,0 +1,68 @@
+"""Numbers and marks as pages show them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ABSENT = "–"
+"""What a page shows where a number is undefined."""
+
+SEPARATOR = "|"
+"""Between the texts that an element shows in turn."""
+
+
+class Number(NamedTuple):
+    """A number of a table.
+
+    Attributes:
+        text: as it is shown.
+        sort: what it is sorted by; empty where it is undefined.
+        note: shown in small print below it.
+        best: whether it is significantly the best of its column.
+    """
+
+    text: str
+    sort: str = ""
+    note: str = ""
+    best: bool = False
+
+
+def fixed(value: float | None, digits: int = 3) -> str:
+    """Return a number with a fixed number of decimals and a real minus sign."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    return signed_zero(f"{value:.{digits}f}").replace("-", "\N{MINUS SIGN}")
+
+
+def change(value: float | None, digits: int = 3) -> str:
+    """Return a difference with its sign."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    return signed_zero(f"{value:+.{digits}f}").replace("-", "\N{MINUS SIGN}")
+
+
+def signed_zero(text: str) -> str:
+    """Return a number's text, without a sign if all its digits are zero."""
+    return text if text.strip("+-0.") else text.lstrip("+-")
+
+
+def interval(lower: float, upper: float, digits: int = 3) -> str:
+    """Return an interval; empty where it is undefined."""
+    if math.isnan(lower) or math.isnan(upper):
+        return ""
+    # Beside a minus sign a dash would be misread.
+    between = " to " if lower < 0 else "–"
+    return f"{fixed(lower, digits)}{between}{fixed(upper, digits)}"
+
+
+def in_turn(texts: Sequence[str]) -> str:
+    """Return the texts that an element shows in turn, as its attribute holds them."""
+    # An id may hold whatever it likes.
+    return SEPARATOR.join(text.replace(SEPARATOR, "¦") for text in texts)
+
+
+def label_word(label: bool | None) -> str:
+    """Return a human label as a word."""
+    return "unlabelled" if label is None else "true" if label else "false"

@@ -1,0 +1,133 @@
+"""The folder of a report: made whole beside its place, then moved there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+from experiments.report.index_page import index_page
+from experiments.report.pages import INDEX, RESPONSE, environment, page
+from experiments.report.removals import REPORT_SECONDS, removals_of
+from experiments.report.response_page import response_page
+from experiments.report.subject import Part, Step, Subject, Watch, parts_of
+from factormodels.errors import InputError
+
+FOLDER = "report"
+"""The folder of a report within that of the results."""
+
+
+def write_pages(
+    subject: Subject,
+    folder: Path,
+    *,
+    chosen: Sequence[str] = (),
+    watch: Watch | None = None,
+) -> list[Path]:
+    """Write the pages of a report into a folder that exists; equal runs give equal bytes.
+
+    Args:
+        subject: the run.
+        folder: where to write.
+        chosen: ids of the responses that have a page; none: the first ones of every dataset, as
+            many as the study says.
+        watch: shows how far it is.
+
+    Returns:
+        The pages, the first one first.
+    """
+    parts = parts_of(subject, subject.study.report.responses, chosen)
+    places = [(part, number) for part in parts for number in range(len(part.responses))]
+    templates = environment()
+    shared = {"run": subject.study.study, "sha256": subject.manifest["config_sha256"]}
+    seconds = REPORT_SECONDS
+    paths = [folder / INDEX]
+    with (watch or _unwatched)(len(places) + 1) as step:
+        paths[0].write_bytes(page(templates, INDEX, {**shared, **index_page(subject, parts)}))
+        step()
+        for order, (part, number) in enumerate(places):
+            graph, file = part.responses[number]
+            views = [view for _, view in part.views]
+            removals, seconds = removals_of(graph, views, seconds)
+            shown = {
+                **shared,
+                **response_page(part, graph, removals),
+                "before": _file(places, order - 1),
+                "after": _file(places, order + 1),
+            }
+            paths.append(folder / file)
+            paths[-1].write_bytes(page(templates, RESPONSE, shown))
+            step()
+    return paths
+
+
+def _file(places: Sequence[tuple[Part, int]], order: int) -> str:
+    if not 0 <= order < len(places):
+        return ""
+    part, number = places[order]
+    return part.responses[number][1]
+
+
+@contextmanager
+def _unwatched(_: int) -> Iterator[Step]:
+    yield lambda: None
+
+
+def write_report(
+    subject: Subject, folder: Path, *, chosen: Sequence[str] = (), watch: Watch | None = None
+) -> list[Path]:
+    """Write a report as a folder, whole or not at all; a report that is there is replaced.
+
+    Args:
+        subject: the run.
+        folder: the folder of the report.
+        chosen: ids of the responses that have a page, as in `write_pages`.
+        watch: shows how far it is.
+
+    Raises:
+        InputError: if the folder cannot be written, or holds what is no report.
+    """
+    check_replaceable(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        workshop = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    except OSError as error:
+        raise InputError(
+            f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
+        ) from None
+    try:
+        workshop.chmod(0o755)
+        paths = write_pages(subject, workshop, chosen=chosen, watch=watch)
+        move_into_place(workshop, folder)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+    return [folder / path.name for path in paths]
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace what is no report.
+
+    Raises:
+        InputError: if the folder is a file, or holds files that no report has.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir() or any(not _is_page(path) for path in folder.iterdir()):
+        raise InputError(
+            f"{folder}: it holds what is no report, which would be lost; give another with --out"
+        )
+
+
+def move_into_place(new: Path, folder: Path) -> None:
+    """Let a folder take the place of the report that is there, if any."""
+    old = new.with_name(f"{new.name}.old")
+    if folder.exists():
+        folder.replace(old)
+    new.replace(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_page(path: Path) -> bool:
+    return path.name == INDEX or (path.name.startswith("response-") and path.suffix == ".html")

@@ -1,0 +1,227 @@
+"""The checks: the contract of `inference.Backend`, one function for each part of it."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from factormodels.factor_graph import FactorGraph
+from factormodels.synthetic import grid, random_graph
+from inference.backend import Backend, ZeroPartitionError
+from inference.conformance.exactness import ConformanceError, Exactness, in_order
+from inference.conformance.graphs import relabelled
+from inference.enumeration import Enumeration
+from inference.posterior import LogZKind, Posterior, Status
+
+Check = Callable[[Backend, Exactness], None]
+"""(backend, where it is exact) -> nothing, or a `ConformanceError`."""
+
+ROUNDING = 1e-12
+"""What a handful of sums in doubles may differ by, in a marginal or relative to |log Z|."""
+
+SEEDS = range(3)
+
+
+def settings_are_frozen(backend: Backend, _: Exactness) -> None:
+    """A backend is a frozen dataclass that pickles: worker processes get it, results record it."""
+    _require(is_dataclass(backend), f"{type(backend).__name__} is no dataclass")
+    _require(
+        bool(backend.name) and isinstance(backend.name, str), "the backend's `name` is no text"
+    )
+    _require(pickle.loads(pickle.dumps(backend)) == backend, "the backend changes in a pickle")
+    for field in fields(backend):
+        try:
+            setattr(backend, field.name, getattr(backend, field.name))
+        except FrozenInstanceError:
+            continue
+        raise ConformanceError(f"the setting {field.name!r} can be assigned: freeze the dataclass")
+
+
+def posterior_keeps_the_contract(backend: Backend, exactness: Exactness) -> None:
+    """A posterior has one read-only distribution per variable, in order, and says what it is."""
+    graph = exactness.graph(11)
+    posterior = backend.infer(graph)
+    _require(isinstance(posterior, Posterior), f"{type(posterior).__name__} is no Posterior")
+    _require(posterior.backend == backend.name, f"the posterior is of {posterior.backend!r}")
+    _require(
+        isinstance(posterior.log_z_kind, LogZKind) and isinstance(posterior.status, Status),
+        "log_z_kind or status is none of the known ones",
+    )
+    _require(
+        (posterior.log_z is None) == (posterior.log_z_kind is LogZKind.NONE),
+        f"log Z is {posterior.log_z} and its kind {posterior.log_z_kind}",
+    )
+    _require(posterior.stats["seconds"] > 0.0, "stats has no seconds")
+    _require(list(posterior.marginals) == list(graph.names), "variables are not those of the graph")
+    for name, count in zip(graph.names, graph.cardinalities, strict=True):
+        marginal = posterior.marginals[name]
+        _require(marginal.shape == (count,), f"{name!r} has {marginal.shape} states, not {count}")
+        _require(not marginal.flags.writeable, f"the marginal of {name!r} can be written to")
+        _require(bool((marginal >= 0.0).all()), f"the marginal of {name!r} has a negative entry")
+        _near(marginal.sum(), 1.0, ROUNDING, f"the sum of the marginal of {name!r}")
+
+
+def observed_variables_are_certain(backend: Backend, exactness: Exactness) -> None:
+    """An observed variable has probability 1 in the state it was observed in."""
+    graph = exactness.graph(11).with_evidence({0: 0})
+    marginal = backend.infer(graph).marginals[graph.names[0]]
+    certain = [1.0] + [0.0] * (int(graph.cardinalities[0]) - 1)
+    _require(marginal.tolist() == certain, f"an observed variable has the marginal {marginal}")
+
+
+def exact_where_it_says_so(backend: Backend, exactness: Exactness) -> None:
+    """Marginals and log Z are right on the graphs on which the backend is exact."""
+    for seed, graph in _exact_graphs(exactness):
+        truth, posterior = Enumeration().infer(graph), backend.infer(graph)
+        _require(
+            posterior.status in (Status.EXACT, Status.CONVERGED),
+            f"graph {seed}: the status is {posterior.status}",
+        )
+        _near_marginals(posterior, truth, exactness.allowed(graph, posterior), f"graph {seed}")
+        if posterior.log_z is not None:
+            _near(posterior.log_z, truth.log_z, exactness.tolerance, f"graph {seed}: log Z")
+
+
+def log_z_is_of_its_kind(backend: Backend, exactness: Exactness) -> None:
+    """On graphs with cycles, exact is exact, and a bound is on its side of log Z."""
+    for seed in SEEDS:
+        graph = grid(3, 3, coupling=2.0, field=1.0, cardinality=2 + seed % 2, seed=seed)
+        truth, posterior = Enumeration().infer(graph), backend.infer(graph)
+        where, kind = f"grid {seed}", posterior.log_z_kind
+        if posterior.log_z is None or truth.log_z is None:
+            continue
+        # Where bound and truth coincide, both are rounded some hundred times.
+        slack = 10.0 * ROUNDING * max(1.0, abs(truth.log_z))
+        slack += 6.0 * float(posterior.stats.get("bound_standard_error") or 0.0)
+        above = posterior.log_z - truth.log_z
+        if kind is LogZKind.EXACT:
+            allowed = exactness.allowed(graph, posterior)
+            _near_marginals(posterior, truth, allowed, where)
+            _near(posterior.log_z, truth.log_z, exactness.tolerance, f"{where}: log Z")
+        elif kind is LogZKind.UPPER:
+            _require(above >= -slack, f"{where}: the upper bound is {-above} below log Z")
+        elif kind in (LogZKind.LOWER, LogZKind.ELBO):
+            _require(above <= slack, f"{where}: the lower bound is {above} above log Z")
+
+
+def order_does_not_matter(backend: Backend, exactness: Exactness) -> None:
+    """Another order of variables and factors gives the same answer, permuted."""
+    for seed, graph in _exact_graphs(exactness):
+        moved, _ = relabelled(graph, seed)
+        one, other = backend.infer(graph), backend.infer(moved)
+        off = np.abs(in_order(graph, other.marginals) - one.marginals.flat)
+        _require(
+            bool((off <= exactness.allowed(graph, one, other)).all()),
+            f"graph {seed}: another order moves a marginal by {off.max()}",
+        )
+        _near(other.log_z, one.log_z, exactness.tolerance, f"graph {seed}: log Z in another order")
+
+
+def a_constant_moves_log_z_alone(backend: Backend, exactness: Exactness) -> None:
+    """A number added to every log table moves log Z by that much per factor, and no marginal."""
+    graph = exactness.graph(7)
+    shifted = replace(graph, log_values=graph.log_values - 2.5)
+    one, other = backend.infer(graph), backend.infer(shifted)
+    _near_marginals(other, one, exactness.allowed(graph, one, other), "with a constant")
+    moved = None if one.log_z is None else one.log_z - 2.5 * graph.n_factors
+    _near(other.log_z, moved, exactness.tolerance, "log Z with a constant")
+
+
+def the_same_twice(backend: Backend, exactness: Exactness) -> None:
+    """Two runs give the same numbers; what is drawn has a seed among the settings."""
+    graph = random_graph(6, 10, max_arity=3, zero_probability=0.2, log_range=3.0, seed=4)
+    one, other = backend.infer(graph), backend.infer(graph)
+    if exactness.repeated == 0.0:
+        same = one.marginals.flat.tobytes() == other.marginals.flat.tobytes()
+        _require(same and one.log_z == other.log_z, "a second run gives other numbers")
+        return
+    allowed = np.full(one.marginals.flat.shape, exactness.repeated)
+    _near_marginals(other, one, allowed, "a second run")
+    scale = max(1.0, abs(one.log_z or 0.0))
+    _near(other.log_z, one.log_z, exactness.repeated * scale, "log Z of a second run")
+
+
+def degenerate_graphs_are_answered(backend: Backend, exactness: Exactness) -> None:
+    """Graphs without variables, without factors, with constants, single states and zeros."""
+    for place, (cardinalities, factors) in enumerate(_DEGENERATE):
+        graph = FactorGraph.from_factors(cardinalities, factors)
+        truth, posterior = Enumeration().infer(graph), backend.infer(graph)
+        allowed = np.full(int(graph.cardinalities.sum()), ROUNDING)
+        if not exactness.forests:
+            allowed = exactness.allowed(graph, posterior)
+        where = f"degenerate graph {place}"
+        _near_marginals(posterior, truth, allowed, where)
+        if posterior.log_z is not None:
+            tolerance = ROUNDING if exactness.forests else exactness.tolerance
+            _near(posterior.log_z, truth.log_z, tolerance, f"{where}: log Z")
+
+
+def contradictions_are_named(backend: Backend, _: Exactness) -> None:
+    """Where no assignment is possible, the error says so; no number is made up."""
+    graph = FactorGraph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])])
+    try:
+        backend.infer(graph)
+    except ZeroPartitionError:
+        return
+    raise ConformanceError("a graph without a possible assignment raises no ZeroPartitionError")
+
+
+CHECKS: tuple[Check, ...] = (
+    settings_are_frozen,
+    posterior_keeps_the_contract,
+    observed_variables_are_certain,
+    exact_where_it_says_so,
+    log_z_is_of_its_kind,
+    order_does_not_matter,
+    a_constant_moves_log_z_alone,
+    the_same_twice,
+    degenerate_graphs_are_answered,
+    contradictions_are_named,
+)
+"""Every check, in the order in which a new backend is likely to pass them."""
+
+_DEGENERATE: tuple[tuple[list[int], list[tuple[list[int], ArrayLike]]], ...] = (
+    ([], []),
+    ([], [([], 3.0)]),
+    ([1], []),
+    ([3], []),
+    ([2, 2], []),
+    ([1, 3], [([], 2.0), ([0], [5.0])]),
+    ([1, 2], [([0, 1], [[0.25, 0.75]])]),
+    ([2, 2], [([0], [0.0, 1.0]), ([1], [1.0, 0.0])]),
+    ([2, 2], [([0, 1], [[1.0, 1.0], [1.0, 1.0]])] * 3),
+)
+
+
+def _exact_graphs(exactness: Exactness) -> Iterator[tuple[int, FactorGraph]]:
+    for seed in SEEDS:
+        graph = exactness.graph(seed)
+        yield seed, graph.with_evidence({0: 0}) if seed == 0 else graph
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ConformanceError(otherwise)
+
+
+def _near(found: float | None, expected: float | None, tolerance: float, what: str) -> None:
+    if found is None or expected is None:
+        _require(found is expected, f"{what} is {found}, not {expected}")
+        return
+    near = found == expected or math.isclose(found, expected, rel_tol=0.0, abs_tol=tolerance)
+    _require(near, f"{what} is {found}, not {expected} within {tolerance}")
+
+
+def _near_marginals(
+    found: Posterior, expected: Posterior, allowed: NDArray[np.float64], where: str
+) -> None:
+    off = np.abs(found.marginals.flat - expected.marginals.flat)
+    _require(
+        bool((off <= allowed).all()),
+        f"{where}: a marginal is off by {off.max() if off.size else 0.0}",
+    )

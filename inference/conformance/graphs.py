@@ -1,0 +1,61 @@
+"""Seeded graphs on which every backend is checked."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+
+Tables = list[tuple[list[int], NDArray[np.float64]]]
+
+
+def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
+    """Return a forest of factors of one to four variables, with unary factors besides."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 10))
+    cardinalities = rng.integers(1, 4, size=n)
+    planted = [int(rng.integers(count)) for count in cardinalities]
+    component = np.arange(n)
+    factors: Tables = []
+    for _ in range(12):
+        scope = rng.choice(n, size=int(rng.integers(1, min(n, 4) + 1)), replace=False)
+        if len(np.unique(component[scope])) < len(scope):
+            continue
+        component[np.isin(component, component[scope])] = component[scope[0]]
+        table = np.exp(rng.normal(scale=rng.choice([0.5, 3.0, 60.0]), size=cardinalities[scope]))
+        zeros = rng.random(table.shape) < zero_probability
+        zeros[tuple(planted[v] for v in scope)] = False
+        factors.append((scope.tolist(), np.where(zeros, 0.0, table)))
+    return FactorGraph.from_factors(cardinalities, factors)
+
+
+def independent(seed: int) -> FactorGraph:
+    """Return a graph of variables that do not depend on each other, some of their states zero."""
+    rng = np.random.default_rng(seed)
+    cardinalities = rng.integers(1, 4, size=int(rng.integers(2, 7)))
+    factors: Tables = []
+    for variable, count in enumerate(cardinalities.tolist() * 2):
+        table = np.exp(rng.normal(size=count))
+        table[1:] *= rng.random(count - 1) > 0.2
+        factors.append(([variable % len(cardinalities)], table))
+    return FactorGraph.from_factors(cardinalities, factors)
+
+
+def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
+    """Return the graph with variables and factors in another order, and the new places."""
+    rng = np.random.default_rng(seed)
+    place = rng.permutation(graph.n_variables)
+    names = np.empty(graph.n_variables, dtype=object)
+    cardinalities = np.empty(graph.n_variables, dtype=np.int64)
+    evidence = np.full(graph.n_variables, UNOBSERVED)
+    names[place] = graph.names
+    cardinalities[place] = graph.cardinalities
+    evidence[place] = graph.evidence
+    factors = [([int(place[v]) for v in scope], table) for scope, table in graph.factors()]
+    order = rng.permutation(len(factors))
+    moved = FactorGraph.from_factors(
+        cardinalities, [factors[i] for i in order], names=list(names), log=True
+    )
+    observed = {name: int(s) for name, s in zip(names, evidence, strict=True) if s != UNOBSERVED}
+    return moved.with_evidence(observed), place

@@ -1,0 +1,376 @@
+"""Studies of our own: truths that every one of them must hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau
+
+from experiments.analyses import (
+    certified_bounds,
+    encoding_choice,
+    inference_error,
+    inference_frontier,
+    misspecification,
+)
+from experiments.analyses.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
+from experiments.analyses.prior_learning import truth
+from experiments.analyses.resampled import difference_of_clusters, kendall, tiny, with_interval
+from experiments.config_parts import BackendChoice
+from experiments.settings import build_backend
+from factormodels.errors import InputError
+from factormodels.synthetic import Constant, Uniform, labelled_responses
+from inference.frustration import frustration
+from tests.experiments.conftest import Invoke
+
+# ------------------------------------------------------------------ accuracy against time
+
+
+@pytest.fixture(scope="module")
+def frontier() -> pd.DataFrame:
+    settings = inference_frontier.Settings(
+        base=GraphShape(atoms=6),
+        atoms=(3,),
+        density=(0.0,),
+        strength=(2.0,),
+        contradictions=(0.0,),
+        graphs=2,
+        backends=(BackendChoice("exact"), BackendChoice("lbp"), BackendChoice("cavi")),
+        slow=(BackendChoice("trw"),),
+        repeats=1,
+    )
+    return inference_frontier.measurements(settings, seed=3)
+
+
+def test_trees_are_not_frustrated_and_propagation_is_exact_on_them(
+    frontier: pd.DataFrame,
+) -> None:
+    trees = frontier[(frontier["axis"] == "density") & (frontier["level"] == 0.0)]
+    assert (trees["frustrated"] == 0.0).all()
+    # Sums of a few exponentials: far below what a wrong message would change.
+    assert trees[trees["backend"] == "lbp"]["max_error"].max() < 1e-12
+    assert trees[trees["backend"] == "cavi"]["max_error"].min() > 1e-6
+
+
+def test_exact_inference_has_no_error_and_every_level_every_backend(
+    frontier: pd.DataFrame,
+) -> None:
+    assert (frontier[frontier["backend"] == "exact"]["max_error"] == 0.0).all()
+    counts = frontier.groupby(["axis", "level", "backend"]).size()
+    assert (counts.drop("trw", level="backend") == 2).all()
+    assert set(frontier["level"][frontier["axis"] == "atoms"]) == {3.0, 6.0}
+    # Slow ones: the first graph of the base alone, which belongs to each of the four axes.
+    assert len(frontier[frontier["backend"] == "trw"]) == 4
+    assert (frontier["seconds"] > 0.0).all()
+
+
+def test_a_summary_counts_each_graph_once(frontier: pd.DataFrame) -> None:
+    overall = inference_frontier.summarise_backends(frontier, seed=0)
+    everything = overall[overall["graphs"] == "all graphs"].set_index("backend")
+    assert set(everything.index) == {"exact", "lbp", "cavi"}
+    assert (everything["n_graphs"] == 10).all()
+    common = overall[overall["graphs"] != "all graphs"]
+    assert set(common["backend"]) == {"exact", "lbp", "cavi", "trw"}
+    assert (common["n_graphs"] == 1).all()
+
+
+def test_the_frontier_holds_no_beaten_backend(frontier: pd.DataFrame) -> None:
+    times = inference_frontier.summarise_times(frontier)
+    for _, level in times.groupby(["axis", "level"]):
+        front, others = level[level["frontier"]], level[~level["frontier"]]
+        assert len(front)
+        for row in others.itertuples():
+            beaten = (front["seconds"] <= row.seconds) & (front["mean_error"] <= row.mean_error)
+            assert beaten.any()
+
+
+def test_contradictions_frustrate() -> None:
+    shares = [
+        np.mean(
+            [
+                frustration(draw_graph(GraphShape(contradictions=share, density=0.3), (s,))).share
+                for s in range(5)
+            ]
+        )
+        for share in (0.0, 0.5)
+    ]
+    # Of cycles with random signs half are frustrated; five graphs of about 60 cycles each.
+    assert shares[0] < 0.2
+    assert shares[1] == pytest.approx(0.5, abs=0.15)
+
+
+def test_strength_scales_log_odds_and_nothing_else() -> None:
+    plain, strong = (draw_graph(GraphShape(strength=s), (0,)) for s in (1.0, 2.0))
+    assert plain.names == strong.names
+    assert np.array_equal(plain.scope_variables, strong.scope_variables)
+    pairs = np.flatnonzero(np.diff(plain.table_starts) == 4)
+    for at in pairs[:3]:
+        tables = [
+            g.log_values[g.table_starts[at] : g.table_starts[at + 1]] for g in (plain, strong)
+        ]
+        odds = [table[3] - table[2] for table in tables]
+        # Under implication the row of a true source holds p and 1 - p.
+        assert odds[1] == pytest.approx(2.0 * odds[0], rel=1e-9)
+
+
+def test_backends_of_one_label_are_refused() -> None:
+    settings = inference_frontier.Settings(
+        backends=(BackendChoice("exact"),), slow=(BackendChoice("exact"),), graphs=1
+    )
+    with pytest.raises(InputError, match="share a label"):
+        inference_frontier.measurements(settings, 0)
+
+
+# ------------------------------------------------------------------------- certified bounds
+
+
+def test_at_the_induced_width_bounds_are_exact_and_always_they_hold() -> None:
+    shape = GraphShape(atoms=5, density=0.4)
+    settings = certified_bounds.Settings(shapes={"small": shape}, i_bounds=(1, 2, 8), graphs=2)
+    measured = certified_bounds.measurements(settings, seed=1)
+    assert (measured["held"] == measured["atoms"]).all()
+    wide = measured[measured["i_bound"] >= measured["induced_width"]]
+    assert len(wide) >= 2
+    # Rounding of log Z of about ten; intervals are widened by 1e-10 of it.
+    assert wide[["upper", "lower", "total_error"]].to_numpy().max() < 1e-10
+    assert wide["total_width"].max() < 1e-7
+    assert (wide["decided"] == wide["atoms"]).all()
+    narrow = measured[measured["i_bound"] < measured["induced_width"]]
+    assert narrow["total_width"].min() > 1e-5
+    errors = certified_bounds.summarise(measured, seed=0)
+    assert (errors["held"] == 1.0).all()
+    assert errors.sort_values("i_bound")["width"].is_monotonic_decreasing
+
+
+# -------------------------------------------------------------------------- inference error
+
+
+def test_exact_against_exact_moves_nothing() -> None:
+    graphs = labelled_responses(6, n_atoms=(3, 6), contexts_per_atom=2, density=0.2, seed=2)
+    backends = [
+        ("again", build_backend("exact", {})),
+        ("enumerated", build_backend("enumeration", {})),
+        ("cavi", build_backend("cavi", {})),
+    ]
+    baseline, rows = inference_error.effects(graphs, backends, "implication", seed=0)
+    assert baseline["n_responses"] == 6
+    for row in rows[:2]:
+        # Enumeration adds in another order.
+        assert row["error"] < 1e-12
+        assert row["verdicts"] == 0.0
+        assert abs(row["brier"]) < 1e-12
+        assert row["mae"] == 0.0
+        assert row["tau"] == pytest.approx(1.0)
+    assert rows[2]["error"] > 1e-4
+
+
+def test_changes_of_scores_are_those_by_hand() -> None:
+    graphs = labelled_responses(5, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
+    atoms = labelled_atoms(graphs, "data")
+    exact, other = (atom_posteriors(graphs, "implication", name) for name in ("exact", "cavi"))
+    _, (row,) = inference_error.effects(
+        graphs, [("cavi", build_backend("cavi", {}))], "implication", seed=0
+    )
+    brier = ((other - atoms.labels) ** 2 - (exact - atoms.labels) ** 2).mean()
+    assert row["brier"] == pytest.approx(brier, abs=1e-14)
+    shares = [
+        np.array([(p > 0.5)[atoms.responses == name].mean() for name in ("r1", "r2", "r3")])
+        for p in (exact, other)
+    ]
+    people = np.array([atoms.labels[atoms.responses == n].mean() for n in ("r1", "r2", "r3")])
+    _, (part,) = inference_error.effects(
+        graphs[:3], [("cavi", build_backend("cavi", {}))], "implication", seed=0
+    )
+    mae = (np.abs(shares[1] - people) - np.abs(shares[0] - people)).mean()
+    assert part["mae"] == pytest.approx(mae, abs=1e-14)
+
+
+def test_kendall_is_scipys() -> None:
+    generator = np.random.default_rng(0)
+    first = generator.integers(0, 5, 30).astype(float)
+    second = first + generator.integers(0, 4, 30)
+    value, lower, upper = kendall(first, second, seed=0)
+    # The same pairs are counted, in floating point.
+    assert value == pytest.approx(kendalltau(first, second).statistic, abs=1e-12)
+    assert lower < value < upper
+    assert np.isnan(kendall(np.ones(4), np.arange(4.0), seed=0)[0])
+
+
+def test_a_difference_of_equal_clusters_is_nothing() -> None:
+    totals, sizes = np.array([1.0, 2.0, 5.0]), np.array([2.0, 2.0, 6.0])
+    value, lower, upper = difference_of_clusters((totals, sizes), (totals, sizes), seed=0)
+    assert value == 0.0
+    assert np.isnan([lower, upper]).all()
+
+
+def test_small_numbers_as_text() -> None:
+    assert tiny(3e-17) == "0"
+    assert tiny(0.00123) == "1.2e-03"
+    assert tiny(0.00123, "+") == "+1.2e-03"
+    assert tiny(float("nan")) == "--"
+    row = {"x": 0.5, "x_lower": 0.25, "x_upper": 0.75}
+    assert with_interval(row, "x") == "5.0e-01 [2.5e-01, 7.5e-01]"
+    assert with_interval({**row, "x_lower": float("nan")}, "x") == "5.0e-01"
+
+
+# -------------------------------------------------------------------------------- encodings
+
+
+def test_without_relations_both_encodings_agree() -> None:
+    graphs = labelled_responses(4, n_atoms=3, contexts_per_atom=0, seed=0)
+    row = encoding_choice.comparison(graphs, seed=0)
+    assert row["distance"] == 0.0
+    assert row["difference"] == 0.0
+
+
+@pytest.mark.parametrize("encoding", encoding_choice.ENCODINGS)
+def test_drawn_labels_are_calibrated_under_their_encoding(encoding: str) -> None:
+    graphs = labelled_responses(
+        150, n_atoms=6, contexts_per_atom=2, density=0.2, context_prior=Uniform(0.5, 0.9), seed=4
+    )
+    drawn = encoding_choice.with_drawn_labels(graphs, encoding, seed=4)
+    atoms = labelled_atoms(drawn, "drawn")
+    p = atom_posteriors(drawn, encoding)
+    found = scores_with_intervals(p, atoms, ("calibration_slope",), seed=0)
+    assert found["slope_lower"] < 1.0 < found["slope_upper"]
+    # The sum of label minus posterior over its standard deviation, responses being independent:
+    # 4 standard deviations, for a fixed seed.
+    sums = atoms.grouping.sums(atoms.labels - p)
+    assert abs(sums.sum()) < 4.0 * np.sqrt((sums**2).sum())
+
+
+def test_implication_lets_contexts_with_many_relations_fall() -> None:
+    graphs = labelled_responses(
+        30, n_atoms=8, contexts_per_atom=2, density=0.4, context_prior=Constant(0.8), seed=1
+    )
+    beliefs = encoding_choice.belief_in_contexts(graphs).set_index(["encoding", "relations"])
+    means = beliefs["posterior"]
+    # A false context gives p to both states of its target, twice the mass of a true one's row.
+    assert means["implication"].loc[6] < means["implication"].loc[1] - 0.1
+    assert means["conditional"].loc[6] == pytest.approx(0.8, abs=0.1)
+
+
+# --------------------------------------------------------------------------- learned priors
+
+
+def test_the_truth_of_synthetic_arguments() -> None:
+    assert truth(None) == {}
+    assert truth({"truth_rate": 0.3, "context_prior": 0.9, "log_odds_factor": 2.0}) == {
+        "atom_prior": 0.3,
+        "context_prior": 0.9,
+        "temperature": 0.5,
+    }
+    assert "temperature" not in truth({"copied": 0.5})
+    assert "context_prior" not in truth({"context_prior": [0.5, 0.9]})
+
+
+# ------------------------------------------------------------------------- misspecification
+
+
+def test_levels_hold_the_undistorted_once_per_axis() -> None:
+    settings = misspecification.Settings(factors=(2.0,), noises=(), copied=(0.0, 1.0))
+    assert list(misspecification.levels(settings)) == [
+        ("factors", 1.0),
+        ("factors", 2.0),
+        ("noises", 0.0),
+        ("copied", 0.0),
+        ("copied", 1.0),
+    ]
+
+
+def test_calibrated_without_a_distortion_and_too_extreme_with_one(
+    folder: Path, invoke: Invoke
+) -> None:
+    result = invoke(
+        "run",
+        "ours/misspecification",
+        "--out",
+        "out",
+        "settings.factors=[3]",
+        "settings.noises=[]",
+        "settings.copied=[1]",
+    )
+    assert result.exit_code == 0, result.stderr
+    found = pd.read_csv(folder / "out" / "calibration.csv")
+    rows: dict[Any, Any] = {(r.axis, r.level): r for r in found.itertuples()}
+    plain = rows["factors", 1.0]
+    assert plain.slope_lower < 1.0 < plain.slope_upper
+    assert plain.cost == 0.0
+    for key in (("factors", 3.0), ("copied", 1.0)):
+        assert rows[key].slope_upper < 1.0
+        assert rows[key].cost_lower > 0.0
+
+
+# ------------------------------------------------------------------------------ sigma shift
+
+
+def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(
+    folder: Path, invoke: Invoke
+) -> None:
+    result = invoke("run", "ours/sigma-shift", "--out", "out", "settings.splits=5")
+    assert result.exit_code == 0, result.stderr
+    rows = pd.read_csv(folder / "out" / "prediction.csv")
+    # odds sigma = odds F times FP / FN: an identity, in floating point.
+    assert rows["identity"].to_numpy() == pytest.approx(rows["sigma"].to_numpy(), abs=1e-12)
+
+
+def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
+    lines = [
+        f'{{"response": "r{at % 5}", "sentence": 1, "sentences": 1, "claim": "a{at}", '
+        f'"label": "{"S" if at % 3 else "NS"}", '
+        f'"judgements": {{"direct_asking": "{"true" if at % 4 else "false"}"}}}}'
+        for at in range(40)
+    ]
+    (folder / "claims.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    settings = {"path": str(folder / "claims.jsonl"), "setting": "direct_asking"}
+    result = invoke(
+        "run",
+        "ours/sigma-shift",
+        "--out",
+        "out",
+        "settings.populations=null",
+        f"settings.records={{ours: {{path: {settings['path']}, setting: direct_asking}}}}",
+        "settings.splits=3",
+    )
+    assert result.exit_code == 0, result.stderr
+    rows = pd.read_csv(folder / "out" / "prediction.csv")
+    supported = sum(at % 3 != 0 for at in range(40))
+    assert rows["factuality"].iloc[0] == pytest.approx(supported / 40)
+
+    (folder / "claims.jsonl").write_text("{}\n", encoding="utf-8")
+    refused = invoke(
+        "run",
+        "ours/sigma-shift",
+        "settings.populations=null",
+        f"settings.records={{ours: {{path: {settings['path']}}}}}",
+    )
+    assert refused.exit_code == 2
+    assert "settings.records.ours" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("study", "override", "said"),
+    [
+        ("ours/frontier", "settings.densities=[0]", "did you mean 'density'?"),
+        ("ours/frontier", "settings.base.atoms=0", "settings.base.atoms"),
+        ("ours/i-bound", "settings.i_bounds=[0]", "settings.i_bounds[0]"),
+        ("ours/encodings", "settings.drawn=[{name: nowhere}]", "settings.drawn[0]"),
+        ("ours/misspecification", "settings.copied=[2]", "settings.copied[0]"),
+        ("ours/misspecification", "settings.synthetic={n_atom: 3}", "synthetic.n_atom"),
+        ("ours/learned-priors", "settings.folds=1", "settings.folds"),
+        ("ours/does-it-matter", "settings.backends=[{backend: lbq}]", "did you mean 'lbp'?"),
+        ("ours/sigma-shift", "settings.populations=null", "name some populations"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(
+    study: str, override: str, said: str, folder: Path, invoke: Invoke
+) -> None:
+    result = invoke("run", study, override)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not (folder / "results").exists()

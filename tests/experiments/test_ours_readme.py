@@ -1,0 +1,99 @@
+"""The numbers that the README shows of studies of our own are those of its commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from experiments.config_file import embedded_studies
+from tests.experiments.conftest import Invoke
+
+README = (Path(__file__).resolve().parents[2] / "experiments" / "README.md").read_text("utf-8")
+
+STUDIES = sorted(name for name in embedded_studies() if name.startswith("ours/"))
+
+Row = dict[str, str]
+
+
+def table_rows(text: str) -> Iterator[Row]:
+    """Yield the rows of the Markdown tables of a text, the heading above each under "where"."""
+    block, titles = "", list[str]()
+    for line in text.splitlines():
+        if line.startswith("## "):
+            block = line[3:]
+        cells = [cell.strip().strip("*") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not cells:
+            titles = []
+        elif not titles:
+            titles = cells
+        elif not set(cells[0]) <= set("-: "):
+            yield {"where": block, **dict(zip(titles, cells, strict=True))}
+
+
+@cache
+def shown(study: str) -> dict[str, list[Row]]:
+    """Return the rows that the README shows of a study, by stem of the table they are from."""
+    found: dict[str, list[Row]] = {}
+    for stem, text in re.findall(rf"<!-- {study}: ([\w-]+) -->\n\n?((?:\|.*\n)+)", README):
+        found.setdefault(stem, []).extend(table_rows(text))
+    return found
+
+
+def numbers(text: str) -> tuple[str, list[str]]:
+    """Return a text without its numbers, and these."""
+    pattern = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+    return re.sub(pattern, "#", text), re.findall(pattern, text)
+
+
+def agree(printed: str, found: str) -> bool:
+    """Say whether two cells are alike, numbers within two units of the last digit.
+
+    Mathematical libraries of two machines differ in the last bits, which a search or a sampler
+    carries into the last digit that is shown, seldom further.
+    """
+    (words, values), (other_words, others) = numbers(printed), numbers(found)
+    if words != other_words:
+        return False
+    for value, other in zip(values, others, strict=True):
+        mantissa, _, exponent = value.partition("e")
+        digits = len(mantissa.partition(".")[2])
+        unit = 10.0 ** (int(exponent or 0) - digits)
+        if abs(float(value) - float(other)) > 2.001 * unit:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_numbers_of_the_readme_are_those_of_its_command(
+    study: str, folder: Path, invoke: Invoke
+) -> None:
+    assert f"    factormodels run {study}\n" in README
+    result = invoke("run", study, "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    stems = {path.stem for path in (folder / "out").iterdir()}
+    for path in (folder / "out").glob("*.pdf"):
+        # A figure that could go into a paper comes with its picture and its data.
+        assert {f"{path.stem}.png", f"{path.stem}.csv"} <= {p.name for p in path.parent.iterdir()}
+    assert list((folder / "out").glob("*.pdf"))
+    assert shown(study), f"the README shows no numbers of {study}"
+    for stem, rows in shown(study).items():
+        assert stem in stems
+        made = list(table_rows((folder / "out" / f"{stem}.md").read_text("utf-8")))
+        for row in rows:
+            assert any(
+                all(agree(text, other.get(title, "")) for title, text in row.items() if text)
+                for other in made
+            ), f"{study}, {stem}: no row of the run is like {row}"
+
+
+def test_cells_agree_to_the_last_digits() -> None:
+    assert agree("1.4e-03 [1.0e-03, 2.0e-03]", "1.5e-03 [1.0e-03, 1.9e-03]")
+    assert not agree("1.4e-03", "1.7e-03")
+    assert not agree("1.4e-03", "1.4e-02")
+    assert not agree("0.318", "0.321")
+    assert not agree("exact", "upper")
+    assert not agree("0.3", "0.3 [0.2, 0.4]")

@@ -1,0 +1,363 @@
+"""JSON Schemas: what our readers accept is valid, and what they refuse for its form is not."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from experiments.analyses.study import is_analysis, load_analysis
+from experiments.config_file import embedded_studies, expand_shorthands, read_raw, validated
+from experiments.models import with_evidence_file
+from experiments.schemas import SCHEMAS, schema
+from experiments.text_input import parse_yaml
+from factormodels import FactGraph, InputError, datasets
+from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
+from tests.experiments.conftest import EXAMPLE, Invoke, study_file
+from tests.factormodels.io.test_fact_graph_json import BAD_VALUES, FULL, plain_object
+
+BEYOND_A_SCHEMA = (
+    "is given twice",
+    "which is neither an atom nor a context",
+    "refers to itself",
+    "two relations join",
+    "which is no atom of this graph",
+)
+"""What the reader says of values that are wrong together and right each by itself."""
+
+
+def validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(schema(name))
+
+
+FACT_GRAPH = validator("fact-graph")
+STUDY = validator("study")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_schema_is_one_and_says_what_it_is_of(name: str) -> None:
+    found = schema(name)
+    Draft202012Validator.check_schema(found)
+    assert found["title"]
+    assert found["description"].endswith(".")
+    assert found["$id"].startswith(f"urn:factormodels:{name}:")
+
+
+def refusal(value: Any) -> str | None:
+    """Return what the reader of fact graphs says against a value, or None."""
+    try:
+        parse_fact_graph(value, "g.json")
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def agree_on_fact_graph(value: Any) -> None:
+    said = refusal(value)
+    if FACT_GRAPH.is_valid(value):
+        assert said is None or any(words in said for words in BEYOND_A_SCHEMA), said
+    else:
+        assert said is not None, value
+
+
+def test_fact_graphs_of_all_kinds_are_valid() -> None:
+    graphs: list[FactGraph] = [FULL, *datasets.load("demonstration").graphs]
+    graphs += datasets.load("worked-examples").graphs
+    for graph in graphs:
+        FACT_GRAPH.validate(fact_graph_object(graph))
+    empty: dict[str, Any] = {"nodes": [], "edges": []}
+    for plain in (EXAMPLE, plain_object(), empty):
+        FACT_GRAPH.validate(plain)
+
+
+@pytest.mark.parametrize("spoil", [case[1] for case in BAD_VALUES], ids=[c[0] for c in BAD_VALUES])
+def test_the_schema_refuses_what_the_reader_refuses(spoil: Any) -> None:
+    value = copy.deepcopy(plain_object())
+    spoil(value)
+    assert refusal(value) is not None
+    agree_on_fact_graph(value)
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of all values within a value, itself first."""
+    yield place
+    items: Any = value.items() if isinstance(value, dict) else ()
+    if isinstance(value, list):
+        items = enumerate(value)
+    for key, inner in items:
+        yield from places(inner, (*place, key))
+
+
+def at(value: Any, place: tuple[Any, ...]) -> Any:
+    for step in place:
+        value = value[step]
+    return value
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 3, 0.5, 1.5, -0.25, "", "x", "a1", "c1", "atom", "neutral"),
+    *([], {}, ["a1"], ["a9"], [1], {"x": 1}, {"id": "n", "type": "atom", "probability": 0.1}),
+)
+"""Values that a place may be given; no whole floats, which JSON Schema takes for integers."""
+
+
+def mutated(value: Any, rng: np.random.Generator, keys: tuple[str, ...]) -> Any:
+    """Return a copy in which one to three places were changed, dropped, renamed or repeated."""
+    result = copy.deepcopy(value)
+    for _ in range(int(rng.integers(1, 4))):
+        within = [place for place in places(result) if place]
+        if not within:
+            break
+        place = within[int(rng.integers(len(within)))]
+        parent, last = at(result, place[:-1]), place[-1]
+        match int(rng.integers(4)):
+            case 0:
+                del parent[last]
+            case 1 if isinstance(parent, dict):
+                parent[keys[int(rng.integers(len(keys)))]] = parent.pop(last)
+            case 2 if isinstance(parent, list):
+                parent.append(copy.deepcopy(parent[last]))
+            case _:
+                parent[last] = copy.deepcopy(ODD_VALUES[int(rng.integers(len(ODD_VALUES)))])
+    return result
+
+
+GRAPH_KEYS = (
+    *("id", "type", "probability", "text", "label", "sentence", "annotation", "title", "key"),
+    *("retrieved_for", "source", "from", "target", "to", "relation", "link", "nodes", "edges"),
+    *("metadata", "format", "version", "query", "nonsense"),
+)
+
+
+def test_reader_and_schema_agree_on_thousands_of_mutated_graphs() -> None:
+    rng = np.random.default_rng(0)
+    starts = [plain_object(), fact_graph_object(FULL)]
+    valid = 0
+    for turn in range(4000):
+        value = mutated(starts[turn % 2], rng, GRAPH_KEYS)
+        agree_on_fact_graph(value)
+        valid += FACT_GRAPH.is_valid(value)
+    # Both sides of the agreement are met often.
+    assert 400 < valid < 3600
+
+
+STUDIES = """
+study: full.study-1
+description: everything
+datasets:
+  - {name: factcheck-bench, options: {stances: {refute: null}}, limit: 3}
+  - {path: data/graphs.jsonl, name: mine, subset: {labelled: true, sample: 3}}
+  - {name: made, synthetic: {n_responses: 3}}
+  - demonstration
+variants: [given, FR1]
+encodings: [conditional, implication]
+backends:
+  - {backend: lbp, label: damped, settings: {damping: 0.5, tolerance: 1e-6}}
+  - {backend: wmb, grid: {i_bound: [1, 2]}}
+  - {backend: exact, only: {datasets: [mine], variants: [FR1], strengths: [1.0]}}
+priors: [{atom: 0.4, context: [null, 0.9]}, {atom: 0.5, name: even}]
+strengths: [0.5, 1.0]
+seed: 7
+seeds: [1, 2]
+unlabelled: "false"
+k: 12
+measures: [brier]
+significance: {pairs: [[damped, exact], [{variant: given}, {variant: FR1}]], test: bootstrap}
+reliability: {bins: 5, strategy: quantile}
+outputs: [latex]
+---
+study: short
+datasets: demonstration
+variants: FR1
+encodings: conditional
+backends: exact
+priors: {atom: 0.4}
+strengths: 2
+seeds: 3
+unlabelled: false
+k: median
+measures: brier
+outputs: csv
+---
+base: compare
+study: mine
+backends: [lbp]
+---
+study: texts
+datasets: demonstration
+priors: [learned, {learned: {parameters: [atom_prior], folds: 3}, context: 0.9}]
+language_model: openai/NAME
+relation_models: [recorded, lexical]
+assessors: [factscore]
+selections: [all, {selection: core, weights: uniform}]
+---
+study: learned
+datasets: demonstration
+priors: learned
+selections: core
+---
+study: sizes
+analysis: dataset-statistics
+settings:
+  datasets: [demonstration, {path: mine.json, limit: 2}]
+"""
+
+
+def studies() -> list[Any]:
+    own = [parse_yaml(text, "studies") for text in STUDIES.split("---")]
+    return own + [parse_yaml(text, name) for name, text in embedded_studies().items()]
+
+
+def study_refusal(value: Any, folder: Path) -> str | None:
+    path = folder / "study.yaml"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    try:
+        raw = read_raw(str(path))
+        load_analysis(raw) if is_analysis(raw) else validated(raw)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def test_studies_of_all_kinds_are_valid(tmp_path: Path) -> None:
+    for study in studies():
+        assert study_refusal(study, tmp_path) is None
+        STUDY.validate(study)
+        if "analysis" not in study:
+            expand_shorthands(study)
+            STUDY.validate(study)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        {"nonsense": 1},
+        {"variants": ["FR9"]},
+        {"encodings": "implied"},
+        {"backends": [{"backend": "exakt"}]},
+        {"backends": [{"label": "no backend"}]},
+        {"backends": [{"backend": "lbp", "damping": 0.5}]},
+        {"datasets": []},
+        {"datasets": [{"path": 3}]},
+        {"priors": {"atom": 1.5}},
+        {"priors": {"atom": "half"}},
+        {"strengths": [0]},
+        {"seed": -1},
+        {"seed": "7"},
+        {"unlabelled": "maybe"},
+        {"measures": ["briar"]},
+        {"reliability": {"bins": 0}},
+        {"significance": {"pairs": [["exact"]]}},
+        {"significance": {"test": "z"}},
+        {"outputs": ["pdf"]},
+        {"study": "a name"},
+        {"analysis": "no-such-analysis"},
+        {"analysis": "dataset-statistics"},
+    ],
+    ids=str,
+)
+def test_a_study_that_is_refused_for_its_form_is_not_valid(
+    override: dict[str, Any], tmp_path: Path
+) -> None:
+    value = {"study": "small", "datasets": ["demonstration"]} | override
+    assert study_refusal(value, tmp_path) is not None
+    assert not STUDY.is_valid(value)
+
+
+STUDY_KEYS = (
+    *("study", "datasets", "name", "path", "variants", "encodings", "backends", "backend", "label"),
+    *("settings", "only", "priors", "atom", "context", "seed", "seeds", "measures", "test", "k"),
+    *("pairs", "bins", "limit", "subset", "base", "analysis", "strengths", "unlabelled", "zzz"),
+)
+
+
+def test_mutated_studies_that_are_read_are_valid(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    starts = studies()
+    read = 0
+    for turn in range(500):
+        value = mutated(starts[turn % len(starts)], rng, STUDY_KEYS)
+        if study_refusal(value, tmp_path) is None:
+            read += 1
+            STUDY.validate(value)
+    assert read > 50
+
+
+def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None:
+    for study in studies():
+        for place in places(study):
+            # What algorithms, generators and loaders take is theirs.
+            free = {"settings", "grid", "synthetic", "options"} & set(place)
+            if (free and "analysis" not in study) or not isinstance(at(study, place), dict):
+                continue
+            value = copy.deepcopy(study)
+            at(value, place)["zzz"] = 1
+            assert study_refusal(value, tmp_path) is not None
+            assert not STUDY.is_valid(value), place
+
+
+def test_rows_and_manifests_of_runs_are_valid(folder: Path, invoke: Invoke) -> None:
+    from experiments.rows import read_rows
+
+    (folder / "graph.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
+    empty = {"id": "empty", "nodes": [], "edges": []}
+    (folder / "empty.json").write_text(json.dumps(empty), encoding="utf-8")
+    study_file(
+        folder,
+        "study: s\ndatasets: [{path: graph.json}, {path: empty.json}]\noutputs: [csv]\n"
+        "backends: [exact, {backend: enumeration, settings: {max_states: 1}}]\n",
+    )
+    result = invoke("run", "study.yaml")
+    assert (folder / "results" / "s" / "manifest.json").is_file(), result.output
+    rows = read_rows(folder / "results" / "s" / "rows.parquet")
+    plain = json.loads(rows.to_json(orient="records"))
+    assert {row["status"] for row in plain} == {"exact", "failed"}
+    for row in plain:
+        validator("row").validate(row)
+    assert not validator("row").is_valid(plain[0] | {"p": 1.5})
+    assert not validator("row").is_valid(plain[0] | {"status": "done"})
+
+    study_file(folder, STUDIES.split("---")[-1].replace(", {path: mine.json, limit: 2}", ""))
+    invoke("run", "study.yaml")
+    for name in ("s", "sizes"):
+        manifest = json.loads((folder / "results" / name / "manifest.json").read_text())
+        validator("manifest").validate(manifest)
+        assert not validator("manifest").is_valid(manifest | {"user": "me"})
+        assert not validator("manifest").is_valid(manifest | {"config_sha256": "?"})
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        *({}, {"c1": 1}, {"c1": False}, {"c1": [0.2, 0.8]}, {"c1": "yes"}, {"c1": -1}),
+        *({"c1": 0.5}, {"c1": None}, {"c1": []}, {"c1": [-1, 1]}, {"c1": ["x", 1]}),
+        *({"c1": {"x": 1}}, []),
+    ],
+    ids=json.dumps,
+)
+def test_evidence_is_valid_where_it_is_read(evidence: Any, tmp_path: Path) -> None:
+    graph = parse_fact_graph(EXAMPLE, "g").to_factor_graph()
+    path = tmp_path / "evidence.json"
+    path.write_text(json.dumps(evidence), encoding="utf-8")
+    try:
+        with_evidence_file(graph, path)
+        read = True
+    except InputError:
+        read = False
+    assert validator("evidence").is_valid(evidence) == read
+
+
+def test_the_command_prints_a_schema_or_lists_them(invoke: Invoke) -> None:
+    listed = invoke("schema")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(SCHEMAS)
+    for name in SCHEMAS:
+        assert json.loads(invoke("schema", name).stdout) == schema(name)
+    refused = invoke("schema", "fact-grap")
+    assert refused.exit_code == 2
+    assert "did you mean 'fact-graph'?" in refused.stderr

@@ -1,0 +1,279 @@
+"""Assessors and prompted relations in a study: asked once, kept, replayed, never half told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.rows import RowsFile, as_xarray, read_rows
+from factormodels.datasets import load
+from factormodels.extraction.assessors import assess, posteriors
+from factormodels.extraction.language_model import Completion, Request
+from tests.experiments.conftest import Invoke, environment
+from tests.experiments.test_runner import assert_same_files
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+
+KEY = "sk-scripted-0123456789"
+
+STUDY = """
+study: s
+datasets: [{name: demonstration, limit: 2}]
+variants: [FR1]
+relation_models: [recorded, {model: prompted, label: asked}]
+assessors:
+  - factscore
+  - {assessor: factverify, label: verify}
+language_model: {model: openai/scripted, api_base: URL, concurrency: 8}
+measures: [brier, accuracy]
+significance: {pairs: [[factscore, exact], [exact, verify]], measures: [accuracy], resamples: 200}
+outputs: [csv, latex, markdown, reliability]
+"""
+
+
+def question_of(request: dict[str, Any]) -> str:
+    return str(request["messages"][-1]["content"])
+
+
+def word_of(question: str) -> str:
+    """Return the answer to a claim: it depends on its letters, so that answers differ."""
+    claim = question.rpartition("<claim>")[2]
+    return ("true", "false", "true", "")[len(claim) % 4]
+
+
+def provider(request: dict[str, Any], _: int) -> Reply:
+    question = question_of(request)
+    if "<premise>" in question:
+        kind = "entailment" if len(question) % 3 else "contradiction"
+        return label_reply(kind, 0.8, {"neutral": 0.1})
+    word = word_of(question)
+    if "verdict" in str(request["messages"]).lower() and request["max_tokens"] > 100:
+        return Reply(f"I read it. Verdict: {'supported' if word == 'true' else 'undecided'}")
+    return label_reply(word, 0.9) if word else Reply("I would rather not say.")
+
+
+def as_model(name: str) -> AnsweringModel:
+    """The scripted provider, called as a function."""
+
+    def answer(request: Request) -> Completion:
+        messages = [{"content": one.content} for one in request.messages]
+        raw = {"messages": messages, "max_tokens": request.max_tokens}
+        return Completion(str(provider(raw, 0).text))
+
+    return AnsweringModel(answer, name)
+
+
+@pytest.fixture
+def keyed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a key in the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return folder
+
+
+def study(folder: Path, url: str, text: str = STUDY) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(text.replace("URL", url))
+    return path
+
+
+def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path, invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        result = invoke("run", study(keyed, server.url), "--out", "out", "--workers", "1")
+    assert result.exit_code == 0, result.output
+    graphs = load("demonstration").graphs[:2]
+    rows = read_rows(keyed / "out" / "rows.parquet")
+    missing = 0
+    for name, label in (("factscore", "factscore"), ("factverify", "verify")):
+        own = rows[rows["backend_label"] == label]
+        assert set(own["backend"]) == {name}
+        for column, value in (("variant", "none"), ("relation_model", "none"), ("encoding", "none"),
+                              ("prior", "none"), ("strength", 1.0), ("seed", 0),
+                              ("status", "judged"), ("log_z_kind", "none")):  # fmt: skip
+            assert set(own[column]) == {value}
+        assert own["seconds"].isna().all()
+        for graph in graphs:
+            expected = posteriors(assess(graph, name, as_model(name)))
+            found = own[own["response"] == graph.id]
+            assert list(found["atom"]) == list(graph.atom_ids)
+            kept = found[found["p"].notna()]
+            assert dict(zip(kept["atom"], kept["p"], strict=True)) == expected
+            missing += len(graph.atoms) - len(expected)
+    assert missing > 0
+    assert 0 < rows["p"].isna().sum() == missing
+    summary = (keyed / "out" / "table.md").read_text()
+    assert "| -- | -- | -- | factscore |" in summary
+    assert "missing |" in summary.splitlines()[6]
+    assert f"factscore: {missing} of " in result.stdout
+    manifest = json.loads((keyed / "out" / "manifest.json").read_text())
+    told = manifest["models"]["assessors"]["factscore"]
+    assert (told["language_model"], told["missing"], told["failed"]) == (
+        "openai/scripted", missing, 0)  # fmt: skip
+    assert told["answers"] == told["asked"] == sum(len(graph.atoms) for graph in graphs)
+    assert told["prompt_tokens"] == 20 * told["answers"]
+    assert [prompt["name"] for prompt in told["prompts"]] == ["assess_factscore"]
+    asked = manifest["models"]["relation_models"]["asked"]
+    assert [prompt["name"] for prompt in asked["prompts"]] == ["relation", "relation_verbalised"]
+    written = [path.read_bytes() for path in keyed.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in content for content in written)
+    assert server.url not in (keyed / "out" / "manifest.json").read_text()
+
+
+def test_assessors_stand_in_tests_figures_and_arrays(keyed: Path, invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        assert invoke("run", study(keyed, server.url), "--out", "out").exit_code == 0
+    tests = (keyed / "out" / "significance.csv").read_text().splitlines()[1:]
+    # One cell of each assessor, against both relation models' in either order.
+    assert [line.split(",")[1:4] for line in tests] == [
+        ["factscore", "exact", "FR1 implication data 1.0 0"],
+        ["factscore", "exact", "FR1 asked implication data 1.0 0"],
+        ["exact", "verify", "FR1 implication data 1.0 0"],
+        ["exact", "verify", "FR1 asked implication data 1.0 0"],
+    ]
+    curves = (keyed / "out" / "reliability.csv").read_text()
+    assert "verify" in curves
+    cells = RowsFile(keyed / "out" / "rows.parquet").cells()
+    assert [cell.key[6] for cell in cells] == ["exact", "exact", "factscore", "verify"]
+    array = as_xarray(keyed / "out" / "rows.parquet")
+    assert array["p"].shape == (
+        4,
+        sum(len(graph.atoms) for graph in load("demonstration").graphs[:2]),
+    )
+    again = invoke("diff", "out", "out")
+    assert again.exit_code == 0, again.output
+    assert "4 cells of 4 unchanged" in again.stdout
+
+
+def test_a_replay_needs_neither_network_nor_key(
+    keyed: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        assert invoke("run", path, "--out", "asked").exit_code == 0
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replay = ["language_model.replay=true", "--workers", "2"]
+    # Elsewhere nobody answers: what is no failure comes from the cache.
+    result = invoke("run", path, "--out", "again", *replay)
+    assert result.exit_code == 0, result.output
+    assert_same_files(keyed / "asked", keyed / "again")
+    for name in ("table.tex", "manifest.json"):
+        one, other = ((keyed / folder / name).read_text() for folder in ("asked", "again"))
+        assert (json.loads(one)["models"] == json.loads(other)["models"]) if "json" in name else (
+            one == other)  # fmt: skip
+    more = invoke("run", path, "datasets=[{name: demonstration, limit: 3}]", "--out", "x", *replay)
+    assert more.exit_code == 2
+    assert "the replay has no answer of 'openai/scripted'" in more.stderr
+    assert more.stderr.splitlines()[-1].startswith("factormodels: ")
+    resumed = invoke("run", path, "--out", "asked", "--resume", *replay)
+    assert resumed.exit_code == 0, "a replay goes on with the run that it replays"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ([], "needs OPENAI_API_KEY in the environment"),
+        (["language_model.replay=true"], "there is no such cache"),
+        (["assessors=[]", "significance={}"], "needs OPENAI_API_KEY in the environment"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, change: list[str], said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    # One call at a time: of calls that are cancelled litellm leaves coroutines behind.
+    path = study(folder, "http://127.0.0.1:9/v1", STUDY.replace("concurrency: 8", "concurrency: 1"))
+    result = invoke("run", path, *change, "--out", "out")
+    assert result.exit_code == 2
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("factormodels: "))
+    assert said in line
+    assert not (folder / "out").exists()
+
+
+def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
+    """Begin a run in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", "run", str(path), "--workers", "1", *options],
+        cwd=path.parent,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_after_a_kill_nothing_is_asked_twice(keyed: Path, invoke: Invoke) -> None:
+    text = STUDY.replace("concurrency: 8", "concurrency: 1").replace(", reliability]", "]")
+    process: list[subprocess.Popen[str]] = []
+    at = 60
+
+    def killing(request: dict[str, Any], number: int) -> Reply:
+        if number == at:
+            os.kill(process[0].pid, signal.SIGKILL)
+        return provider(request, number)
+
+    with ScriptedServer(killing) as server:
+        path = study(keyed, server.url, text)
+        process.append(run_apart(path, "--out", "killed"))
+        process[0].communicate(timeout=120)
+        assert process[0].returncode == -signal.SIGKILL
+        assert len(server.requests) == at + 1
+        refused = invoke("run", path, "--out", "killed")
+        assert refused.exit_code == 2
+        assert "answers about its texts of this study; go on with --resume" in refused.stderr
+        result = invoke("run", path, "--out", "killed", "--resume", "--workers", "1")
+        assert result.exit_code == 0, result.output
+    questions = [json.dumps(request, sort_keys=True) for request in server.requests]
+    # The one that was under way when the process died was never answered.
+    assert Counter(questions).most_common(2)[0] == (questions[at], 2)
+    assert len(questions) == len(set(questions)) + 1
+    with ScriptedServer(provider) as server:
+        other = study(
+            keyed, server.url, text.replace("concurrency", "cache: other.sqlite, concurrency")
+        )
+        assert invoke("run", other, "--out", "undisturbed", "--workers", "1").exit_code == 0
+    assert_same_files(keyed / "undisturbed", keyed / "killed")
+
+
+def test_a_response_without_any_answer_fails_and_is_tried_again(
+    keyed: Path, invoke: Invoke
+) -> None:
+    graphs = load("demonstration").graphs[:2]
+    first = {atom.text for atom in graphs[0].atoms}
+
+    def refusing(request: dict[str, Any], number: int) -> Reply:
+        if any(text in question_of(request) for text in first):
+            return Reply("the server dislikes it", status=400)
+        return provider(request, number)
+
+    with ScriptedServer(refusing) as server:
+        result = invoke("run", study(keyed, server.url), "--out", "out")
+    assert result.exit_code == 0, result.output
+    rows = read_rows(keyed / "out" / "rows.parquet")
+    failed = rows[rows["status"] == "failed"]
+    assert set(failed["response"]) == {graphs[0].id}
+    assert set(failed["backend_label"] + " " + failed["relation_model"]) == {
+        "exact asked", "factscore none", "verify none"}  # fmt: skip
+    assert all("none of" in text and "dislikes it" in text for text in failed["error"])
+    assert f"{KEY}" not in result.output
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        kept = invoke("run", path, "--out", "out", "--resume")
+        assert kept.exit_code == 0
+        assert server.requests == [], "what failed is a result, until it is tried again"
+        again = invoke("run", path, "--out", "out", "--retry-failed")
+        assert again.exit_code == 0, again.output
+        asked = [question_of(request) for request in server.requests]
+        assert asked
+        assert all(any(text in question for text in first) for question in asked)
+    rows = read_rows(keyed / "out" / "rows.parquet")
+    assert not (rows["status"] == "failed").any()
+    with ScriptedServer(provider) as server:
+        assert invoke("run", study(keyed, server.url), "--out", "whole").exit_code == 0
+    assert_same_files(keyed / "whole", keyed / "out")

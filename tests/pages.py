@@ -1,0 +1,113 @@
+"""Pages of Markdown whose blocks of code run: the README, the guides of `docs`.
+
+Before a fenced block a comment may say what it is: `<!-- file: NAME -->` writes it to a file of
+that name, `<!-- not run: REASON -->` leaves it alone. Any other block must be Python, or `sh` with
+commands of ours alone; both run in the order of the page, in one folder and one namespace.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from experiments.cli import app
+
+_BLOCK = re.compile(
+    r"^(?:<!-- (?P<what>file|not run): (?P<remark>[^>]+?) -->\n+)?"
+    r"(?P<fence>```+|~~~+)(?P<language>[^\n]*)\n(?P<code>.*?)^(?P=fence)$",
+    re.M | re.S,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page.
+
+    Attributes:
+        language: what stands after the fence.
+        code: what it holds.
+        file: the file that it is written to, or empty.
+        not_run: why it is not run, or empty.
+        line: where it begins, counted from 1.
+    """
+
+    language: str
+    code: str
+    file: str
+    not_run: str
+    line: int
+
+    @property
+    def directive(self) -> bool:
+        """Whether it is an instruction to the builder of the documentation."""
+        return self.language.startswith("{")
+
+    def commands(self) -> list[str]:
+        """Return the commands of a block of `sh`, without their comments."""
+        lines = self.code.replace("\\\n", " ").splitlines()
+        return [line for line in (line.partition(" #")[0].strip() for line in lines) if line]
+
+
+def blocks(text: str) -> list[Block]:
+    """Return the fenced blocks of a page, in order."""
+    return [
+        Block(
+            language=match["language"].strip(),
+            code=match["code"],
+            file=match["remark"] if match["what"] == "file" else "",
+            not_run=match["remark"] if match["what"] == "not run" else "",
+            line=text.count("\n", 0, match.start()) + 1,
+        )
+        for match in _BLOCK.finditer(text)
+    ]
+
+
+def faults(text: str) -> list[str]:
+    """Return the blocks of a page that are neither run nor said not to be."""
+    found = []
+    for block in blocks(text):
+        if block.file or block.not_run or block.directive or block.language == "python":
+            continue
+        strange = [c for c in block.commands() if not c.startswith("factormodels ")]
+        if block.language != "sh":
+            found.append(f"line {block.line}: a block of {block.language or 'no language'}")
+        elif strange:
+            found.append(f"line {block.line}: {strange[0]}")
+    return found
+
+
+def run_command(command: str) -> str:
+    """Run a command of ours in the current folder and return its output.
+
+    Output that is sent to a file with `>` is written there.
+    """
+    command, _, target = (part.strip() for part in command.partition(" > "))
+    result = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception!r}"
+    if target:
+        Path(target).write_text(result.stdout, encoding="utf-8")
+    return result.output
+
+
+def run_page(page: Path, names: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run a page in the current folder and return what its Python defined."""
+    names = {"__name__": page.stem} if names is None else names
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.not_run or block.directive:
+            continue
+        if block.file:
+            target = Path(block.file)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(block.code, encoding="utf-8")
+        elif block.language == "python":
+            # Empty lines put the code where it stands on the page, for the sake of tracebacks.
+            exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
+        else:
+            for command in block.commands():
+                run_command(command)
+    return names

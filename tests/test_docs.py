@@ -1,0 +1,221 @@
+"""The documentation: built without a warning, complete, and every block of it runs."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+
+from tests.pages import Block, blocks, faults, run_page
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+PAGES = [*sorted(DOCS.glob("guide/*.md")), DOCS / "theory.md"]
+
+WITHOUT_A_PAGE = ("inference.kernels", "experiments.commands")
+"""Packages that the reference leaves out; docs/generated_pages.py says why."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the builder says of the documentation, all of it read and every reference resolved."""
+    target = tmp_path_factory.mktemp("docs")
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "dummy"),
+            *("-d", str(target / "doctrees"), str(DOCS), str(target / "out")),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=550,
+    )
+    said = result.stdout + result.stderr
+    assert result.returncode == 0, said
+    return said
+
+
+@pytest.fixture
+def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Import a module of the folder `docs`."""
+    monkeypatch.syspath_prepend(str(DOCS))
+
+    def load(name: str) -> ModuleType:
+        import importlib
+
+        return importlib.import_module(name)
+
+    yield load
+    for name in ("docstrings", "generated_pages", "command_line", "math_markup"):
+        sys.modules.pop(name, None)
+
+
+def test_it_is_built_without_a_warning(built: str) -> None:
+    assert "WARNING" not in built
+
+
+def public_modules() -> Iterator[str]:
+    for package in ("factormodels", "inference", "calibration", "experiments"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            private = any(part.startswith("_") for part in name.split("."))
+            within = any(f"{name}.".startswith(f"{out}.") for out in WITHOUT_A_PAGE)
+            if not private and not within and ast.get_docstring(ast.parse(path.read_text())):
+                yield name
+
+
+def test_every_public_module_is_in_the_reference(helper: Any) -> None:
+    pages = helper("generated_pages")
+    text = "\n".join(map(pages.reference_page, pages.documented_packages()))
+    listed = re.findall(r"^\.\. automodule:: (\S+)$", text, re.M)
+    assert sorted(listed) == sorted(public_modules())
+    index = pages.reference_index()
+    assert all(f"\n{name}\n" in index for name in pages.documented_packages())
+
+
+def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None:
+    from experiments.cli import app
+
+    module = helper("command_line")
+    text = module.page()
+    group: Any = typer.main.get_command(app)
+    every = dict(module.commands(group, "factormodels"))
+    assert {f"factormodels {name}" for name in group.commands} <= set(every)
+    for name, command in every.items():
+        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        for parameter in command.params:
+            shown = parameter.opts if parameter.param_type_name == "option" else ()
+            assert all(f"`{option}" in section for option in shown), (name, parameter.name)
+    assert "[b]" not in text
+
+
+def test_the_table_of_keys_has_every_key_of_a_study(helper: Any) -> None:
+    from experiments.config import Study
+
+    keys = re.findall(r"^\| `(\w+)` \|", helper("generated_pages").study_keys(), re.M)
+    assert set(keys) == {"base", *(field.name for field in dataclasses.fields(Study))}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert faults(page.read_text(encoding="utf-8")) == []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    try:
+        run_page(page)
+    finally:
+        for name in set(sys.modules) - before:
+            if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+                del sys.modules[name]
+        _forget_backends()
+
+
+def _forget_backends() -> None:
+    from inference import builtin, entries, unregister
+
+    for name in set(entries()) - {entry.name for entry in builtin.ENTRIES}:
+        unregister(name)
+
+
+def test_what_getting_started_promises_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = DOCS / "guide" / "getting-started.md"
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+    said = capsys.readouterr().out
+    # What the comments of the page say that its code prints.
+    promised = re.findall(r"^# (.+? 0\.\d+)$|  # (0\.\d+ 1\.0)$", page.read_text(), re.M)
+    assert len(promised) == 4
+    assert all((first or second) in said for first, second in promised)
+    for name in ("reliability", "demonstration"):
+        assert (tmp_path / f"{name}.pdf").stat().st_size > 1000
+    assert (tmp_path / "results" / "bridge" / "manifest.json").is_file()
+
+
+def guide_tests(folder: Path, spoil: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the tests of the guide's backend, a word of which may be replaced: "old -> new"."""
+    page = DOCS / "guide" / "adding-a-backend.md"
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.file:
+            old, _, new = spoil.partition(" -> ")
+            code = block.code.replace(old, new) if old else block.code
+            (folder / block.file).write_text(code, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_brute_force.py"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_a_backend_made_from_the_guide_alone_passes_the_conformance_tests(tmp_path: Path) -> None:
+    from inference.conformance import CHECKS
+
+    result = guide_tests(tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert f"{len(CHECKS)} passed" in result.stdout
+
+
+def test_and_a_mistake_in_it_is_caught(tmp_path: Path) -> None:
+    result = guide_tests(tmp_path, "log_weights += log_table -> log_weights += 0.5 * log_table")
+    assert result.returncode == 1
+    assert "ConformanceError" in result.stdout
+
+
+@pytest.mark.parametrize("page", [DOCS / "index.md", *PAGES], ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        made = "generated/" in target
+        assert "://" in target or made or (page.parent / target).is_file(), target
+
+
+def test_blocks_that_are_not_run_are_seen() -> None:
+    text = (
+        "```python\nx = 1\n```\n\n```sh\nfactormodels datasets  # comment\n```\n\n"
+        "```sh\nmake run\n```\n\n```json\n{}\n```\n\n<!-- not run: no -->\n```sh\nmake\n```\n"
+        "<!-- file: a/b.json -->\n```json\n{}\n```\n```{include} x\n```\n```\nplain\n```\n"
+    )
+    assert faults(text) == [
+        "line 9: make run",
+        "line 13: a block of json",
+        "line 27: a block of no language",
+    ]
+    assert Block("json", "{}\n", "a/b.json", "", 21) in blocks(text)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("Give `p` and `q`.", "Give ``p`` and ``q``."),
+        ("``a@b`` stays.", "``a@b`` stays."),
+        ("`Subclaim`s count |x| * 2.", "``Subclaim``\\ s count \\|x\\| \\* 2."),
+        ("`python -m\nexperiments`", "``python -m\nexperiments``"),
+        (
+            "Text.\n\nfrom a import b\nb(1)\n    more",
+            "Text.\n\n::\n\n    from a import b\n    b(1)",
+        ),
+    ],
+)
+def test_docstrings_become_markup_that_says_the_same(
+    docstring: str, expected: str, helper: Any
+) -> None:
+    assert helper("docstrings").as_restructured(docstring).startswith(expected)
