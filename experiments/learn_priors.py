@@ -189,9 +189,8 @@ def kept_fits(
     found = []
     for question in asked:
         fold, needed = _folds(question, by_name[question.dataset], seed)
-        kept = {number: values.get(question.key(number)) for number in needed}
-        if None not in kept.values():
-            fits = {number: from_plain(value) for number, value in kept.items()}
+        if all(question.key(number) in values for number in needed):
+            fits = {number: from_plain(values[question.key(number)]) for number in needed}
             found.append(_cross_fit(question, fold, fits))
     return tuple(found)
 

@@ -183,9 +183,7 @@ def brier(answer: Answer, labels: Sequence[bool | None]) -> float:
     if answer.status == FAILED:
         return math.nan
     pairs = zip(answer.p.tolist(), labels, strict=True)
-    squares = [
-        (p - label) ** 2 for p, label in pairs if label is not None and not math.isnan(p)
-    ]
+    squares = [(p - label) ** 2 for p, label in pairs if label is not None and not math.isnan(p)]
     return float(np.mean(squares)) if squares else math.nan
 
 
@@ -319,9 +317,7 @@ def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[Co
         yield ContextRow(
             context=context,
             link=context.link if context.link.startswith(("http://", "https://")) else "",
-            n_relations=tuple(
-                ABSENT if own is None else str(own[context.id]) for own in counts
-            ),
+            n_relations=tuple(ABSENT if own is None else str(own[context.id]) for own in counts),
             largest=tuple(
                 f"{change(own[context.id][0])} {own[context.id][1]}"
                 if context.id in own

@@ -216,7 +216,9 @@ def _part(
         answers=answers,
         selections=selections,
         kept_by=_kept_by(rows, [located for located, _ in cells], n_atoms) if selections else {},
-        remarks={name: said for (owner, name), said in subject.remarks.items() if owner == data.name},
+        remarks={
+            name: said for (owner, name), said in subject.remarks.items() if owner == data.name
+        },
     )
 
 
