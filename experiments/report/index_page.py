@@ -169,7 +169,8 @@ def _plots(subject: Subject, parts: Sequence[Part]) -> Iterator[tuple[str, str, 
             number += 1
             caption = f"{part.data.name}: scores with 95% intervals over responses"
             if len(scores) > plots.MAX_ROWS:
-                caption += f", the first {plots.MAX_ROWS} of {len(scores)} cells"
+                what = "rows" if study.selected else "cells"
+                caption += f", the first {plots.MAX_ROWS} of {len(scores)} {what}"
                 scores = dict(list(scores.items())[: plots.MAX_ROWS])
             figure = plots.scores_figure(scores, _PLOTTED)
             yield caption, plots.inline_svg(figure, f"plot{number}", caption), True

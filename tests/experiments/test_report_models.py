@@ -242,8 +242,9 @@ def test_the_first_page_has_selections_models_and_true_counts(run: Path) -> None
               "completion_tokens")  # fmt: skip
     assert asked["verify"] == [
         "assessor", "openai/scripted", *(f"{facts[name]:,}" for name in counts),
-        f"{facts['cost']:.4f}", f"{facts['unpriced']:,}",
+        "–", f"{facts['unpriced']:,}",
     ]  # fmt: skip
+    assert facts["unpriced"] == facts["answers"], "what no price is known of costs no 0"
     assert asked["lexical"][:2] == ["relation model", "–"]
     options = [one.text for one in index.one("section", id="responses").all("option")]
     assert options[-2:] == ["factscore", "verify"]
@@ -293,15 +294,10 @@ def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path, invoke:
         os.truncate(journal / name, size - 1)
     assert invoke("report", copied, "--response", graphs()[0].id).exit_code == 0
     page = page_of(copied, 1)
-    # The last record of each is torn: an assessor's verdict, and a fit.
-    assert page.all("p", class_="unknown") == []
-    assert "In 2 of 4 views it was not computed" in words(page.one("section", id="evidence"))
-    manifest = json.loads((copied / "manifest.json").read_text())
-    manifest["data"]["demonstration"]["relations"]["lexical"]["FR1"] = "0" * 64
-    (copied / "manifest.json").write_text(json.dumps(manifest))
-    assert invoke("report", copied, "--response", graphs()[0].id).exit_code == 0
-    (unknown,) = page_of(copied, 1).all("p", class_="unknown")
+    # The last record of each is torn: relations of one response, and a fit.
+    (unknown,) = page.all("p", class_="unknown")
     assert unknown.attributes["data-only"] == "2 3"
+    assert "In 1 of 4 views it was not computed" in words(page.one("section", id="evidence"))
 
 
 def test_assessors_alone_have_pages(copied: Path, invoke: Invoke) -> None:
@@ -315,6 +311,23 @@ def test_assessors_alone_have_pages(copied: Path, invoke: Invoke) -> None:
     )
     assert page.all("table", class_="sortable evidence") == []
     assert page.all("section", id="graph") == []
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("priors=[{name: none, atom: 0.4}]", "assessors, which have no priors, are called none"),
+        ("priors=[{name: data, atom: 0.4}]", "the priors of the data alone are called data"),
+        ("priors=[{name: data, learned: {}}]", "the priors of the data alone are called data"),
+        ("relation_models=[{model: lexical, label: none}]", "have no relations, are called none"),
+    ],
+)
+def test_names_that_pages_would_take_for_another_thing_are_refused(
+    override: str, said: str, invoke: Invoke
+) -> None:
+    result = invoke("run", "compare", override, "--dry-run")
+    assert result.exit_code == 2
+    assert said in result.stderr
 
 
 def test_no_relations_is_a_reason_and_never_those_of_the_data() -> None:
