@@ -150,11 +150,14 @@ def command(
 
     [b]Examples[/b]
 
-      factormodels assess demonstration --response demo-01-marie-curie --retriever local
-      factormodels assess answer.txt --query "Who was Marie Curie?" --documents notes
+      factormodels assess demonstration --response demo-01-marie-curie \\
+          --retriever local
+      factormodels assess answer.txt --query "Who was she?" --documents notes
       factormodels assess answers.jsonl --documents notes --out assessed.jsonl
-      factormodels assess answers.jsonl --model openai/NAME --retriever wikipedia --dry-run
-      factormodels assess answers.jsonl --model openai/NAME --retriever wikipedia --out out.jsonl
+      factormodels assess answers.jsonl --model openai/NAME \\
+          --retriever wikipedia --dry-run
+      factormodels assess answers.jsonl --model openai/NAME \\
+          --retriever wikipedia --out out.jsonl
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
       factormodels assess demonstration --model openai/NAME --assessor factscore
     """
