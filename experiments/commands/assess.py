@@ -172,7 +172,7 @@ def command(
         show_verdicts,
         stage_remarks,
     )
-    from experiments.console import messages, output
+    from experiments.console import counted, messages, output
     from experiments.progress import response_progress
     from experiments.settings import build_backend, parse_settings
     from experiments.warm_up import announced, warm_up
@@ -250,6 +250,6 @@ def command(
     for name, reason in batch.failed:
         remarks.print(f"{name} failed: {reason}", soft_wrap=True)
     if out is not None:
-        remarks.print(f"wrote {out}: {len(batch.responses):,} responses", soft_wrap=True)
+        remarks.print(f"wrote {out}: {counted(len(batch.responses), 'response')}", soft_wrap=True)
     if batch.failed:
         raise typer.Exit(INCOMPLETE)

@@ -19,20 +19,24 @@ def unwrapped(text: str | None) -> str:
     )
 
 
-class _Help:
-    """Shows unwrapped paragraphs, and flags as what they are: options without a value."""
+class Command(TyperCommand):
+    """A command whose help is prose, with flags as what they are: options without a value."""
 
-    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
-        self.help = unwrapped(self.help)
-        for parameter in self.get_params(ctx):
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-        super().format_help(ctx, formatter)  # type: ignore[misc]
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _prepare(self, ctx)
+        super().format_help(ctx, formatter)
 
 
-class Command(_Help, TyperCommand):
-    """A command whose help is shown so."""
+class Group(TyperGroup):
+    """A group of commands whose help is so too."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _prepare(self, ctx)
+        super().format_help(ctx, formatter)
 
 
-class Group(_Help, TyperGroup):
-    """A group of commands whose help is shown so."""
+def _prepare(command: Any, context: Any) -> None:
+    command.help = unwrapped(command.help)
+    for parameter in command.get_params(context):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
