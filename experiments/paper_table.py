@@ -204,7 +204,7 @@ def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
 
 def _number(value: Any, digits: int) -> str:
     absent = value is None or math.isnan(value)
-    return ABSENT if absent else f"{value:.{digits}f}"
+    return ABSENT if absent else f"{value:z.{digits}f}"
 
 
 def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
