@@ -140,7 +140,7 @@ class DatasetChoice:
 
     __pydantic_config__: ClassVar = STRICT
 
-    name: Annotated[str, Field(min_length=1)] = ""
+    name: str = ""
     path: Annotated[str, Field(min_length=1)] | None = None
     synthetic: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)

@@ -301,9 +301,9 @@ print(
 # cannot be told from 1 and 0. They are too cautious about one group, claims with a posterior of
 # about 0.7, most of which one passage supports in part: more of them are true. A learned prior
 # takes a fifth off the miscalibration term. But its gain on unseen responses is a thousandth of
-# Brier score and cannot be told from chance with 92 responses, and learning what each stance is
-# worth even raises the log loss. Learned priors do not beat the default here; that is a statement
-# about this amount of data as much as about priors.
+# Brier score and cannot be told from chance with 92 responses; learning what each stance is worth
+# comes with a higher log loss, which cannot be told from chance either. Learned priors do not beat
+# the default here; that is a statement about this amount of data as much as about priors.
 
 # %%
 write_results(

@@ -16,7 +16,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="CONFIG",
-            help="A YAML file, or the name of an embedded study (compare); --list shows them.",
+            help="A YAML file, or the name of an embedded study; --list shows them.",
         ),
     ] = None,
     overrides: Annotated[

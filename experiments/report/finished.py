@@ -121,12 +121,14 @@ def _with_files(
             continue
         name = dataset["name"] or Path(dataset["path"]).stem
         read[name] = dataset["path"]
-        if name not in files:
+        # Where the current folder holds a file of that name, its hash says whether it is the one.
+        path = files.get(name, dataset["path"])
+        if name not in files and not Path(path).is_file():
             raise InputError(
-                f"{folder}: the run read {name!r} from {dataset['path']}; say where the file is "
-                f"with --data {name}=PATH"
+                f"{folder}: the run read {name!r} from {dataset['path']}, which is not in the "
+                f"current folder; say where the file is with --data {name}=PATH"
             )
-        datasets.append({**dataset, "name": name, "path": files[name]})
+        datasets.append({**dataset, "name": name, "path": path})
     for name in files:
         if name not in read:
             subject = f"--data names {name!r}, which among the files that the run read"

@@ -394,7 +394,7 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path, invoke: Invoke) -> N
     good = run.parent / "graphs.jsonl"
     mistakes = [
         ((folder,), "there is no manifest.json; name the folder of a run's results"),
-        ((run,), "the run read 'mine' from graphs.jsonl; say where the file is with --data mine="),
+        ((run,), "'mine' is not what the run judged"),
         ((run, "--data", "graphs.jsonl"), "--data 'graphs.jsonl': give NAME=PATH"),
         ((run, "--data", f"mine={good}", "--data", "yours=x"), "--data names 'yours'"),
         ((run, "--data", "mine=absent.jsonl"), "absent.jsonl: there is no such file"),
@@ -409,6 +409,25 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path, invoke: Invoke) -> N
         assert said in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
     assert [path.name for path in (folder / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_found_beside_or_asked_for(
+    run: Path, folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = invoke("report", run, "--out", folder / "report")
+    assert result.exit_code == 2
+    assert "from graphs.jsonl, which is not in the current folder; say where" in result.stderr
+    monkeypatch.chdir(run.parent)
+    assert invoke("report", run, "--out", folder / "report").exit_code == 0
+
+
+def test_a_dataset_without_a_name_of_its_own_has_a_report(folder: Path, invoke: Invoke) -> None:
+    write_data(folder)
+    out = run_study(folder, "study: s\ndatasets: [{path: graphs.jsonl}]\noutputs: [report]\n")
+    pages = {path.name: path.read_bytes() for path in (out / "report").iterdir()}
+    result = invoke("report", out)
+    assert result.exit_code == 0, result.stderr
+    assert {path.name: path.read_bytes() for path in (out / "report").iterdir()} == pages
 
 
 def test_an_analysis_has_no_report(run: Path, folder: Path, invoke: Invoke) -> None:
