@@ -94,7 +94,8 @@ def test_the_examples_in_python_run(page: Page) -> None:
 def test_there_are_commands() -> None:
     verbs = {command.split()[1] for command in commands()}
     reading = {"infer", "draw", "convert", "backends", "datasets", "schema"}
-    assert verbs == {*reading, "assess", "fit", "run", "diff", "select", "robustness", "costs"}
+    studies = {"run", "report", "diff"}
+    assert verbs == {*reading, *studies, "assess", "fit", "select", "robustness", "costs"}
 
 
 def test_the_commands_within_the_text_run(page: Page) -> None:
