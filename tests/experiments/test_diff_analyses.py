@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -38,15 +39,15 @@ def test_settings_and_values_that_changed_are_told(folder: Path, invoke: Invoke)
     found = compare_analyses(folder / "a", folder / "b")
     assert (place, "2", "3") in found.settings
     before, after = (
-        pd.read_csv(folder / name / "datasets.csv").set_index("dataset") for name in ("a", "b")
+        pd.read_csv(folder / name / "datasets.csv").set_index("dataset").to_dict("index")
+        for name in ("a", "b")
     )
     (sizes,) = (table for table in found.tables if table.table == "datasets")
     wanted = {
-        (str(row), str(column)): after.at[row, column] - before.at[row, column]
-        for row in before.index
-        for column in before.columns
-        if before.at[row, column] != after.at[row, column]
-        and not (pd.isna(before.at[row, column]) and pd.isna(after.at[row, column]))
+        (str(row), str(column)): after[row][column] - value
+        for row, values in before.items()
+        for column, value in values.items()
+        if after[row][column] != value and not math.isnan(after[row][column])
     }
     assert ("made", "n_contexts") in wanted
     assert {(value.row, value.column): value.difference for value in sizes.values} == wanted
