@@ -70,7 +70,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
     for title in ("before", "after", "difference"):
         table.add_column(title, justify="right", no_wrap=True)
     for value in moved[:_MOST]:
-        before, after = (f"{one:.4g}" for one in (value.before, value.after))
+        before, after = (number(one, 4) for one in (value.before, value.after))
         table.add_row(
             value.table, _cut(value.row), value.column, before, after, small(value.difference)
         )
@@ -83,7 +83,7 @@ def _relative(value: ValueChange) -> float:
     change = value.difference
     if change is None or change != change:
         return float("inf")
-    return abs(change) / max(abs(value.before), abs(value.after))
+    return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
 
 
 def _show_settings(console: Console, settings: Sequence[tuple[str, str, str]]) -> None:
