@@ -43,7 +43,8 @@ def summary_intervals(
     """Return (lower, upper) of every measure of `summarise` that has an interval, by name.
 
     What varies is the response: its claims are dependent. An end is nan where the measure is not
-    defined or infinite, and where `estimate_all` gives none.
+    defined or infinite, and where `estimate_all` gives none. No measure is negative, and so no end
+    is: a linearised interval that reaches below 0 is cut there, which costs no coverage.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -94,6 +95,6 @@ def _mean(name: str, values: Any, scale: Scale) -> Ratio:
 def _intervals(ratios: list[Ratio], settings: IntervalSettings) -> dict[str, tuple[float, float]]:
     finite = tuple(each for each in ratios if np.isfinite(each.sums.numerator).all())
     return {
-        each.name: (float(each.lower[0]), float(each.upper[0]))
+        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))
         for each in estimate_all(finite, settings)
     }

@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from experiments.assessment_setup import Choices
-from experiments.console import ABSENT, heading, plain_table
+from experiments.console import ABSENT, heading, plain_table, show_table
 from factormodels.claims import Atom, Context
 from factormodels.extraction.assessors import get_assessor
 from factormodels.extraction.language_model import Completion, Failure, Request
@@ -152,7 +152,7 @@ def show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     for row in rows:
         calls = f"{'' if row.exact else 'about '}{row.calls:,}"
         table.add_row(*_cells(row, calls), style=None if row.chosen else "dim")
-    console.print(table)
+    show_table(console, table)
     console.print(
         "tokens: characters / 4. Answers in the cache are not taken off. Where claims are not yet "
         f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike. Verdicts of "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.assessment import METADATA_KEY, Judged, View, summarise_judged
-from experiments.console import ABSENT, heading, number, plain_table
+from experiments.console import ABSENT, counted, heading, number, plain_table, show_table
 from experiments.posterior_view import verdict
 from experiments.summary import entropy_warnings
 from factormodels.claims import Context, RelationKind
@@ -54,7 +54,6 @@ def show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     if labelled:
         table.add_column("label", no_wrap=True)
     table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.expand = console.is_terminal
     for atom in graph.atoms:
         judged = view["atoms"][atom.id]
         label = [] if not labelled else ["" if atom.label is None else str(atom.label).lower()]
@@ -67,7 +66,7 @@ def show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
             row = [f"  {item['context']}", "-" if against else "+", what, change]
             source = _source(contexts[item["context"]])
             table.add_row(*row, *([""] if labelled else []), source, style="dim")
-    console.print(table)
+    show_table(console, table)
 
 
 def show_verdicts(console: Console, graph: FactGraph) -> None:
@@ -81,7 +80,6 @@ def show_verdicts(console: Console, graph: FactGraph) -> None:
     for name in assessors:
         table.add_column(name, no_wrap=True)
     table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.expand = console.is_terminal
     for atom in graph.atoms:
         verdicts = (facts["verdicts"].get(atom.id) for facts in assessors.values())
         table.add_row(
@@ -89,7 +87,7 @@ def show_verdicts(console: Console, graph: FactGraph) -> None:
             *("missing" if verdict is None else verdict["label"] for verdict in verdicts),
             _short(atom.text),
         )
-    console.print(table)
+    show_table(console, table)
 
 
 def show_measures(
@@ -114,7 +112,8 @@ def show_measures(
     first = known[0][1]
     heading(
         console,
-        f"{first.n_responses:,} responses, {first.n_atoms:,} atoms, {first.n_labelled:,} labelled",
+        f"{counted(first.n_responses, 'response')}, {counted(first.n_atoms, 'atom')}, "
+        f"{first.n_labelled:,} labelled",
     )
     table = plain_table()
     for title in ("variant", "encoding", "backend"):
@@ -128,7 +127,7 @@ def show_measures(
             *(number(count, 1) for count in counts),
             *(number(getattr(summary, name)) for name, _ in shown),
         )
-    console.print(table)
+    show_table(console, table)
     if misordered:
         console.print(
             f"E is no order of truth in {len(misordered)} of {len(known)} rows: it falls again for "
@@ -177,7 +176,7 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
         tokens = (usage.prompt_tokens, usage.completion_tokens)
         cost = "unknown" if usage.unpriced else f"{usage.cost:.4f}"
         table.add_row(stage, *(f"{count:,}" for count in (*counts, *tokens)), cost)
-    console.print(table)
+    show_table(console, table)
 
 
 def _strength(item: dict[str, Any]) -> float:

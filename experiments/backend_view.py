@@ -9,7 +9,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
-from experiments.console import plain_table
+from experiments.console import plain_table, show_table
 from experiments.settings import setting_types
 from inference import Backend, entries
 from inference.registry import backend_class, get_entry
@@ -38,7 +38,7 @@ def show_all(console: Console) -> None:
             str(entry.log_z_kind),
             f"{entry.summary}\nfor: {entry.limits}\n{state}",
         )
-    console.print(table)
+    show_table(console, table)
 
 
 def show_one(console: Console, name: str) -> None:

@@ -19,9 +19,12 @@ def shown(value: str) -> str:
 
 def cell_words(named: Mapping[str, Any], columns: Iterable[str]) -> str:
     """Return what a cell is called by some of its columns, less what goes without saying."""
-    implied = {("relation_model", RECORDED)}
     return " ".join(
-        str(named[name])
+        f"{_TITLED.get(name, '')}{named[name]}"
         for name in columns
-        if named[name] != NO_GRAPH and (name, named[name]) not in implied
+        if named[name] != NO_GRAPH and (name, named[name]) not in _IMPLIED
     )
+
+
+_IMPLIED = {("relation_model", RECORDED), ("strength", 1.0), ("seed", 0)}
+_TITLED = {"strength": "strength ", "seed": "seed "}

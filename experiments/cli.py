@@ -11,7 +11,6 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from experiments.commands import (
     assess,
@@ -23,6 +22,7 @@ from experiments.commands import (
     diff,
     draw,
     fit,
+    help_text,
     infer,
     positions,
     references,
@@ -39,7 +39,7 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 
 
-class _Commands(TyperGroup):
+class _Commands(help_text.Group):
     """The group of commands, which turns the project's errors into a sentence and a code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -96,10 +96,10 @@ def _factormodels(
     [b]First steps[/b]
 
       factormodels datasets                   what is on board
-      factormodels run compare                the embedded comparison: tables and a plot
+      factormodels run compare                a comparison: tables and a plot
       factormodels infer graph.json           the posterior of one graph
       factormodels infer graph.json --backend lbp --set damping=0.5 --json
-      factormodels assess answer.txt --documents notes   from text to probabilities
+      factormodels assess answer.txt --documents notes   from text on
       factormodels COMMAND --help             each command, with examples
     """
 
@@ -110,7 +110,7 @@ _COMMANDS = (
 )
 
 for _command in _COMMANDS:
-    app.command(_command.__name__.rpartition(".")[2])(_command.command)
+    app.command(_command.__name__.rpartition(".")[2], cls=help_text.Command)(_command.command)
 app.add_typer(datasets.app, name="datasets")
 
 

@@ -68,9 +68,23 @@ def _sentence(error: Any, place: str, value: Any, cls: type) -> str:
             return f"{place}: {_shown(value)}: {reason}" if place else reason
         case "dataclass_type" | "dataclass_exact_type":
             if value is None:
-                return f"{place}: there is no value; give a mapping or leave the key out"
-            return f"{place}: {_shown(value)} is no mapping; write keys and values"
+                return (
+                    f"{place}: there is no value; give a mapping, {{}} for the defaults, or leave "
+                    "the key out"
+                )
+            keys = _keys(cls, error["loc"])
+            return f"{place}: {_shown(value)} is no mapping; write keys and values{keys}"
     return f"{place}: {misfit(value, error, _shown(value))}"
+
+
+def _keys(cls: type, location: Sequence[Any]) -> str:
+    """Return the keys of the mapping that was wanted, as the end of a sentence."""
+    names = [step for step in location if isinstance(step, str)]
+    hints = [hint for hint in (_field_type(cls, name) for name in names) if hint is not None]
+    wanted = _dataclass_in(hints[-1]) if hints else None
+    if wanted is None:
+        return ""
+    return f", of {', '.join(field.name for field in dataclasses.fields(wanted))}"
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.cell_names import RECORDED
+from experiments.cell_names import NO_GRAPH, RECORDED
 from experiments.config_parts import STRICT, Count, Probability, known
 from factormodels.extraction.assessors import ASSESSORS
 from factormodels.extraction.relations import LEAST_PROBABILITY
@@ -108,6 +108,8 @@ class RelationModelChoice(Access):
             raise ValueError("the relations of the data are called recorded; leave the label out")
         if not self.as_recorded and self.label == RECORDED:
             raise ValueError("the relations of the data alone are called recorded; choose another")
+        if self.label == NO_GRAPH:
+            raise ValueError("assessors, which have no relations, are called none; choose another")
         if self.as_recorded and self.least != LEAST_PROBABILITY:
             raise ValueError("recorded relations stay as they are; leave 'least' out")
 

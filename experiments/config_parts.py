@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from calibration.significance.measures import MEASURES as TESTED_MEASURES
 from calibration.significance.table import MEANS_OVER_RESPONSES
+from experiments.cell_names import NO_GRAPH
 from experiments.tables import ALL_MEASURES
 from factormodels.encodings import ENCODINGS
 from factormodels.errors import unknown_name
@@ -300,6 +301,13 @@ class Priors:
     def __post_init__(self) -> None:
         if self.name and len(self.atom) * len(self.context) > 1:
             raise ValueError("a name is for one setting of the priors; leave it out of a grid")
+        if self.name == NO_GRAPH:
+            raise ValueError(
+                "assessors, which have no priors, are called none; choose another name"
+            )
+        own = self.atom == self.context == (None,) and self.learned is None
+        if self.name == OWN_PRIORS and not own:
+            raise ValueError("the priors of the data alone are called data; choose another name")
         for key, values in (("atom", self.atom), ("context", self.context)):
             fixed = any(value is not None for value in values)
             if fixed and self.learned is not None and f"{key}_prior" in self.learned.parameters:

@@ -57,6 +57,23 @@ def plain_table() -> Table:
     )
 
 
+def show_table(console: Console, table: Table) -> None:
+    """Print a table; where the width is short, columns that may not wrap keep all of their text.
+
+    A column with a ratio takes what the others leave, where there is a width to share.
+    """
+    from rich.cells import cell_len
+
+    for column in table.columns:
+        if column.no_wrap and column.ratio is None:
+            texts = (str(text) for text in (column.header, *column.cells))
+            column.min_width = max(map(cell_len, texts))
+    if any(column.ratio for column in table.columns):
+        natural = console.measure(table, options=console.options.update(max_width=ANY_WIDTH))
+        table.expand = console.is_terminal or natural.maximum > console.width
+    console.print(table)
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, "1 unit" or "2,000 units"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -66,7 +83,7 @@ def number(value: float | None, digits: int = 3) -> str:
     """Return `value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
     if value is None or math.isnan(value):
         return ABSENT
-    return f"{value:.{digits}f}"
+    return f"{value:z.{digits}f}"  # z: what rounds to nothing has no sign
 
 
 def small(value: float | None) -> str:
@@ -74,6 +91,12 @@ def small(value: float | None) -> str:
     if value is None or math.isnan(value):
         return ABSENT
     return "0" if value == 0 else f"{value:.0e}"
+
+
+def interval(lower: float | None, upper: float | None, digits: int = 3) -> str:
+    """Return an interval with a fixed number of decimals, or `ABSENT` if it has no ends."""
+    ends = (number(lower, digits), number(upper, digits))
+    return ABSENT if ends == (ABSENT, ABSENT) else f"[{ends[0]}, {ends[1]}]"
 
 
 def duration(seconds: float | None) -> str:

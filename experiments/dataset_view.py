@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.console import plain_table
+from experiments.console import plain_table, show_table
 from factormodels import datasets
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def show_all(console: Console) -> None:
         card = dataset.card
         table.add_row(name, *(f"{count:,}" for count in counts), card.licence)
         titles.append(f"{name}: {card.title}")
-    console.print(table)
+    show_table(console, table)
     console.print()
     for title in titles:
         console.print(title)
@@ -52,6 +52,6 @@ def show_one(console: Console, name: str) -> None:
     table.add_column("count", justify="right")
     for what, count in card.counts.items():
         table.add_row(what.replace("_", " "), f"{count:,}")
-    console.print(table)
+    show_table(console, table)
     for note in card.notes:
         console.print(f"\n- {note}")

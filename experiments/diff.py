@@ -121,8 +121,8 @@ class _Scoring:
 def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
     """Return what changed from one run to another; one cell of each is in memory at a time.
 
-    Where all cells of a run have one value in a column, and those of the other run another, as
-    when a single prior was replaced, cells are compared across the two.
+    Where a single value of a column is gone and a single one is new, as when a prior was replaced
+    or the settings of a backend, cells are compared across the two.
 
     Args:
         before: folder of the first run.
@@ -137,15 +137,18 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
     replaced = _replaced(first.cells(), second.cells())
-    left, right = (
-        {_shared(cell, replaced): cell for cell in rows.cells()} for rows in (first, second)
-    )
+    left = {_renamed(cell, replaced): cell for cell in first.cells()}
+    right = {_renamed(cell, {}): cell for cell in second.cells()}
     changes = []
     for key, cell in left.items():
         if key in right:
             other = right[key]
-            named = cell.named()
-            named |= {name: f"{named[name]} → {other.named()[name]}" for name in replaced}
+            named, its = cell.named(), other.named()
+            named |= {
+                name: f"{value} → {its[name]}"
+                for name, value in named.items()
+                if value != its[name]
+            }
             sides = (read_judgements(first, cell), read_judgements(second, other))
             changes.append(_cell_change(named, sides[0], sides[1], scoring))
     return Difference(
@@ -156,18 +159,23 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
     )
 
 
-def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> tuple[str, ...]:
-    """Return the columns that have one value in each run, and not the same: all cells match."""
-    result = []
+def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
+    """Return the columns of which one value is gone and one is new, with these two."""
+    result = {}
     for name in CELL:
         values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
-        if len(values[0]) == len(values[1]) == 1 and values[0] != values[1]:
-            result.append(name)
-    return tuple(result)
+        gone, new = values[0] - values[1], values[1] - values[0]
+        if len(gone) == len(new) == 1:
+            result[name] = (*gone, *new)
+    return result
 
 
-def _shared(cell: CellRows, replaced: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(value for name, value in cell.named().items() if name not in replaced)
+def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
+    """Return the values of a cell, where one is replaced the new one."""
+    return tuple(
+        replaced[name][1] if name in replaced and value == replaced[name][0] else value
+        for name, value in cell.named().items()
+    )
 
 
 def as_rows(difference: Difference) -> list[dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from experiments.console import counted, heading, number, plain_table, small
+from experiments.console import counted, heading, interval, number, plain_table, show_table, small
 from experiments.diff import CellChange, Difference, cell_title
 from experiments.diff_analyses import AnalysisDifference, TableChange, ValueChange
 from experiments.rows import CELL
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LONGEST = 60
-_MOST = 20
+_MOST_VALUES = 6
+_MOST_MOVED = 20
 """Values of analyses that are shown; a file can have all."""
 
 
@@ -22,8 +24,12 @@ def show(console: Console, difference: Difference) -> None:
     """Print what changed: settings, cells, posteriors, measures."""
     _show_settings(console, difference.settings)
     for title, cells in (("before", difference.only_before), ("after", difference.only_after)):
-        for key in cells:
-            console.print(f"only {title}: {cell_title(key)}", soft_wrap=True)
+        for one in _grouped(cells):
+            n_cells = math.prod(len(values) for values in one.values())
+            name = cell_title({column: _listed(values) for column, values in one.items()})
+            console.print(f"only {title}: {counted(n_cells, 'cell')}, {name}", soft_wrap=True)
+    if difference.only_before or difference.only_after:
+        console.print()
     changed = [cell for cell in difference.cells if not cell.same]
     if changed:
         _show_cells(console, changed)
@@ -54,7 +60,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
     for one in changed:
         lost = (f"{counted(n, 'row')}" if n else "" for n in (one.only_before, one.only_after))
         table.add_row(one.table, f"{one.n_values:,}", f"{len(one.values):,}", *lost)
-    console.print(table)
+    show_table(console, table)
     console.print()
     for one in changed:
         if one.columns:
@@ -69,12 +75,12 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
         table.add_column(title, overflow="fold")
     for title in ("before", "after", "difference"):
         table.add_column(title, justify="right", no_wrap=True)
-    for value in moved[:_MOST]:
+    for value in moved[:_MOST_MOVED]:
         before, after = (number(one, 4) for one in (value.before, value.after))
         table.add_row(
             value.table, _cut(value.row), value.column, before, after, small(value.difference)
         )
-    console.print(table)
+    show_table(console, table)
     console.print()
 
 
@@ -95,7 +101,7 @@ def _show_settings(console: Console, settings: Sequence[tuple[str, str, str]]) -
         table.add_column(title, overflow="fold")
     for place, before, after in settings:
         table.add_row(place, _cut(before), _cut(after))
-    console.print(table)
+    show_table(console, table)
     console.print()
 
 
@@ -118,7 +124,7 @@ def _show_cells(console: Console, cells: Sequence[CellChange]) -> None:
             f"{cell.failed_before} → {cell.failed_after}",
             f"{cell.n_status:,}",
         )
-    console.print(table)
+    show_table(console, table)
     console.print()
 
 
@@ -138,10 +144,10 @@ def _show_measures(console: Console, cells: Sequence[CellChange]) -> None:
                 one.measure.replace("_", " "),
                 number(one.before),
                 number(one.after),
-                f"{one.difference:+.4f}",
-                f"[{number(one.lower, 4)}, {number(one.upper, 4)}]",
+                f"{one.difference:+z.4f}",
+                interval(one.lower, one.upper, 4),
             )
-    console.print(table)
+    show_table(console, table)
     console.print()
 
 
@@ -152,6 +158,27 @@ def _varying(cells: Sequence[CellChange]) -> list[str]:
         for name in CELL
         if name == "backend_label" or len({cell.key[name] for cell in cells}) > 1
     ]
+
+
+def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
+    """Return the cells in groups: every combination of the values of each column."""
+    groups = [{name: (cell[name],) for name in CELL} for cell in cells]
+    for name in reversed(CELL):
+        merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
+        for group in groups:
+            rest = tuple(values for column, values in group.items() if column != name)
+            so_far = merged.setdefault(rest, {**group, name: ()})
+            so_far[name] += group[name]
+        groups = list(merged.values())
+    return groups
+
+
+def _listed(values: Sequence[Any]) -> Any:
+    """Return a single value as it is, several in braces, of many the first."""
+    if len(values) == 1:
+        return values[0]
+    more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+    return f"{{{', '.join(map(str, values[:_MOST_VALUES]))}{more}}}"
 
 
 def _cut(text: str) -> str:

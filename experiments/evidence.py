@@ -37,7 +37,7 @@ class Evidence:
     Attributes:
         context: id of the context in the response as recorded.
         relation: what the relation is.
-        probability: its probability, as recorded.
+        probability: its probability, as the view has it.
         removal: what becomes of the atom when the context is taken away, computed exactly; None
             where that was not computed.
     """

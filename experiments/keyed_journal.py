@@ -45,4 +45,13 @@ def keyed_journal(path: Path) -> Iterator[KeyedJournal]:
         InputError: if another run has it open, or the file is no journal.
     """
     with open_journal(path) as journal:
-        yield KeyedJournal(path, journal, dict(json.loads(record) for record in read_journal(path)))
+        yield KeyedJournal(path, journal, read_keyed(path))
+
+
+def read_keyed(path: Path) -> dict[str, Any]:
+    """Return the values of a journal as they are now; none if there is no such file.
+
+    Raises:
+        InputError: if the file is no journal.
+    """
+    return dict(json.loads(record) for record in read_journal(path))

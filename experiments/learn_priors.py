@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.folds import response_folds
 from calibration.learned_priors import CrossFitting, cross_fitting
@@ -20,6 +21,7 @@ from experiments.console import counted
 from experiments.cross_fits import (
     WHOLE,
     CrossFit,
+    FoldFit,
     Key,
     as_plain,
     from_plain,
@@ -172,6 +174,27 @@ def fit_all(
     return tuple(found)
 
 
+def kept_fits(
+    asked: Sequence[Question], data: Sequence[StudyData], seed: int, values: Mapping[str, Any]
+) -> tuple[CrossFit, ...]:
+    """Return the learned priors of which every fit is kept, without fitting any.
+
+    Args:
+        asked: which priors.
+        data: the datasets of the study.
+        seed: seed of the folds.
+        values: what is kept, by key.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    found = []
+    for question in asked:
+        fold, needed = _folds(question, by_name[question.dataset], seed)
+        if all(question.key(number) in values for number in needed):
+            fits = {number: from_plain(values[question.key(number)]) for number in needed}
+            found.append(_cross_fit(question, fold, fits))
+    return tuple(found)
+
+
 def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
     labelled = len(_labelled(dataset))
     if not labelled:
@@ -204,11 +227,7 @@ def _fit(
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFit:
-    labelled = _labelled(dataset)
-    n_folds = question.learned.folds
-    fold = np.full(len(dataset.graphs), WHOLE)
-    fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
-    needed = [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
+    fold, needed = _folds(question, dataset, seed)
 
     @cache
     def views() -> list[FactGraph]:
@@ -243,6 +262,23 @@ def _fit(
             value = fitted(number)
             kept.put(question.key(number), value)
         fits[number] = from_plain(value)
+    return _cross_fit(question, fold, fits)
+
+
+def _folds(
+    question: Question, dataset: StudyData, seed: int
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Return the fold of every response, (n_responses,), and the folds without which is fitted."""
+    labelled = _labelled(dataset)
+    n_folds = question.learned.folds
+    fold = np.full(len(dataset.graphs), WHOLE)
+    fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
+    return fold, [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
+
+
+def _cross_fit(
+    question: Question, fold: NDArray[np.int64], fits: Mapping[int, FoldFit]
+) -> CrossFit:
     return CrossFit(
         question.dataset,
         question.variant,

@@ -19,7 +19,7 @@ from calibration.learned_priors import (
     stance_class,
 )
 from calibration.learned_priors.specification import KindOrClass
-from experiments.console import counted, heading, number, plain_table
+from experiments.console import counted, heading, number, plain_table, show_table
 from experiments.models import read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -168,7 +168,7 @@ def show(console: Console, learning: Learning) -> None:
             f"{number(row.lower)} to {number(row.upper)}",
             row.status.value,
         )
-    console.print(table)
+    show_table(console, table)
     if learning.validated is not None:
         _show_comparison(console, learning.validated)
 
@@ -205,7 +205,7 @@ def _show_comparison(console: Console, validated: CrossValidation) -> None:
             f"{test.estimate:+.4f}",
             f"{test.lower:+.4f} to {test.upper:+.4f}",
         )
-    console.print(table)
+    show_table(console, table)
 
 
 def _prior(text: str, option: str) -> Free | float | None:

@@ -25,7 +25,7 @@ from experiments.manifest import file_hash, manifest, manifest_text
 from experiments.report.subject import Subject, Watch
 from experiments.report.writing import FOLDER, move_into_place, write_pages
 from experiments.rows import CELL, RowsFile, write_csv, write_rows
-from experiments.selections import Selections, selections_table
+from experiments.selections import Selections, remarks_of, selections_table
 from experiments.study_data import StudyData
 from experiments.summary import TIMES, StudySummary, summarise_study
 from experiments.text_answers import TextUse
@@ -116,7 +116,7 @@ def write_results(
 
     Args:
         study: the study.
-        data: its datasets.
+        data: its datasets, with the relations that were found for them.
         cells: its cells.
         finished: its finished units.
         code: versions of the code that they were computed with.
@@ -182,7 +182,15 @@ def write_results(
         if "report" in study.outputs:
             (place / FOLDER).mkdir()
             subject = Subject(
-                study, tuple(data), tuple(cells), rows, summary.cells, tests, dict(document)
+                study,
+                tuple(data),
+                tuple(cells),
+                rows,
+                summary.cells,
+                tests,
+                dict(document),
+                tuple(fits),
+                remarks_of(selections_table(selections, data).to_dict("records")),
             )
             pages = write_pages(subject, place / FOLDER, watch=watch)
             document["files"] |= {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
@@ -200,8 +208,13 @@ def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) 
     return replace(summary, cells=summary.cells.join(best))
 
 
+def frame_text(frame: pd.DataFrame) -> str:
+    """Return a table as the text of its CSV file."""
+    return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    frame.to_csv(path, index=False, lineterminator="\n")
+    path.write_text(frame_text(frame), encoding="utf-8", newline="")
 
 
 @contextmanager

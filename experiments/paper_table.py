@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,38 @@ class PaperTable:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class PaperCell:
+    """What a table shows at one place.
+
+    Attributes:
+        text: the number or text.
+        stars: marks of significance behind it.
+        interval: its interval, in brackets; empty where there is none.
+        bold: whether it is in bold.
+    """
+
+    text: str
+    stars: str = ""
+    interval: str = ""
+    bold: bool = False
+
+
+Block = tuple[str, list[list[PaperCell]]]
+"""The heading of a block of rows, empty if there is none, and the rows."""
+
+
+def blocks(table: PaperTable) -> Iterator[Block]:
+    """Yield what a table shows, block by block, for whatever sets it."""
+    for title, rows in _groups(table):
+        yield title, [[_cell(column, row) for column in table.columns] for row in rows]
+
+
+def is_right(column: PaperColumn) -> bool:
+    """Return whether a column is aligned to the right."""
+    return column.right or column.digits is not None
+
+
 def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
     """Return a table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
 
@@ -89,36 +121,34 @@ def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
         r"\toprule",
         " & ".join(_latex_heading(column) for column in columns) + r" \\",
     ]
-    for title, rows in _blocks(table):
+    for title, rows in blocks(table):
         lines.append(r"\midrule")
         if title:
             heading = escape_latex(title)
             lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\")
-        lines += [
-            " & ".join(_latex_value(column, row) for column in columns) + r" \\" for row in rows
-        ]
+        lines += [" & ".join(map(_latex_value, columns, row)) + r" \\" for row in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
     """Return a table as Markdown; `comments` stand at its head, out of a reader's sight."""
-    blocks = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
+    parts = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
     if table.caption:
-        blocks.append(f"{_escaped(table.caption)}\n")
+        parts.append(f"{_escaped(table.caption)}\n")
     columns = table.columns
     head = [
         _markdown_row(_escaped(column.title) for column in columns),
-        _markdown_row("---:" if _is_right(column) else "---" for column in columns),
+        _markdown_row("---:" if is_right(column) else "---" for column in columns),
     ]
-    for title, rows in _blocks(table):
+    for title, rows in blocks(table):
         if title:
-            blocks.append(f"## {_escaped(title)}\n")
-        lines = [_markdown_row(_markdown_value(column, row) for column in columns) for row in rows]
-        blocks.append("\n".join([*head, *lines]) + "\n")
+            parts.append(f"## {_escaped(title)}\n")
+        lines = [_markdown_row(map(_markdown_value, row)) for row in rows]
+        parts.append("\n".join([*head, *lines]) + "\n")
     if table.note:
         note = _escaped(table.note).replace("*", r"\*")
-        blocks.append(f"{note}\n")
-    return "\n".join(blocks)
+        parts.append(f"{note}\n")
+    return "\n".join(parts)
 
 
 def show(console: Console, table: PaperTable) -> None:
@@ -126,13 +156,13 @@ def show(console: Console, table: PaperTable) -> None:
     from rich.text import Text
 
     heading(console, table.caption)
-    for title, rows in _blocks(table):
+    for title, rows in blocks(table):
         if title:
             heading(console, title)
         shown = plain_table()
-        texts = [[_terminal_value(column, row) for column in table.columns] for row in rows]
+        texts = [[_terminal_value(cell) for cell in row] for row in rows]
         for position, column in enumerate(table.columns):
-            if _is_right(column):
+            if is_right(column):
                 width = max((len(row[position][0]) for row in texts), default=0)
                 shown.add_column(column.title, justify="right", no_wrap=True, min_width=width)
             else:
@@ -145,12 +175,9 @@ def show(console: Console, table: PaperTable) -> None:
     console.print()
 
 
-def _terminal_value(column: PaperColumn, row: dict[Hashable, Any]) -> tuple[str, bool]:
+def _terminal_value(cell: PaperCell) -> tuple[str, bool]:
     """Return what a terminal shows of a value, and whether in bold."""
-    stars = row[column.stars] if column.stars else ""
-    interval = f" {_interval(column, row)}" if column.interval else ""
-    text = f"{_text(column, row[column.name])}{stars}{interval}".rstrip()
-    return text, bool(column.bold and row[column.bold])
+    return f"{cell.text}{cell.stars} {cell.interval}".rstrip(), cell.bold
 
 
 def escape_latex(text: str) -> str:
@@ -158,7 +185,7 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _blocks(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
+def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
     if not table.group:
         yield "", table.frame.to_dict("records")
         return
@@ -166,13 +193,18 @@ def _blocks(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]
         yield str(title), block.to_dict("records")
 
 
-def _is_right(column: PaperColumn) -> bool:
-    return column.right or column.digits is not None
+def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
+    return PaperCell(
+        _text(column, row[column.name]),
+        str(row[column.stars]) if column.stars else "",
+        _interval(column, row) if column.interval else "",
+        bool(column.bold and row[column.bold]),
+    )
 
 
 def _number(value: Any, digits: int) -> str:
     absent = value is None or math.isnan(value)
-    return ABSENT if absent else f"{value:.{digits}f}"
+    return ABSENT if absent else f"{value:z.{digits}f}"
 
 
 def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
@@ -211,34 +243,30 @@ def _latex_heading(column: PaperColumn) -> str:
     return f"{{{title}}}" if column.digits is not None else title
 
 
-def _latex_value(column: PaperColumn, row: dict[Hashable, Any]) -> str:
-    value = _text(column, row[column.name])
+def _latex_value(column: PaperColumn, cell: PaperCell) -> str:
+    value = cell.text
     if column.digits is None:
-        bold = column.bold and row[column.bold]
-        return rf"\textbf{{{escape_latex(value)}}}" if bold else escape_latex(value)
+        return rf"\textbf{{{escape_latex(value)}}}" if cell.bold else escape_latex(value)
     if value == ABSENT:
         value = f"{{{ABSENT}}}"
-    elif column.bold and row[column.bold]:
+    elif cell.bold:
         value = rf"\bfseries {value}"
-    if column.stars and row[column.stars]:
-        value += rf"{{\,{row[column.stars]}}}"
+    if cell.stars:
+        value += rf"{{\,{cell.stars}}}"
     if not column.interval:
         return value
-    interval = _interval(column, row)
-    return rf"{value} & {{\footnotesize {interval}}}" if interval else f"{value} &"
+    return rf"{value} & {{\footnotesize {cell.interval}}}" if cell.interval else f"{value} &"
 
 
-def _markdown_value(column: PaperColumn, row: dict[Hashable, Any]) -> str:
-    value = _escaped(_text(column, row[column.name]))
-    if column.bold and row[column.bold]:
+def _markdown_value(cell: PaperCell) -> str:
+    value = _escaped(cell.text)
+    if cell.bold:
         value = f"**{value}**"
-    if column.stars and row[column.stars]:
-        value += row[column.stars].replace("*", r"\*")
-    interval = _interval(column, row) if column.interval else ""
-    return f"{value} {interval}".rstrip()
+    stars = cell.stars.replace("*", r"\*")
+    return f"{value}{stars} {cell.interval}".rstrip()
 
 
-def _markdown_row(texts: Iterator[str]) -> str:
+def _markdown_row(texts: Iterable[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.console import ANY_WIDTH, counted, duration, plain_table
+from experiments.console import counted, duration, plain_table, show_table
 from experiments.text_input import jsonable
 from factormodels.claims import Atom, Context
 from factormodels.fact_graph import FactGraph
@@ -73,10 +73,7 @@ def show(
         table = _general_table(posterior, graph, shown)
     else:
         table = _claims_table(posterior, graph, fact_graph, shown)
-        # In a terminal, or a width that was asked for, the texts take what the others leave.
-        natural = console.measure(table, options=console.options.update(max_width=ANY_WIDTH))
-        table.expand = console.is_terminal or natural.maximum > console.width
-    console.print(table)
+    show_table(console, table)
     if shown < graph.n_variables:
         console.print(
             f"... and {graph.n_variables - shown:,} more variables: --rows 0 shows, "
@@ -107,7 +104,7 @@ def _claims_table(
     texts = any(_text(item) for item in items)
     table = plain_table()
     table.add_column("variable", overflow="fold")
-    table.add_column("P(true)", justify="right", no_wrap=True, min_width=len("P(true)"))
+    table.add_column("P(true)", justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
     if labelled:
         table.add_column("label", no_wrap=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.bench.families import set_name
 from experiments.child import REFUSED, Child, ChildError
-from experiments.console import ABSENT, duration, heading, plain_table, small
+from experiments.console import ABSENT, duration, heading, plain_table, show_table, small
 from experiments.manifest import environment
 from experiments.text_input import jsonable
 from factormodels.errors import InputError
@@ -208,7 +208,7 @@ def show(console: Console, comparisons: Sequence[Comparison]) -> None:
             small(one.error),
         )
     heading(console, "reference answers")
-    console.print(table)
+    show_table(console, table)
     for remark in dict.fromkeys(one.remark for one in comparisons if one.remark):
         console.print(remark, soft_wrap=True)
     console.print()
@@ -245,7 +245,7 @@ def show_sets(console: Console, comparisons: Sequence[Comparison]) -> None:
             small(_median((one.gap for one in answered), infinite=True)),
         )
     heading(console, "by set: error of a marginal (MAR), relative error of log10 Z (PR)")
-    console.print(table)
+    show_table(console, table)
 
 
 def groups(

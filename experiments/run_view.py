@@ -12,7 +12,7 @@ import numpy as np
 from experiments import paper_table, tables
 from experiments.cell_choice import select
 from experiments.cell_names import shown
-from experiments.console import counted, heading, number, plain_table, small
+from experiments.console import counted, heading, interval, number, plain_table, show_table, small
 from experiments.rows import CELL, FAILED
 from experiments.run_folder import n_answers
 from experiments.runner import Design, Failure, n_finished
@@ -54,7 +54,7 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         counts = (sizes[position], finished[position])
         values = (shown(str(key[name])) for name in columns)
         table.add_row(*values, *(f"{count:,}" for count in counts))
-    console.print(table)
+    show_table(console, table)
     total, done = (sum(each[position] for position in wanted) for each in (sizes, finished))
     console.print(
         f"{counted(total, 'unit')} in {counted(len(wanted), 'cell')}, {done:,} finished; "
@@ -148,7 +148,7 @@ def show_embedded(console: Console) -> None:
     table.add_column("what it is for")
     for name, text in embedded_studies().items():
         table.add_row(name, parse_yaml(text, name).get("description", ""))
-    console.print(table)
+    show_table(console, table)
 
 
 def show_analysis_plan(console: Console, loaded: LoadedAnalysis, folder: Path) -> None:
@@ -199,6 +199,10 @@ def show_kept(console: Console, planned: Design, folder: Path) -> None:
             )
 
 
+_LEAST_DECIMAL = 1e-3
+"""The least p-value with three decimals; smaller ones have an exponent."""
+
+
 def _show_tests(console: Console, tests: pd.DataFrame, correction: str) -> None:
     table = plain_table()
     for title in ("dataset", "first", "second", "where", "measure"):
@@ -210,10 +214,10 @@ def _show_tests(console: Console, tests: pd.DataFrame, correction: str) -> None:
         table.add_row(
             *(record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")),
             number(record["difference"]),
-            f"[{number(record['lower'])}, {number(record['upper'])}]",
-            f"{small(p)}{record['stars']}",
+            interval(record["lower"], record["upper"]),
+            f"{number(p) if p >= _LEAST_DECIMAL else small(p)}{record['stars']}",
         )
     corrected = "" if correction == "none" else f", corrected ({correction})"
     heading(console, f"tests paired by response{corrected}")
-    console.print(table)
+    show_table(console, table)
     console.print()

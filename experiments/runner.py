@@ -253,7 +253,7 @@ def run_study(
             selected = select_all(planned.selectors, planned.data, kept, notice=notice)
         results = write_results(
             planned.study,
-            planned.data,
+            data,
             planned.cells,
             finished,
             run.code,

@@ -15,7 +15,7 @@ from calibration.self_knowledge import (
     PositionTable,
     label_positions,
 )
-from experiments.console import heading, number, plain_table
+from experiments.console import heading, number, plain_table, show_table
 from experiments.outputs import prepare_folder
 from experiments.positions import claims_of_graphs
 from factormodels.errors import InputError
@@ -142,7 +142,7 @@ def show(console: Console, study: SelectionStudy) -> None:
             number(row.supported_before / row.before if row.before else None),
             number(row.supported_after / row.after if row.after else None),
         )
-    console.print(table)
+    show_table(console, table)
     console.print()
     for quantity in QUANTITIES:
         heading(console, quantity.replace("_", " "))
@@ -152,7 +152,7 @@ def show(console: Console, study: SelectionStudy) -> None:
             table.add_column(position, justify="right", no_wrap=True)
         for name, one in (("all", study.before), ("selected", study.after)):
             table.add_row(name, *(number(float(v)) for v in one[quantity].estimate))
-        console.print(table)
+        show_table(console, table)
 
 
 def write(study: SelectionStudy, folder: Path, title: str) -> list[Path]:

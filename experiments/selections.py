@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +200,28 @@ def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.Da
         for graph, answer in zip(dataset.graphs, selections.found[dataset.name, title], strict=True)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return what is to be said of responses of which a selection is not the best there is.
+
+    Args:
+        records: rows of `selections_table`, or of its file.
+
+    Returns:
+        The sentences by dataset and response.
+    """
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for record in records:
+        place = (str(record["dataset"]), str(record["response"]))
+        if record["status"] == FAILED:
+            said = f"{record['selection']}: nothing could be selected ({record['error']})"
+        elif record["status"] == "limit":
+            said = f"{record['selection']}: the time was up, and the best set found was taken"
+        else:
+            continue
+        found[place] = (*found.get(place, ()), said)
+    return found
 
 
 def _count(dataset: StudyData) -> str:

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.cell_names import NO_GRAPH, shown
-from experiments.console import ANY_WIDTH, counted, duration, heading, number, plain_table, small
+from experiments.console import (
+    ANY_WIDTH,
+    counted,
+    duration,
+    heading,
+    number,
+    plain_table,
+    show_table,
+    small,
+)
 from experiments.paper_table import PaperColumn, PaperTable
 
 if TYPE_CHECKING:
@@ -138,7 +147,7 @@ def show(console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAUL
             }
         for title, table in parts.items():
             heading(console, title)
-            console.print(table)
+            show_table(console, table)
             console.print()
 
 

@@ -83,7 +83,7 @@ class TextAnswers:
     by_place: dict[Place, Answer] = field(default_factory=dict)
 
     @staticmethod
-    def of(kept: KeyedJournal) -> TextAnswers:
+    def of(kept: KeyedJournal | Mapping[str, Answer]) -> TextAnswers:
         """Return the answers of a journal."""
         return TextAnswers({Place(*json.loads(key)): answer for key, answer in kept.items()})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.console import heading, number, plain_table
+from experiments.console import heading, number, plain_table, show_table
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Core, adjusted_precision, select, subclaims_of
 from factormodels.selection.expected import (
@@ -136,7 +136,7 @@ def show(console: Console, rows: Sequence[UncertainRow]) -> None:
         number(_mean(rows, "sampled_precision")),
         "",
     )
-    console.print(table)
+    show_table(console, table)
 
 
 def _mean(rows: Sequence[UncertainRow], name: str) -> float:

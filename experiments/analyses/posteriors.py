@@ -30,7 +30,7 @@ class LabelledAtoms:
     """
 
     labels: Floats
-    responses: NDArray[np.str_]
+    responses: NDArray[Any]
     kept: NDArray[np.bool_]
 
     @property

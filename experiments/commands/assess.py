@@ -150,11 +150,14 @@ def command(
 
     [b]Examples[/b]
 
-      factormodels assess demonstration --response demo-01-marie-curie --retriever local
-      factormodels assess answer.txt --query "Who was Marie Curie?" --documents notes
+      factormodels assess demonstration --response demo-01-marie-curie \\
+          --retriever local
+      factormodels assess answer.txt --query "Who was she?" --documents notes
       factormodels assess answers.jsonl --documents notes --out assessed.jsonl
-      factormodels assess answers.jsonl --model openai/NAME --retriever wikipedia --dry-run
-      factormodels assess answers.jsonl --model openai/NAME --retriever wikipedia --out out.jsonl
+      factormodels assess answers.jsonl --model openai/NAME \\
+          --retriever wikipedia --dry-run
+      factormodels assess answers.jsonl --model openai/NAME \\
+          --retriever wikipedia --out out.jsonl
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
       factormodels assess demonstration --model openai/NAME --assessor factscore
     """
@@ -169,7 +172,7 @@ def command(
         show_verdicts,
         stage_remarks,
     )
-    from experiments.console import messages, output
+    from experiments.console import counted, messages, output
     from experiments.progress import response_progress
     from experiments.settings import build_backend, parse_settings
     from experiments.warm_up import announced, warm_up
@@ -247,6 +250,6 @@ def command(
     for name, reason in batch.failed:
         remarks.print(f"{name} failed: {reason}", soft_wrap=True)
     if out is not None:
-        remarks.print(f"wrote {out}: {len(batch.responses):,} responses", soft_wrap=True)
+        remarks.print(f"wrote {out}: {counted(len(batch.responses), 'response')}", soft_wrap=True)
     if batch.failed:
         raise typer.Exit(INCOMPLETE)

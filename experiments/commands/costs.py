@@ -71,7 +71,8 @@ def command(
 
       factormodels costs
       factormodels costs --sentences 51 --stride 28 --out results/costs
-      factormodels costs --ablate demonstration --model openai/NAME --strides 1,5,all
+      factormodels costs --ablate demonstration --model openai/NAME \\
+          --strides 1,5,all
     """
     from experiments.assessment_costs import METHODS, Load, cost_figure, load_of_length
     from experiments.console import number, output, plain_table

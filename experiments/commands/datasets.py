@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+
+from experiments.commands import help_text
 
 
-class _Datasets(TyperGroup):
+class _Datasets(help_text.Group):
     """The group of commands; a first word that is none of them is the name of a dataset."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -42,7 +43,7 @@ def _datasets(context: typer.Context) -> None:
         dataset_view.show_all(output())
 
 
-@app.command("show")
+@app.command("show", cls=help_text.Command)
 def _show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An embedded dataset.")],
 ) -> None:
@@ -58,7 +59,7 @@ def _show(
     dataset_view.show_one(output(), name)
 
 
-@app.command("check")
+@app.command("check", cls=help_text.Command)
 def _check(
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="Files, or folders of them.")

@@ -50,7 +50,8 @@ def command(
 
     [b]Examples[/b]
 
-      factormodels draw worked-examples --response factreasoner-example-1 --out example.pdf
+      factormodels draw worked-examples --response factreasoner-example-1 \\
+          --out example.pdf
       factormodels draw graph.json --variant FR2 --backend lbp --out graph.png
       factormodels draw graph.json --graphviz --out graph.svg
       factormodels draw graph.json --out graph.dot

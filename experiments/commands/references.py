@@ -52,7 +52,7 @@ def command(
 
       factormodels references uai2014
       factormodels references uai2014 --set memory_limit=4000000000
-      factormodels references uai2014 --backend wmb,lbp --set wmb.i_bound=10
+      factormodels references uai2014 --backend wmb,lbp --set wmb.i_bound=10 \\
         --time-limit 60 --out errors.json
     """
     from rich.progress import track

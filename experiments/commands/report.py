@@ -53,7 +53,7 @@ def command(
     [b]Examples[/b]
 
       factormodels report results/compare
-      factormodels report results/mine --data claims=data/claims.jsonl --out report
+      factormodels report results/mine --data claims=claims.jsonl --out report
       factormodels report results/mine --response q17 --response q23
     """
     from functools import partial

@@ -87,11 +87,13 @@ def command(
 
       factormodels run compare
       factormodels run compare variants='\\[FR1]' backends='\\[exact, lbp]'
-      factormodels run compare 'backends\\[1].settings.damping=0.3' --out results/damped
+      factormodels run compare 'backends\\[1].settings.damping=0.3' \\
+          --out results/damped
       factormodels run my-study.yaml priors.context=0.95 --dry-run
       factormodels run my-study.yaml --workers 8 --resume
       factormodels run my-study.yaml relation_models='\\[recorded, lexical]'
-      factormodels run my-study.yaml assessors=factscore language_model=openai/NAME
+      factormodels run my-study.yaml assessors=factscore \\
+          language_model=openai/NAME
       factormodels run my-study.yaml --only backend=exact --dask tcp://head:8786
     """
     import time

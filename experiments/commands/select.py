@@ -63,7 +63,8 @@ def command(
     [b]Examples[/b]
 
       factormodels select ChatGPT.jsonl
-      factormodels select ChatGPT.jsonl --weights uniform --rule both --out results/select
+      factormodels select ChatGPT.jsonl --weights uniform --rule both \\
+          --out results/select
       factormodels select demonstration --domain things --samples 200
     """
     from calibration.self_knowledge import IntervalSettings

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.cell_choice import select
 from experiments.config_file import LoadedStudy, study_of_plain
+from experiments.design import algorithms, cells
 from experiments.diff import read_manifest
+from experiments.learn_priors import questions
 from experiments.manifest import file_hash, manifest_text
 from experiments.outputs import MANIFEST, ROWS, whole_summary
+from experiments.report.kept import kept_priors, with_kept_relations
 from experiments.report.subject import Subject
 from experiments.report.writing import FOLDER
 from experiments.rows import RowsFile
-from experiments.runner import design
+from experiments.selections import remarks_of
 from experiments.significance import COLUMNS
-from experiments.study_data import StudyData
+from experiments.study_data import StudyData, load_data
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
 
@@ -47,19 +50,27 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
             "judges no responses; name the folder of a comparison of backends"
         )
     raw = _with_files(manifest["config"], _by_name(files), folder)
-    planned = design(LoadedStudy(study_of_plain(raw, where), Path(), where))
-    _check_data(planned.data, manifest, folder)
+    loaded = LoadedStudy(study_of_plain(raw, where), Path(), where)
+    all_cells = cells(loaded.study, algorithms(loaded))
+    data = load_data(loaded)
+    _check_data(data, manifest, folder)
     # The study as it was: where its files are now is no part of it.
     study = study_of_plain(manifest["config"], where)
     rows = RowsFile(folder / ROWS)
+    held = {located.key for located in rows.cells()}
+    asked = questions(
+        loaded, [cell for cell in all_cells if tuple(cell.key().values()) in held], data
+    )
     return Subject(
         study=study,
-        data=planned.data,
-        cells=tuple(planned.cells[position] for position in select(planned.cells, only)),
+        data=with_kept_relations(data, folder, manifest),
+        cells=tuple(all_cells[position] for position in select(all_cells, only)),
         rows=rows,
-        summary=whole_summary(study, rows).cells,
+        summary=whole_summary(study, rows, study.selected).cells,
         tests=_tests(folder / "significance.csv"),
         manifest=manifest,
+        fits=kept_priors(asked, data, study.seed, folder, manifest),
+        remarks=_remarks(folder / "selections.csv") if study.selected else {},
     )
 
 
@@ -131,6 +142,16 @@ def _check_data(data: Sequence[StudyData], manifest: Mapping[str, Any], folder: 
                 f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
                 f"then {before[:12]}); give the data of the run, or run the study again"
             )
+
+
+def _remarks(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return remarks_of(csv.DictReader(file))
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); run the study again"
+        ) from None
 
 
 def _tests(path: Path) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments import tables
+from experiments.cell_names import NO_GRAPH, shown
 from experiments.console import small
 from experiments.judgements import read_judgements
 from experiments.report import plots
@@ -16,6 +17,7 @@ from experiments.report.response_page import brier, precision
 from experiments.report.subject import Part, Subject
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.rows import CELL, FAILED, RowsFile
+from experiments.text_models import ASSESSING, RELATIONS
 from factormodels.fact_graph import FactGraph
 
 MAX_ERRORS = 200
@@ -23,6 +25,8 @@ MAX_ERRORS = 200
 
 _PLOTTED = {"brier": "Brier score (lower is better)", "accuracy": "Accuracy"}
 _SHOWN_RESPONSES = 5
+
+_KINDS = {RELATIONS: "relation model", ASSESSING: "assessor"}
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class ResponseRow:
 def index_page(subject: Subject, parts: Sequence[Part]) -> dict[str, Any]:
     """Return what the template of the first page shows."""
     errors, n_errors = _errors(subject, parts)
+    # The selections of a cell share its units.
+    cells = subject.summary.drop_duplicates(list(CELL))
     return {
         "study": subject.study,
         "manifest": subject.manifest,
@@ -101,7 +107,13 @@ def index_page(subject: Subject, parts: Sequence[Part]) -> dict[str, Any]:
         "correction": subject.study.significance.correction,
         "errors": errors,
         "n_errors": n_errors,
-        "n_failed": int(subject.summary["n_failed"].sum()),
+        "n_failed": int(cells["n_failed"].sum()),
+        "n_cells": len(cells),
+        "asked": [
+            (_KINDS.get(key, key), name, facts)
+            for key, models in subject.manifest.get("models", {}).items()
+            for name, facts in models.items()
+        ],
         "parts": [(part, list(_responses(part))) for part in parts],
         "n_pages": sum(len(part.responses) for part in parts),
         "n_responses": sum(len(part.data.graphs) for part in parts),
@@ -137,7 +149,8 @@ def _number(column: tables.Column, record: dict[Any, Any]) -> Number:
     value = record[column.name]
     text = column.show(value)
     if isinstance(value, str):
-        return Number(text, text)
+        # Whatever a label may be, only the columns of the graph say that there is none.
+        return Number(ABSENT if column.show is shown and value == NO_GRAPH else text, text)
     if value is None or np.isnan(value):
         return Number(ABSENT)
     lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
@@ -156,7 +169,8 @@ def _plots(subject: Subject, parts: Sequence[Part]) -> Iterator[tuple[str, str, 
             number += 1
             caption = f"{part.data.name}: scores with 95% intervals over responses"
             if len(scores) > plots.MAX_ROWS:
-                caption += f", the first {plots.MAX_ROWS} of {len(scores)} cells"
+                what = "rows" if study.selected else "cells"
+                caption += f", the first {plots.MAX_ROWS} of {len(scores)} {what}"
                 scores = dict(list(scores.items())[: plots.MAX_ROWS])
             figure = plots.scores_figure(scores, _PLOTTED)
             yield caption, plots.inline_svg(figure, f"plot{number}", caption), True
@@ -189,7 +203,9 @@ def _scores(
         place = part.cells.get(tuple(record[name] for name in CELL))
         if place is None or not record["n_labelled"]:
             continue
-        result[part.views[place[0]][0], part.algorithms[place[1]]] = {
+        selection = record.get("selection")
+        algorithm = part.algorithms[place[1]] + (f" · {selection}" if selection else "")
+        result[part.view(place), algorithm] = {
             name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
             for name in _PLOTTED
         }
@@ -264,7 +280,12 @@ def _responses(part: Part) -> Iterator[ResponseRow]:
         labels = [atom.label for atom in graph.atoms]
         known = [label for label in labels if label is not None]
         held = [answers.get(place) for place in places]
-        p = np.array([answer.p for answer in answers.values() if answer.status != FAILED])
+        spreads = [
+            float(np.ptp(known_p))
+            for row in range(len(graph.atoms))
+            if len(known_p := [one.p[row] for one in answers.values()
+                               if one.p.size and not np.isnan(one.p[row])])
+        ]  # fmt: skip
         yield ResponseRow(
             graph=graph,
             file=file,
@@ -272,6 +293,6 @@ def _responses(part: Part) -> Iterator[ResponseRow]:
             n_labelled=len(known),
             precision=in_turn([ABSENT if one is None else fixed(precision(one)) for one in held]),
             brier=in_turn([ABSENT if one is None else fixed(brier(one, labels)) for one in held]),
-            spread=fixed(float(np.ptp(p, axis=0).max()) if p.size else None),
+            spread=fixed(max(spreads) if spreads else None),
             n_failed=sum(answer.status == FAILED for answer in answers.values()),
         )

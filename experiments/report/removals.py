@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from experiments.design import View
+from experiments.cell_names import RECORDED
+from experiments.cross_fits import WHOLE, CrossFit, Key
+from experiments.design import NO_VIEW, View
 from experiments.evidence import Removals, context_removals
+from experiments.study_data import NoRelationsError, Related, related_graph
 from experiments.view_graphs import factor_graph, view_arrays
+from factormodels.errors import FactormodelsError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
-from factormodels.variants import variant as variant_of
 
 if TYPE_CHECKING:
     from inference.exact import Exact
@@ -33,16 +37,24 @@ class ViewRemovals:
     """The removals of contexts from one view of a response.
 
     Attributes:
-        seen: the view.
+        seen: the view, with its relations as they were found; None where these are not known.
         removals: what they change; None where that was not computed.
+        reason: why either is None.
+        learned: what was learned for the response, in words; empty where nothing was.
     """
 
-    seen: FactGraph
+    seen: FactGraph | None
     removals: Removals | None
+    reason: str = ""
+    learned: str = ""
 
 
 def removals_of(
-    graph: FactGraph, views: Iterable[View], seconds: float
+    graph: FactGraph,
+    views: Iterable[View],
+    seconds: float,
+    related: Related = MappingProxyType({}),
+    fits: Iterable[CrossFit] = (),
 ) -> tuple[list[ViewRemovals], float]:
     """Return the removals of contexts from each view of a response, and the seconds that are left.
 
@@ -50,21 +62,64 @@ def removals_of(
         graph: the response.
         views: the views.
         seconds: how many seconds it may take, as predicted.
+        related: the relations that were found for it.
+        fits: priors that were learned, of this response alone.
     """
     from inference.exact import Exact
 
     exact = Exact(memory_limit=_MEMORY, threads=1)
+    by_key = {fit.key: fit for fit in fits}
     result = []
     for view in views:
-        seen = variant_of(graph, view.variant)
-        model = factor_graph(view_arrays(seen), view)
-        cost = _predicted_seconds(model, exact) if seen.contexts else 0.0
-        removals = None
-        if cost <= min(VIEW_SECONDS, seconds):
-            seconds -= cost
-            removals = context_removals(seen, model, exact)
-        result.append(ViewRemovals(seen, removals))
+        one, believed = _seen(graph, view, related, by_key)
+        if one.seen is not None and believed is not None:
+            model = factor_graph(view_arrays(believed), view)
+            cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
+            removals = None
+            if cost <= min(VIEW_SECONDS, seconds):
+                seconds -= cost
+                removals = context_removals(one.seen, model, exact)
+            one = replace(one, removals=removals, reason=_TOO_LONG if removals is None else "")
+        result.append(one)
     return result, seconds
+
+
+_TOO_LONG = "it would take too long"
+
+
+def _seen(
+    graph: FactGraph, view: View, related: Related, fits: Mapping[Key, CrossFit]
+) -> tuple[ViewRemovals, FactGraph | None]:
+    """Return a view as it was found, and as inference saw it: with what was learned; None: unknown.
+
+    What is not known is never replaced by what the data say.
+    """
+    model = view.relation_model
+    if view == NO_VIEW:
+        return ViewRemovals(None, None, "assessors judge texts and have no relations"), None
+    if model != RECORDED and (model, view.variant) not in related:
+        return ViewRemovals(None, None, f"the relations that {model} found were not kept"), None
+    try:
+        seen = related_graph(graph, related, model, view.variant)
+    except NoRelationsError as error:
+        return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
+    if view.prior.learned is None:
+        return ViewRemovals(seen, None), seen
+    fit = fits.get((view.variant, model, view.encoding, view.prior.title))
+    if fit is None:
+        return ViewRemovals(seen, None, "what was learned for these priors was not kept"), None
+    try:
+        return ViewRemovals(seen, None, learned=_in_words(fit)), fit.graph(0, seen)
+    except FactormodelsError as error:
+        return ViewRemovals(seen, None, str(error)), None
+
+
+def _in_words(fit: CrossFit) -> str:
+    """Return what one response was given."""
+    own = fit.fits[fit.fold[0]]
+    others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
+    values = ", ".join(f"{one['name']} {one['estimate']:.3f}" for one in own.table)
+    return f"{fit.prior.title}, learned from {others}: {values}"
 
 
 def _predicted_seconds(model: FactorGraph, exact: Exact) -> float:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibration.measures import DECISION_TOLERANCE, verdicts
-from experiments.evidence import Removal, evidence_of_atoms
+from experiments.evidence import Removal, evidence_of_atoms, recorded_context
 from experiments.report.graph_shapes import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals
 from experiments.report.subject import Answer, Part, Place
@@ -50,7 +51,7 @@ class EvidenceRow:
         snippet: beginning of its text.
         relation: what it is.
         against: whether it speaks against the atom.
-        probability: as recorded.
+        probability: as the view has it.
         without: posterior without the context, per view; empty where the view lacks the relation.
         changes: what the posterior loses, the same.
     """
@@ -76,6 +77,9 @@ class AtomCard:
         in_views: per algorithm, what it says in each view.
         told: per view, what each algorithm says.
         evidence: what speaks for and against it.
+        with_evidence: numbers of the views in which anything does.
+        without_evidence: of those in which nothing does; of the others that is not known.
+        kept_by: the selections that keep it.
         tags: what it can be found by.
         spread: largest less smallest posterior over all cells.
     """
@@ -86,6 +90,9 @@ class AtomCard:
     in_views: tuple[tuple[Told, ...], ...]
     told: tuple[tuple[Told, ...], ...]
     evidence: tuple[EvidenceRow, ...]
+    with_evidence: tuple[int, ...]
+    without_evidence: tuple[int, ...]
+    kept_by: tuple[str, ...]
     tags: tuple[str, ...]
     spread: str
 
@@ -97,13 +104,13 @@ class ContextRow:
     Attributes:
         context: the context.
         link: its address, if it is one that a browser may open.
-        n_relations: number of relations that are not neutral.
+        n_relations: per view, its number of relations that are not neutral.
         largest: per view, the largest change that its removal makes, with the atom.
     """
 
     context: Context
     link: str
-    n_relations: int
+    n_relations: tuple[str, ...]
     largest: tuple[str, ...]
 
 
@@ -146,31 +153,37 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
         "part": part,
         "views": [title for title, _ in part.views],
         "cards": [
-            _card(part, atom, row, answers, evidence[atom.id])
+            _card(part, graph, row, removals, evidence[atom.id])
             for row, atom in enumerate(graph.atoms)
         ],
+        "main_view": min(part.main[0], len(part.views) - 1),
+        "remarks": part.remarks.get(graph.id, ()),
         "contexts": list(_contexts(graph, removals)),
         "context_numbers": {name: number for number, name in enumerate(graph.context_ids, 1)},
         "cells": list(_cells(part, answers, labels)),
         "drawings": _drawings(part, graph, answers, removals),
         "n_labelled": sum(label is not None for label in labels),
         "n_true": sum(label is True for label in labels),
-        "n_skipped": sum(one.removals is None for one in removals),
+        "skipped": Counter(
+            one.reason for one in removals if one.seen is not None and one.removals is None
+        ),
+        "unknown": _by_text("" if one.seen is not None else one.reason for one in removals),
+        "learned": _by_text(one.learned for one in removals),
         "failures": _failures(part, answers),
     }
 
 
 def precision(answer: Answer) -> float:
-    """Return the share of atoms with P above 1/2; NaN without atoms."""
-    return float(_supported(answer.p).mean()) if answer.p.size else math.nan
+    """Return the share of judged atoms with P above 1/2; NaN without any."""
+    return float(_supported(answer.judged).mean()) if answer.judged.size else math.nan
 
 
 def brier(answer: Answer, labels: Sequence[bool | None]) -> float:
-    """Return the Brier score over the labelled atoms of a response; NaN without any."""
+    """Return the Brier score over the judged and labelled atoms of a response; NaN without any."""
     if answer.status == FAILED:
         return math.nan
-    pairs = zip(answer.p, labels, strict=True)
-    squares = [(p - label) ** 2 for p, label in pairs if label is not None]
+    pairs = zip(answer.p.tolist(), labels, strict=True)
+    squares = [(p - label) ** 2 for p, label in pairs if label is not None and not math.isnan(p)]
     return float(np.mean(squares)) if squares else math.nan
 
 
@@ -178,17 +191,29 @@ def _supported(p: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(verdicts(p, DECISION_TOLERANCE) > 0)
 
 
+def _by_text(texts: Iterable[str]) -> list[tuple[list[int], str]]:
+    """Return each text of views that have one, with their numbers."""
+    found: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        if text:
+            found.setdefault(text, []).append(number)
+    return [(numbers, text) for text, numbers in found.items()]
+
+
 def _card(
     part: Part,
-    atom: Atom,
+    graph: FactGraph,
     row: int,
-    answers: Mapping[Place, Answer],
+    removals: Sequence[ViewRemovals],
     evidence: tuple[EvidenceRow, ...],
 ) -> AtomCard:
-    p = np.array([one.p[row] for one in answers.values() if one.p.size])
+    atom = graph.atoms[row]
+    p = np.array([one.p[row] for one in part.answers.get(graph.id, {}).values() if one.p.size])
+    p = p[~np.isnan(p)]
     told = tuple(
         tuple(
-            _told(answers.get((view, algorithm)), row) for algorithm in range(len(part.algorithms))
+            _told(part.answer(graph.id, view, algorithm), row)
+            for algorithm in range(len(part.algorithms))
         )
         for view in range(len(part.views))
     )
@@ -198,6 +223,11 @@ def _card(
         tags.append("against")
     if supported.any() and not supported.all():
         tags.append("split")
+    own = part.kept_by.get(graph.id)
+    kept_by = () if own is None else own[row]
+    tags += [f"in:{name}" for name in kept_by]
+    known = [view for view, one in enumerate(removals) if one.seen is not None]
+    borne = {view for view in known for one in evidence if one.without[view]}
     return AtomCard(
         atom=atom,
         label=label_word(atom.label),
@@ -205,6 +235,9 @@ def _card(
         in_views=tuple(zip(*told, strict=True)),
         told=told,
         evidence=evidence,
+        with_evidence=tuple(sorted(borne)),
+        without_evidence=tuple(view for view in known if view not in borne),
+        kept_by=kept_by,
         tags=tuple(tags),
         spread=fixed(float(np.ptp(p)) if p.size else None),
     )
@@ -226,6 +259,8 @@ def _evidence(
         atom: {} for atom in graph.atom_ids
     }
     for view, one in enumerate(removals):
+        if one.seen is None:
+            continue
         for atom, items in evidence_of_atoms(graph, one.seen, one.removals).items():
             for item in items:
                 key = (item.context, item.relation, item.probability)
@@ -266,15 +301,12 @@ def _in_views(by_view: Mapping[int, Removal | None], n_views: int, show: Any) ->
 
 
 def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[ContextRow]:
-    counts = dict.fromkeys(graph.context_ids, 0)
-    for relation in graph.relations:
-        for end in (relation.source, relation.target):
-            if end in counts and relation.kind is not RelationKind.NEUTRAL:
-                counts[end] += 1
+    counts = [None if one.seen is None else _n_relations(graph, one.seen) for one in removals]
     largest: list[dict[str, tuple[float, str]]] = []
     for one in removals:
         own: dict[str, tuple[float, str]] = {}
-        for atom, items in evidence_of_atoms(graph, one.seen, one.removals).items():
+        bearing = {} if one.seen is None else evidence_of_atoms(graph, one.seen, one.removals)
+        for atom, items in bearing.items():
             for item in items:
                 if item.removal is not None:
                     before = own.get(item.context, (0.0, ""))
@@ -285,7 +317,7 @@ def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[Co
         yield ContextRow(
             context=context,
             link=context.link if context.link.startswith(("http://", "https://")) else "",
-            n_relations=counts[context.id],
+            n_relations=tuple(ABSENT if own is None else str(own[context.id]) for own in counts),
             largest=tuple(
                 f"{change(own[context.id][0])} {own[context.id][1]}"
                 if context.id in own
@@ -295,17 +327,34 @@ def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[Co
         )
 
 
+def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
+    """Return the number of relations that each context has in a view."""
+    counts: Counter[str] = Counter()
+    contexts = set(seen.context_ids)
+    for relation in seen.relations:
+        if relation.kind is RelationKind.NEUTRAL:
+            continue
+        ends = (relation.source, relation.target)
+        counts.update(
+            recorded_context(end, other, graph)
+            for end, other in (ends, ends[::-1])
+            if end in contexts
+        )
+    return counts
+
+
 def _cells(
     part: Part, answers: Mapping[Place, Answer], labels: Sequence[bool | None]
 ) -> Iterator[CellRow]:
-    for (view, algorithm), answer in sorted(answers.items()):
+    for place, answer in sorted(answers.items()):
+        missing = answer.p.size - answer.judged.size
         yield CellRow(
-            view=part.views[view][0],
-            algorithm=part.algorithms[algorithm],
+            view=part.view(place),
+            algorithm=part.algorithms[place[1]],
             precision=fixed(precision(answer)),
-            mean=fixed(float(answer.p.mean()) if answer.p.size else None),
+            mean=fixed(float(answer.judged.mean()) if answer.judged.size else None),
             brier=fixed(brier(answer, labels)),
-            status=answer.status.replace("_", " "),
+            status=answer.status.replace("_", " ") + (f", {missing} missing" if missing else ""),
             error=answer.error or "",
         )
 
@@ -325,17 +374,23 @@ def _drawings(
     answers: Mapping[Place, Answer],
     removals: Sequence[ViewRemovals],
 ) -> list[tuple[list[int], str, Drawing]]:
-    """Return a drawing per variant: (the views that it stands for, its caption, the drawing)."""
-    by_variant: dict[str, list[int]] = {}
+    """Return a drawing per variant and source of relations.
+
+    Each is (the views that it stands for, its caption, the drawing).
+    """
+    found: dict[tuple[str, str], list[int]] = {}
     for number, (_, view) in enumerate(part.views):
-        by_variant.setdefault(view.variant, []).append(number)
+        found.setdefault((view.variant, view.relation_model), []).append(number)
     result = []
-    for numbers in by_variant.values():
+    for numbers in found.values():
+        seen = removals[numbers[0]].seen
+        if seen is None:
+            continue
         place = next((one for one in sorted(answers) if one[0] in numbers), None)
         answer = answers.get(place) if place is not None else None
         p = answer.p.tolist() if answer is not None else []
         known = dict(zip(graph.atom_ids, p, strict=True)) if p else {}
-        drawing = drawing_of(graph, removals[numbers[0]].seen, known)
+        drawing = drawing_of(graph, seen, known)
         if drawing is not None:
             caption = part.title(place) if place is not None and known else ""
             result.append((numbers, caption, drawing))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.cell_names import RECORDED
 from experiments.config import Study
 from experiments.config_parts import OWN_PRIORS
-from experiments.design import Cell, View
+from experiments.cross_fits import CrossFit
+from experiments.design import NO_VIEW, Cell, View
 from experiments.rows import FAILED, CellKey, CellRows, RowsFile
 from experiments.study_data import StudyData
 from experiments.summary import REFERENCE
@@ -22,6 +24,9 @@ from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
+
+WITHOUT_GRAPH = "no graph"
+"""What pages call the view of assessors, which judge texts alone."""
 
 MAX_CELLS = 60
 """Cells of one dataset that pages of responses show; a page says if there are more."""
@@ -37,12 +42,14 @@ class Subject:
 
     Attributes:
         study: the study.
-        data: its datasets.
+        data: its datasets, with the relations that were found for them and are known.
         cells: its cells.
         rows: its tidy rows.
-        summary: its summary, one row per cell.
+        summary: its summary, one row per cell and selection.
         tests: its significance tests.
         manifest: its manifest.
+        fits: its learned priors that are known.
+        remarks: what is to be said of selections, by dataset and response.
     """
 
     study: Study
@@ -52,6 +59,8 @@ class Subject:
     summary: pd.DataFrame
     tests: pd.DataFrame
     manifest: dict[str, Any]
+    fits: tuple[CrossFit, ...] = ()
+    remarks: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +69,7 @@ class Answer:
 
     Attributes:
         status: how inference ended.
-        p: float64 (n_atoms,), posteriors; empty if it failed.
+        p: float64 (n_atoms,), posteriors; NaN without a verdict of an assessor; empty if it failed.
         error: why it failed, or None.
     """
 
@@ -68,9 +77,15 @@ class Answer:
     p: NDArray[np.float64]
     error: str | None = None
 
+    @property
+    def judged(self) -> NDArray[np.float64]:
+        """The posteriors that there are."""
+        return self.p[~np.isnan(self.p)]
+
 
 Place = tuple[int, int]
-"""A cell of a dataset: (number of the view, number of the algorithm)."""
+"""A cell of a dataset: (number of the view, number of the algorithm); an assessor, which has no
+view, comes after the last one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +94,29 @@ class Part:
 
     Attributes:
         data: the dataset.
-        views: what is asked, as (title, view).
+        views: what is asked, as (title, view); that of assessors only if there is no other.
         algorithms: what tables call the algorithms, with the seed where there are several.
+        assessors: numbers of those that are assessors.
         cells: where each of its cells stands; `answers` may hold fewer.
         main: the cell that is shown first.
         responses: the responses that have a page, each with the name of its file.
         answers: by id of the response and cell.
+        selections: what tables call the selections; empty where every atom counts.
+        kept_by: by id of the response, for each atom the selections that keep it.
+        remarks: what is to be said of selections, by id of the response.
     """
 
     data: StudyData
     views: tuple[tuple[str, View], ...]
     algorithms: tuple[str, ...]
+    assessors: frozenset[int]
     cells: dict[CellKey, Place]
     main: Place
     responses: tuple[tuple[FactGraph, str], ...]
     answers: dict[str, dict[Place, Answer]]
+    selections: tuple[str, ...]
+    kept_by: dict[str, list[tuple[str, ...]]]
+    remarks: dict[str, tuple[str, ...]]
 
     @property
     def main_key(self) -> CellKey:
@@ -106,9 +129,20 @@ class Part:
         held = {place for answers in self.answers.values() for place in answers}
         return sorted(held | {self.main})
 
+    def view(self, place: Place) -> str:
+        """Return the name of a cell's view."""
+        return WITHOUT_GRAPH if place[1] in self.assessors else self.views[place[0]][0]
+
     def title(self, place: Place) -> str:
         """Return the name of a cell."""
-        return f"{self.views[place[0]][0]} · {self.algorithms[place[1]]}"
+        algorithm = self.algorithms[place[1]]
+        return algorithm if place[1] in self.assessors else f"{self.view(place)} · {algorithm}"
+
+    def answer(self, response: str, view: int, algorithm: int) -> Answer | None:
+        """Return what an algorithm says under a view; an assessor says the same under each."""
+        if algorithm in self.assessors:
+            view = next(place[0] for place in self.cells.values() if place[1] == algorithm)
+        return self.answers.get(response, {}).get((view, algorithm))
 
 
 def parts_of(subject: Subject, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
@@ -141,17 +175,18 @@ def parts_of(subject: Subject, n_responses: int, chosen: Sequence[str] = ()) -> 
         graphs = [one for one in data.graphs if one.id in chosen] if chosen else data.graphs
         limit = None if chosen else n_responses
         responses = tuple((one, f"response-{next(numbers):04}.html") for one in graphs[:limit])
-        parts.append(_part(subject.rows, data, own, responses))
+        parts.append(_part(subject, data, own, responses))
     return parts
 
 
 def _part(
-    rows: RowsFile,
+    subject: Subject,
     data: StudyData,
     cells: Sequence[tuple[CellRows, Cell]],
     responses: tuple[tuple[FactGraph, str], ...],
 ) -> Part:
-    views = list(dict.fromkeys(cell.view for _, cell in cells))
+    rows, selections = subject.rows, subject.study.selected
+    inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
     titles = [title for title, _ in algorithms]
     main = next((cell for _, cell in cells if cell.algorithm.name == REFERENCE), cells[0][1])
@@ -161,22 +196,29 @@ def _part(
     n_atoms = {graph.id: len(graph.atoms) for graph, _ in responses}
 
     def place(cell: Cell) -> Place:
-        return views.index(cell.view), algorithms.index(_algorithm(cell))
+        view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
+        return view, algorithms.index(_algorithm(cell))
 
     for located, cell in ordered[:MAX_CELLS]:
         for response, answer in _answers(rows, located, n_atoms):
             answers[response][place(cell)] = answer
     return Part(
         data=data,
-        views=tuple((view_title(view), view) for view in views),
+        views=tuple((view_title(view), view) for view in inferred or [NO_VIEW]),
         algorithms=tuple(
             f"{title} seed {seed}" if titles.count(title) > 1 else title
             for title, seed in algorithms
         ),
+        assessors=frozenset(place(cell)[1] for _, cell in cells if cell.algorithm.assessor),
         cells={located.key: place(cell) for located, cell in cells},
         main=place(main),
         responses=responses,
         answers=answers,
+        selections=selections,
+        kept_by=_kept_by(rows, [located for located, _ in cells], n_atoms) if selections else {},
+        remarks={
+            name: said for (owner, name), said in subject.remarks.items() if owner == data.name
+        },
     )
 
 
@@ -186,7 +228,12 @@ def _algorithm(cell: Cell) -> tuple[str, int]:
 
 def view_title(view: View) -> str:
     """Return the name of a view: what it does not take from the data is said."""
-    parts = [view.variant, view.encoding]
+    if view == NO_VIEW:
+        return WITHOUT_GRAPH
+    parts = [view.variant]
+    if view.relation_model != RECORDED:
+        parts.append(view.relation_model)
+    parts.append(view.encoding)
     if view.prior.title != OWN_PRIORS:
         parts.append(view.prior.title)
     if view.strength != 1.0:
@@ -210,3 +257,21 @@ def _answers(
         # A response without atoms has a row too.
         p = () if failed else values[: n_atoms[response]]
         yield response, Answer(statuses[0], np.array(p, dtype=np.float64), errors[0])
+
+
+def _kept_by(
+    rows: RowsFile, cells: Sequence[CellRows], n_atoms: dict[str, int]
+) -> dict[str, list[tuple[str, ...]]]:
+    kept: dict[str, list[tuple[str, ...]]] = {}
+    for cell in cells:
+        # Of a run that is not complete no cell may have every response.
+        if n_atoms.keys() <= kept.keys():
+            break
+        own: dict[str, list[tuple[str, ...]]] = {}
+        table = rows.read(cell, ("response", "selections"))
+        columns = (table[name].to_pylist() for name in ("response", "selections"))
+        for response, names in zip(*columns, strict=True):
+            if response in n_atoms:
+                own.setdefault(response, []).append(tuple((names or "").split()))
+        kept = own | kept
+    return kept

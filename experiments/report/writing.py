@@ -39,6 +39,7 @@ def write_pages(
         The pages, the first one first.
     """
     parts = parts_of(subject, subject.study.report.responses, chosen)
+    at = {data.name: {graph.id: n for n, graph in enumerate(data.graphs)} for data in subject.data}
     places = [(part, number) for part in parts for number in range(len(part.responses))]
     templates = environment()
     shared = {"run": subject.study.study, "sha256": subject.manifest["config_sha256"]}
@@ -50,7 +51,10 @@ def write_pages(
         for order, (part, number) in enumerate(places):
             graph, file = part.responses[number]
             views = [view for _, view in part.views]
-            removals, seconds = removals_of(graph, views, seconds)
+            name, response = part.data.name, at[part.data.name][graph.id]
+            related = part.data.related[response] if part.data.related else {}
+            fits = [one.of([response]) for one in subject.fits if one.dataset == name]
+            removals, seconds = removals_of(graph, views, seconds, related, fits)
             shown = {
                 **shared,
                 **response_page(part, graph, removals),

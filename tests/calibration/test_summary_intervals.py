@@ -73,6 +73,13 @@ def test_what_is_undefined_has_no_interval() -> None:
     assert np.subtract(*one["brier"][::-1]) > 0.7
 
 
+def test_no_end_is_negative() -> None:
+    # Two responses, one of them almost certain: Student's t with one degree reaches far below 0.
+    found = summary_intervals([0.999, 0.6], [True, True], ["a", "b"])
+    assert found["log_loss"][0] == found["mean_surprisal"][0] == 0.0
+    assert found["log_loss"][1] > 1.0
+
+
 def test_all_measures_of_a_summary_have_one() -> None:
     rest = {"n_responses", "n_atoms", "n_labelled", "label_policy", "k", "k_policy"}
     assert set(WITH_INTERVALS) == set(Summary.__dataclass_fields__) - rest

@@ -378,3 +378,17 @@ def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     assert "2/3" in shown
     assert "1 calls, 1 from the cache" in shown
     assert "1 failed, 2 relations missing, 1 failures in stages" in shown
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_numbers_are_whole_in_a_narrow_table(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = invoke("assess", "demonstration", "--response", "demo-01-marie-curie")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.split("\n\n")[0].splitlines()
+    assert max(map(len, lines)) == width
+    atoms = [line for line in lines if line.startswith("a")]
+    assert atoms
+    assert all(re.match(r"a\d+ +[01]\.\d{3} ", line) for line in atoms)

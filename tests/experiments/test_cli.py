@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import wrap
+from typing import Any
 
 import pytest
+import typer
 
+from experiments.cli import app
+from experiments.commands.help_text import unwrapped
 from tests.experiments.conftest import Invoke, call, environment
 
 COMMANDS = (
     *("infer", "assess", "run", "fit", "diff", "positions", "convert", "backends", "datasets"),
-    *("bench", "select", "robustness", "costs", "references", "report"),
+    *("bench", "select", "robustness", "costs", "references", "report", "draw", "schema"),
 )
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
@@ -33,6 +39,24 @@ def test_help_of_the_whole_names_every_command(invoke: Invoke) -> None:
     result = invoke("--help")
     assert result.exit_code == 0
     assert all(f" {command} " in result.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, "datasets check", "datasets show"])
+def test_help_keeps_its_lines_at_80_columns(invoke: Invoke, command: str) -> None:
+    group: Any = typer.main.get_command(app)
+    for name in command.split():
+        group = group.commands[name]
+    text = unwrapped(re.sub(r"\[/?b\]", "", group.help).replace("\\[", "["))
+    shown = [line.strip() for line in invoke(*command.split(), "--help").stdout.splitlines()]
+    for paragraph in text.split("\n\n"):
+        examples = paragraph.startswith("  ")
+        # The help has a column of space on either side.
+        lines = paragraph.splitlines() if examples else wrap(paragraph, 78, break_on_hyphens=False)
+        assert [line for line in lines if line.strip() not in shown] == []
+
+
+def test_help_shows_flags_without_a_value(invoke: Invoke) -> None:
+    assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in COMMANDS)
 
 
 def test_examples_in_help_keep_their_brackets(invoke: Invoke) -> None:

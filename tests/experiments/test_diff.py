@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from experiments.config_file import load_study
-from experiments.diff import compare_runs
+from experiments.diff import Difference, compare_runs
+from experiments.diff_view import show
 from experiments.rows import CELL, RowsFile, as_xarray, read_rows
 from experiments.runner import Where, design, run_study
 from tests.experiments.conftest import Invoke, study_file
@@ -98,8 +100,45 @@ def test_claims_and_cells_of_one_run_alone_are_told(
         assert (cell.n_changed, cell.n_only_after) == (0, 0)
     result = invoke("diff", runs[0], "c", "--out", "changes.csv")
     assert result.exit_code == 0, result.output
-    assert "only before: demonstration FR2 implication data 1.0 lbp 0" in result.stdout
+    assert (
+        "only before: 2 cells, demonstration FR2 implication data {exact, lbp}\n" in result.stdout
+    )
     assert len(pd.read_csv("changes.csv")) == 2
+
+
+def test_a_backend_with_other_settings_is_compared_with_what_it_was(
+    runs: tuple[Path, Path], folder: Path, invoke: Invoke
+) -> None:
+    path = study_file(folder, STUDY)
+    damped = ["backends[1].settings.damping=0.5", "significance={}", "variants=[FR2]"]
+    assert invoke("run", path, "--out", "damped", *damped).exit_code == 0
+    found = compare_runs(runs[0], folder / "damped")
+    # FR1 is gone and nothing stands in its place; of the backends one was replaced by one.
+    assert [cell.key["backend_label"] for cell in found.cells] == ["exact", "lbp → lbp damping=0.5"]
+    assert found.cells[0].same
+    assert {key["variant"] for key in found.only_before} == {"FR1"}
+    assert len(found.only_before) == 2
+    assert found.only_after == ()
+
+
+def test_cells_of_one_run_alone_are_told_in_groups() -> None:
+    common = {"dataset": "d", "relation_model": "recorded", "encoding": "implication"}
+    common |= {"prior": "data", "strength": 1.0}
+    cells = [
+        {**common, "variant": variant, "backend_label": backend, "seed": seed}
+        for variant in ("FR1", "FR2")
+        for backend in ("lbp", "gibbs")
+        for seed in (range(9) if backend == "gibbs" else (0,))
+    ]
+    console = Console(width=200, record=True, markup=False)
+    with console.capture() as capture:
+        show(console, Difference((), (), tuple(cells), ()))
+    lines = capture.get().splitlines()
+    assert lines[:2] == [
+        "only before: 2 cells, d {FR1, FR2} implication data lbp",
+        "only before: 18 cells, d {FR1, FR2} implication data gibbs "
+        "seed {0, 1, 2, 3, 4, 5, 3 more}",
+    ]
 
 
 @pytest.mark.parametrize("name", ["nothing", "empty"])
@@ -118,18 +157,18 @@ def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path])
     assert shown.count(r"\\") == len(tests) + 1 + tests["dataset"].nunique()
     assert f"{tests['difference'][0]:.4f}" in shown
     assert tests[["first", "second", "elsewhere", "measure"]].values.tolist() == [
-        ["FR2", "FR1", f"implication data 1.0 {backend} 0", measure]
+        ["FR2", "FR1", f"implication data {backend}", measure]
         for backend in ("exact", "lbp")
         for measure in ("brier", "accuracy")
     ] + [
-        ["lbp", "exact", f"{variant} implication data 1.0 0", measure]
+        ["lbp", "exact", f"{variant} implication data", measure]
         for variant in ("FR1", "FR2")
         for measure in ("brier", "accuracy")
     ]
     summary = pd.read_csv(runs[0] / "summary.csv").set_index(["variant", "backend_label"])
     for one in tests.to_dict("records"):
         if one["first"] == "FR2":
-            backend = one["elsewhere"].split()[3]
+            backend = one["elsewhere"].split()[2]
             values = [summary.loc[(variant, backend), one["measure"]] for variant in ("FR2", "FR1")]
             # The same sums in another order.
             assert [one["value_first"], one["value_second"]] == pytest.approx(values, rel=1e-12)

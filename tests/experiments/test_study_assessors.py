@@ -132,10 +132,10 @@ def test_assessors_stand_in_tests_figures_and_arrays(keyed: Path, invoke: Invoke
     tests = (keyed / "out" / "significance.csv").read_text().splitlines()[1:]
     # One cell of each assessor, against both relation models' in either order.
     assert [line.split(",")[1:4] for line in tests] == [
-        ["factscore", "exact", "FR1 implication data 1.0 0"],
-        ["factscore", "exact", "FR1 asked implication data 1.0 0"],
-        ["exact", "verify", "FR1 implication data 1.0 0"],
-        ["exact", "verify", "FR1 asked implication data 1.0 0"],
+        ["factscore", "exact", "FR1 implication data"],
+        ["factscore", "exact", "FR1 asked implication data"],
+        ["exact", "verify", "FR1 implication data"],
+        ["exact", "verify", "FR1 asked implication data"],
     ]
     curves = (keyed / "out" / "reliability.csv").read_text()
     assert "verify" in curves

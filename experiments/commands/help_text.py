@@ -1,0 +1,42 @@
+"""Help as a terminal of any width shows it."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+def unwrapped(text: str | None) -> str:
+    """Return a docstring with a line for each paragraph, for the terminal to wrap.
+
+    Lines that are indented, which are examples, stay as they are.
+    """
+    paragraphs = cleandoc(text or "").split("\n\n")
+    return "\n\n".join(
+        part if part.startswith("  ") else part.replace("\n", " ") for part in paragraphs
+    )
+
+
+class Command(TyperCommand):
+    """A command whose help is prose, with flags as what they are: options without a value."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _prepare(self, ctx)
+        super().format_help(ctx, formatter)
+
+
+class Group(TyperGroup):
+    """A group of commands whose help is so too."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _prepare(self, ctx)
+        super().format_help(ctx, formatter)
+
+
+def _prepare(command: Any, context: Any) -> None:
+    command.help = unwrapped(command.help)
+    for parameter in command.get_params(context):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""

@@ -1,0 +1,351 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 4. What does σ predict?
+#
+# **Question.** A model judges its own claims. Is $\sigma = (1-SU)/(2-SU-SK)$ a prediction of how
+# many of them are supported?
+#
+# **Argument.** SK is the share of supported claims that the model judges correct, SU the share of
+# unsupported ones that it judges incorrect. With factuality $F$ it judges the share
+# $q(F) = SK\,F + (1-SU)(1-F)$ correct. The Self-Known paper sets $q(F) = F$ and solves for $F$:
+# that is σ, the one factuality at which a model *says* as often "correct" as it *is* correct.
+# Multiplied out,
+#
+# $$\frac{\sigma}{1-\sigma} = \frac{F}{1-F} \cdot \frac{FP}{FN},$$
+#
+# with FP the unsupported claims that are judged correct and FN the supported ones that are judged
+# incorrect. So three questions, not one:
+#
+# 1. *In sample*, σ = F is the hypothesis FP = FN, a statement about errors. It is McNemar's test,
+#    and since claims of one response are not independent, the test has to know of responses.
+# 2. *Out of sample*, does σ of some responses predict the factuality of others better than simply
+#    their own factuality?
+# 3. *Under label shift*, where factuality changes and the law of judgements stays, σ cannot move:
+#    it is a function of SK and SU alone. Rogan and Gladen's estimate reads the same line backwards,
+#    from the share judged correct that is seen to $\hat F = (q+SU-1)/(SK+SU-1)$, and follows.
+#
+# No language model is asked here. Judgements are *drawn*: once for simulated responses, once for
+# the human labels of Factcheck-Bench. What is shown is what the formula does, not what any model
+# knows.
+
+# %%
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from calibration.figure_style import COLOURS, DASHES, paper_style
+from calibration.self_knowledge import (
+    Setting,
+    Truth,
+    as_claims,
+    claims_of_counts,
+    label_shift,
+    rejections,
+    rogan_gladen,
+    sigma,
+    simulate_counts,
+)
+from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
+from experiments.analyses.sigma_shift import prediction_row
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.config_parts import DatasetChoice
+from experiments.notebook import fast, preview, write_results
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.papers.drawn_judgements import DrawnModel, drawn
+from experiments.positions import claims_of_graphs
+from factormodels import datasets
+
+NOTEBOOK = "04_sigma_formula"
+SEED = 20_261_121
+DRAWN = 15 if fast() else 200  # samples of each population
+SPLITS = 20 if fast() else 100  # of a sample in halves
+SAMPLES = 400 if fast() else 4000  # for the level of the tests
+ASKED = Setting.DIRECT_ASKING
+
+# %% [markdown]
+# ## One line, read in two directions
+#
+# A model with SK = 0.9 and SU = 0.8, and responses of which 30 % of the claims are supported.
+
+# %%
+KNOWN, UNKNOWN, FACTUALITY = 0.9, 0.8, 0.3
+judged = KNOWN * FACTUALITY + (1 - UNKNOWN) * (1 - FACTUALITY)
+geometry = {
+    "factuality": FACTUALITY,
+    "judged_correct": judged,
+    "sigma": float(sigma(KNOWN, UNKNOWN)),
+    "rogan_gladen": float(rogan_gladen(judged, KNOWN, UNKNOWN)),
+}
+worked = pd.DataFrame({"quantity": list(geometry), "value": list(geometry.values())})
+worked.round(4)
+
+# %% [markdown]
+# ## In sample and out of sample
+#
+# Four populations of the same factuality, 0.6, whose models err differently, and the human labels
+# of Factcheck-Bench, of which judgements are drawn at fixed rates. Each is drawn many times.
+# `identity` is $F \cdot FP / (F \cdot FP + (1-F) \cdot FN)$ from the counts of a sample; `gap` is
+# σ of one half of the responses less the factuality of the other, over splits in halves; the RMSE
+# are those of four predictions of the other half.
+
+# %%
+POPULATIONS = {
+    "errors balance": Truth(self_known=0.8, self_unknown=0.7),
+    "too trusting": Truth(self_known=0.9, self_unknown=0.4),
+    "too strict": Truth(self_known=0.5, self_unknown=0.9),
+    "hardly informed": Truth(self_known=0.6, self_unknown=0.5),
+}
+subjects = {
+    name: [claims_of_counts(counts, ASKED) for counts in simulate_counts(truth, DRAWN, SEED + at)]
+    for at, (name, truth) in enumerate(POPULATIONS.items())
+}
+BENCHMARK = "Factcheck-Bench"
+rates = DrawnModel("drawn", DatasetChoice(name="factcheck-bench"), {ASKED: 0.8}, {ASKED: 0.7})
+labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, BENCHMARK).records
+subjects[BENCHMARK] = [as_claims(drawn(labelled, rates, SEED + at)) for at in range(DRAWN)]
+
+samples = pd.DataFrame(
+    [
+        {"population": name, **prediction_row(claims, ASKED, SPLITS, SEED)}
+        for name, each in subjects.items()
+        for claims in each
+    ]
+)
+samples["identity_error"] = (samples.identity - samples.sigma).abs()
+samples["in_sample"] = samples.sigma - samples.factuality
+samples["rejected"] = samples.p_value <= 0.05
+WHAT = ("sigma", "factuality", "in_sample", "gap", "rejected", "identity_error")
+ERRORS = ("rmse_sigma", "rmse_factuality", "rmse_rogan_gladen", "rmse_emq")
+prediction = samples.groupby("population", sort=False)[[*WHAT, *ERRORS]].mean().reset_index()
+prediction.set_index("population").round(3)
+
+# %% [markdown]
+# ## The level of the test
+#
+# In the first population σ = F holds (0.3/0.5 = 0.6). A test at 5 % has to reject it in 5 % of the
+# samples.
+
+# %%
+TRUTH = POPULATIONS["errors balance"]
+TESTS = {
+    "McNemar, claims independent": lambda counts: (
+        mcnemar_counts(
+            int(counts[:, 1].sum()), int(counts[:, 2].sum()), int(counts.sum()), exact=False
+        ).p_value
+    ),
+    "McNemar, clustered by response": lambda counts: (
+        clustered_mcnemar_counts(counts[:, 1], counts[:, 2], counts.sum(axis=1)).p_value
+    ),
+}
+rejected = rejections(TRUTH, TESTS, SAMPLES, seed=SEED)
+levels = pd.DataFrame({"test": list(rejected), "rejected": list(rejected.values())})
+levels["standard_error"] = np.sqrt(levels.rejected * (1 - levels.rejected) / SAMPLES)
+levels.round(3)
+
+# %% [markdown]
+# ## Label shift
+#
+# Half of the responses give SK and SU. The other half is reweighted to another factuality, and
+# each prediction is held against it. With two kinds of judgement, EMQ is Rogan and Gladen's
+# estimate brought into [0, 1]; unclipped it may be anywhere where judgements say little. This is
+# one sample of each population; bands in the figure hold 95 % of the predictions over splits.
+
+# %%
+GRID = np.linspace(0.05, 0.95, 19)
+SHIFTED = ("errors balance", "hardly informed", "Factcheck-Bench")
+shifts = {
+    name: label_shift(subjects[name][0], ASKED, prevalences=GRID, n_splits=SPLITS, seed=SEED)
+    for name in SHIFTED
+}
+shifted = pd.DataFrame(
+    [{"population": name, **row} for name, shift in shifts.items() for row in shift.rows()]
+)
+shown = shifted[shifted.prevalence.round(2).isin([0.2, 0.4, 0.6, 0.8])]
+errors = shown.pivot_table(
+    "root_mean_square_error", ["population", "prevalence"], "predictor", sort=False
+).reset_index()
+errors.columns.name = None
+errors.round(3)
+
+# %% [markdown]
+# ## The figure
+
+# %%
+PREDICTORS = {
+    "sigma": ("σ", "black", "-"),
+    "factuality": ("factuality of the half", COLOURS[2], DASHES[2]),
+    "emq": ("Rogan–Gladen, clipped", COLOURS[0], "-"),
+}
+BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 6.5}
+with paper_style():
+    figure = Figure(figsize=(7.0, 5.3), layout="constrained")
+    (first, second), (third, fourth) = figure.subplots(2, 2)
+
+    first.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))
+    first.plot((0, 1), (1 - UNKNOWN, KNOWN), color=COLOURS[1], linewidth=1.3)
+    crossing, observed = geometry["sigma"], geometry["judged_correct"]
+    first.plot(crossing, crossing, "o", color="black", zorder=3)
+    first.vlines(crossing, 0, crossing, color="black", linewidth=0.7, linestyle=DASHES[1])
+    arrow = {"arrowstyle": "-|>", "color": COLOURS[0], "shrinkA": 0, "shrinkB": 0, "linewidth": 1}
+    first.annotate("", (FACTUALITY, observed), (0, observed), arrowprops=arrow)
+    first.annotate("", (FACTUALITY, 0), (FACTUALITY, observed), arrowprops=arrow)
+    first.text(crossing + 0.02, 0.04, "σ", fontsize=9)
+    first.text(FACTUALITY + 0.02, 0.04, "Rogan–Gladen", fontsize=7.5, color=COLOURS[0])
+    first.text(0.02, observed + 0.02, "$q$ observed", fontsize=7.5, color=COLOURS[0])
+    first.text(0.71, 0.63, "$q(F)$", fontsize=8.5, color=COLOURS[1], va="top")
+    first.text(0.88, 0.94, "$q = F$", fontsize=7.5, color="0.45", ha="right")
+    first.set(
+        xlim=(0, 1),
+        ylim=(0, 1),
+        xlabel="Factuality $F$",
+        ylabel="Share judged correct $q$",
+        title="(a) One line, read in two directions",
+    )
+
+    generator = np.random.default_rng(SEED)
+    for at, row in enumerate(prediction.itertuples()):
+        own = samples[samples.population == row.population]
+        jitter = at + generator.uniform(-0.25, 0.25, len(own))
+        second.plot(own.gap, jitter, ".", color=COLOURS[0], markersize=3, alpha=0.5, mec="none")
+        second.plot(row.gap, at, "d", mfc="white", mec="black", markersize=5, zorder=3)
+    second.axvline(0, color="black", linewidth=0.6)
+    second.set_yticks(range(len(prediction)), prediction.population)
+    second.tick_params(axis="y", length=0)
+    second.set_ylim(len(prediction) - 0.5, -0.5)
+    second.set(
+        xlabel="σ of one half less factuality of the other", title="(b) Samples, and their mean"
+    )
+
+    titles = {
+        "errors balance": "(c) Label shift, a model that knows",
+        "hardly informed": "(d) Label shift, a model that hardly knows",
+    }
+    for axes, (name, title) in zip((third, fourth), titles.items(), strict=True):
+        shift = shifts[name]
+        axes.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))
+        for predictor, (label, colour, dash) in PREDICTORS.items():
+            low, high = shift.lower[predictor], shift.upper[predictor]
+            axes.fill_between(GRID, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(GRID, shift.mean[predictor], color=colour, linestyle=dash, label=label)
+        truth = POPULATIONS[name]
+        axes.set(
+            xlim=(0, 1),
+            ylim=(0, 1),
+            xlabel="Factuality after the shift",
+            ylabel="Predicted factuality",
+            title=f"{title}\nSK = {truth.self_known:g}, SU = {truth.self_unknown:g}",
+        )
+    third.legend(loc="upper left", fontsize=6.5)
+preview(figure)
+
+# %% [markdown]
+# ## What is found
+
+# %%
+off = samples.identity_error.max()
+print(f"The identity holds in all {len(samples)} samples, to {off:.0e}.")
+for row in prediction.itertuples():
+    print(
+        f"{row.population}: mean σ {row.sigma:.3f}, factuality {row.factuality:.3f}, gap in sample "
+        f"{row.in_sample:+.3f}, out of sample {row.gap:+.3f}; σ = F rejected in {row.rejected:.0%} "
+        f"of samples; RMSE of σ {row.rmse_sigma:.3f}, of the factuality of the half "
+        f"{row.rmse_factuality:.3f}, of EMQ {row.rmse_emq:.3f}."
+    )
+for row in levels.itertuples():
+    print(f"{row.test}: rejects a true σ = F in {row.rejected:.1%} of samples.")
+for name, shift in shifts.items():
+    worst = {key: float(shift.root_mean_square_error[key].max()) for key in ("sigma", "emq")}
+    best = GRID[shift.root_mean_square_error["emq"] < shift.root_mean_square_error["sigma"]]
+    print(
+        f"Label shift, {name}: σ is off by up to {worst['sigma']:.2f}, EMQ by up to "
+        f"{worst['emq']:.2f}; EMQ is the better one at {len(best)} of {len(GRID)} factualities."
+    )
+
+# %% [markdown]
+# σ is a statement about errors, not a prediction of factuality. It equals the factuality of its own
+# sample where unsupported claims judged correct are as many as supported ones judged incorrect, and
+# nowhere else: at one and the same factuality it is far above for a model that trusts itself too
+# much, and far below for a strict one. Out of sample the gap is the same gap. Splitting tests the
+# same hypothesis honestly, and shows what a test in sample cannot: even where errors balance, σ
+# predicts other responses a little worse than the plain factuality of the labelled half, without
+# which SK and SU cannot be had at all. Taking claims as independent rejects a true hypothesis
+# several times too often.
+#
+# Under label shift σ stays where it is, and is right at one factuality at most. Reading the line
+# backwards from the judgements of the new claims follows the shift, at a price in variance: without
+# a shift it is no better than σ of a model whose errors balance, and with a model that hardly
+# knows, $SK + SU - 1 = 0.1$, it is of little use. All of this rests on drawn judgements whose law
+# stays; whether the law of a real model's judgements stays where its factuality changes is what
+# records of real judgements would have to show.
+
+# %%
+write_results(
+    NOTEBOOK,
+    Artefacts(
+        tables={
+            "worked": PaperTable(
+                worked,
+                (PaperColumn("quantity", "Quantity"), PaperColumn("value", "Value", digits=4)),
+                "A model with SK = 0.9 and SU = 0.8, where 30% of the claims are supported.",
+            ),
+            "prediction": PaperTable(
+                prediction,
+                (
+                    PaperColumn("population", "Population"),
+                    PaperColumn("sigma", "σ", r"$\sigma$", digits=3),
+                    PaperColumn("factuality", "F", "$F$", digits=3),
+                    PaperColumn(
+                        "in_sample", "σ − F in sample", r"$\sigma - F$ in sample", digits=3
+                    ),
+                    PaperColumn("gap", "out of sample", digits=3),
+                    PaperColumn("rejected", "σ = F rejected", r"$\sigma = F$ rejected", digits=2),
+                    PaperColumn("rmse_sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
+                    PaperColumn("rmse_factuality", "RMSE F", "RMSE $F$", digits=3),
+                    PaperColumn("rmse_emq", "RMSE Rogan–Gladen", "RMSE Rogan--Gladen", digits=3),
+                ),
+                "Sigma against factuality in sample, and as a prediction of other responses.",
+                note=(
+                    f"Means over {DRAWN} samples; judgements are drawn, not a model's. Out of "
+                    "sample: sigma of one half of the responses less the factuality of the other. "
+                    "Rejected: by McNemar's test clustered by response, at 5%. RMSE: of the "
+                    "prediction of the other half's factuality; Rogan and Gladen's estimate is "
+                    "brought into [0, 1]."
+                ),
+            ),
+            "levels": PaperTable(
+                levels,
+                (
+                    PaperColumn("test", "Test"),
+                    PaperColumn("rejected", "Rejected", digits=3),
+                    PaperColumn("standard_error", "Standard error", digits=3),
+                ),
+                "Share of samples in which a true hypothesis, sigma = factuality, is rejected at "
+                "5%.",
+            ),
+            "shift": PaperTable(
+                errors,
+                (
+                    PaperColumn("prevalence", "Factuality", digits=2),
+                    PaperColumn("sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
+                    PaperColumn("factuality", "Factuality of the half", digits=3),
+                    PaperColumn("emq", "Rogan–Gladen, clipped", "Rogan--Gladen, clipped", digits=3),
+                ),
+                "Errors of predictions as the factuality shifts and the law of judgements stays.",
+                group="population",
+            ),
+        },
+        figures={"figure": PaperFigure(figure, shifted, "Sigma and what it predicts")},
+    ),
+)

@@ -1,0 +1,370 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 5. Core: gaming a score and guarding it
+#
+# **Question.** How much does a response gain by padding itself with true sentences, and which part
+# of Core takes the gain away?
+#
+# **Argument.** Factual precision is the share of claims that are supported. Whoever appends true
+# sentences raises it without telling more: by saying a true claim over and over, or by saying what
+# holds of nearly everything ("Marie Curie is a person"). Core scores a subset of the claims. It
+# leaves out claims that others entail, which is to meet repetition, and gives each claim a weight
+# by how little follows from a bleached sentence about the same kind of subject, which is to meet
+# emptiness; an integer program finds the heaviest subset without conflicts.
+#
+# A guard of this kind is as good as the judge of entailment in it. So there are four of them:
+# no guard; Core with *uniform* weights, which lacks the second half; Core whose judge compares
+# *words*; and Core whose judge *knows* the paraphrases, as a perfect one would (that with uniform
+# weights does too). Each is tried with both paddings on fourteen responses, as they are and with
+# half of their true claims turned false. A guarded score should not rise with padding, and no
+# corrupted response should pass its clean version.
+#
+# The responses are the embedded demonstration corpus with its labels; the padding comes from
+# templates of this project. A language model that writes to pass may find other ways.
+
+# %%
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from calibration.claim_counts import f1_at_k_prime
+from calibration.figure_style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.significance.paired import paired_t_test
+from experiments.artefacts import Artefacts, PaperFigure
+from experiments.gaming import PADDINGS, padded, padding_alone
+from experiments.notebook import fast, preview, write_results
+from experiments.paper_table import PaperColumn, PaperTable
+from experiments.robustness import (
+    GAMMA,
+    CoreChoices,
+    robustness_curves,
+    robustness_table,
+    score,
+    selected,
+)
+from experiments.robustness_assessors import by_inference, by_labels
+from factormodels import datasets
+from factormodels.extraction.relation_models.lexical import LexicalRelations
+
+NOTEBOOK = "05_core_gaming"
+SEED = 0
+APPENDED = 20
+LENGTHS = (5, 10, APPENDED) if fast() else (2, 5, 10, 15, APPENDED, 30)
+CORRUPTIONS = 1 if fast() else 5
+
+graphs = datasets.load("demonstration").graphs
+WORDS = LexicalRelations()
+NO_GUARD = "no guard"
+GUARDS = {
+    "Core, uniform weights": CoreChoices(WORDS, "uniform"),
+    "Core, judge of words": CoreChoices(WORDS, templates_known=False),
+    "Core, paraphrases known": CoreChoices(WORDS),
+}
+
+# %% [markdown]
+# ## What twenty sentences gain
+#
+# For each guard and padding, the precision of each padded response less that of the response as it
+# was, scored by its labels. The interval is Student's, over the fourteen responses.
+
+# %%
+rows = []
+for guard in (NO_GUARD, *GUARDS):
+    for padding in PADDINGS:
+        before, after = [], []
+        for graph in graphs:
+            made = padded(graph, padding, APPENDED)
+            views = [graph, made.graph]
+            if guard != NO_GUARD:
+                core = GUARDS[guard].core(graph, made)
+                views = [selected(view, core) for view in views]
+            scores = [score(view, by_labels) for view in views]
+            before.append(scores[0])
+            after.append(scores[1])
+        clean, gamed = ([one.precision for one in each] for each in (before, after))
+        test = paired_t_test(gamed, clean, alternative="two-sided")
+        rows.append(
+            {
+                "guard": guard,
+                "padding": padding,
+                "claims": np.mean([one.counted for one in before]),
+                "claims_padded": np.mean([one.counted for one in after]),
+                "clean": np.mean(clean),
+                "padded": np.mean(gamed),
+                "rise": test.estimate,
+                # Where no response moved there is no spread to make an interval of.
+                "lower": test.estimate if np.isnan(test.lower) else test.lower,
+                "upper": test.estimate if np.isnan(test.upper) else test.upper,
+                "raised": int(np.sum(np.array(gamed) > np.array(clean) + 1e-12)),
+            }
+        )
+gains = pd.DataFrame(rows)
+gains.round(3)
+
+# %% [markdown]
+# ## Corrupted responses
+#
+# Half of the true claims of each response are turned false, but for the one that repetition
+# repeats. `passes` is the share of responses that, corrupted and padded, score above their own
+# clean version under the same guard.
+
+# %%
+parts = []
+for guard, choices in GUARDS.items():
+    for draw in range(CORRUPTIONS):
+        found = robustness_curves(
+            graphs,
+            {"human labels": by_labels},
+            choices,
+            counts=LENGTHS,
+            seed=SEED + len(graphs) * draw,
+        )
+        part = pd.DataFrame([asdict(row) for row in found])
+        # Without Core it is the same for every guard, and counts once.
+        part = part[part.core | (guard == next(iter(GUARDS)))]
+        part["guard"] = np.where(part.core, guard, NO_GUARD)
+        parts.append(part)
+curves = pd.concat(parts)
+curves["passes"] = curves.raised / curves.responses
+curves = curves.groupby(["guard", "response", "padding", "appended"], sort=False, as_index=False)[
+    ["precision", "passes"]
+].mean()
+curves[curves.appended.isin([0, APPENDED])].round(3)
+
+# %% [markdown]
+# ## Other ways to see it
+#
+# The score of an assessor that is not the labels (FR1, from the recorded relations), and F1@K′ with
+# K′ the number of claims of the normal response, which punishes length without any selection. A
+# response that is padding alone is what the paper's table 4 shows.
+
+# %%
+table = pd.DataFrame(
+    [
+        asdict(row)
+        for row in robustness_table(
+            graphs,
+            {"human labels": by_labels, "FR1": by_inference("FR1")},
+            GUARDS["Core, paraphrases known"],
+            appended=APPENDED,
+        )
+    ]
+)
+table["core"] = np.where(table.core, "with", "without")
+table.round(3)
+
+# %% [markdown]
+# What selection takes from responses that nobody padded is its price:
+
+# %%
+kept = [selected(graph, GUARDS["Core, paraphrases known"].core(graph)) for graph in graphs]
+price = pd.DataFrame(
+    [
+        {
+            "label": str(label).lower(),
+            "claims": sum(atom.label is label for graph in graphs for atom in graph.atoms),
+            "selected": sum(atom.label is label for graph in kept for atom in graph.atoms),
+        }
+        for label in (True, False)
+    ]
+)
+price["left_out"] = 1 - price.selected / price.claims
+price.round(3)
+
+# %% [markdown]
+# A response that says one true thing in other words, as often as K′ asks for, under F1@K′ alone:
+
+# %%
+repeated = []
+for graph in graphs:
+    n = len(graph.atoms)
+    alone = score(padding_alone(padded(graph, "repetitive", n), n), by_labels)
+    repeated.append(
+        f1_at_k_prime(alone.supported, alone.counted - alone.supported, n, GAMMA).item()
+    )
+np.mean(repeated).round(3)
+
+# %% [markdown]
+# ## The figure
+
+# %%
+LOOKS = dict(
+    zip((NO_GUARD, *GUARDS), (COLOURS[1], COLOURS[4], COLOURS[5], COLOURS[0]), strict=True)
+)
+with paper_style():
+    figure = Figure(figsize=(7.0, 2.9), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.05))
+    for axes, padding, letter in ((left, "repetitive", "a"), (middle, "uninformative", "b")):
+        own = curves[curves.padding == padding]
+        clean = own[(own.guard == NO_GUARD) & (own.response == "clean") & (own.appended == 0)]
+        axes.axhline(clean.precision.iloc[0], color="0.45", linewidth=0.7, linestyle=DASHES[1])
+        axes.text(
+            LENGTHS[-1],
+            clean.precision.iloc[0] - 0.02,
+            "clean, no guard",
+            fontsize=6.5,
+            color="0.35",
+            ha="right",
+            va="top",
+        )
+        for at, (guard, colour) in enumerate(LOOKS.items()):
+            line = own[(own.guard == guard) & (own.response == "corrupted")]
+            line = line.sort_values("appended")
+            axes.plot(
+                line.appended,
+                line.precision,
+                color=colour,
+                marker=MARKERS[at],
+                markersize=3.5,
+                label=guard,
+            )
+        axes.set(
+            xlabel=f"{padding.capitalize()} sentences appended",
+            ylim=(0, 1),
+            title=f"({letter}) Corrupted, {padding}",
+        )
+        axes.set_xticks([0, *LENGTHS] if fast() else [0, 10, 20, 30])
+    left.set_ylabel("Factual precision")
+    middle.tick_params(labelleft=False)
+
+    for shift, padding in ((-0.13, "repetitive"), (0.13, "uninformative")):
+        own = gains[gains.padding == padding].reset_index()
+        place = np.arange(len(own)) + shift
+        right.hlines(
+            place, own.lower, own.upper, color=[LOOKS[guard] for guard in own.guard], linewidth=1.1
+        )
+        for at, row in zip(place, own.itertuples(), strict=True):
+            filled = padding == "repetitive"
+            right.plot(
+                row.rise,
+                at,
+                "o",
+                markersize=4.5,
+                mec=LOOKS[row.guard],
+                mfc=LOOKS[row.guard] if filled else "white",
+            )
+    right.plot([], [], "o", color="0.3", markersize=4.5, label="repetitive")
+    right.plot([], [], "o", mec="0.3", mfc="white", markersize=4.5, label="uninformative")
+    right.axvline(0, color="black", linewidth=0.6)
+    right.set_yticks(range(len(LOOKS)), [name.replace(", ", ",\n") for name in LOOKS])
+    right.tick_params(axis="y", length=0)
+    right.set_ylim(len(LOOKS) - 0.5, -0.5)
+    right.set(xlabel=f"Rise of precision by {APPENDED} sentences", title="(c) Clean, 95%")
+    right.legend(loc="lower right", fontsize=6.5)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
+preview(figure)
+
+# %% [markdown]
+# ## What is found
+
+# %%
+for row in gains.itertuples():
+    print(
+        f"{row.guard}, {row.padding}: {row.clean:.3f} -> {row.padded:.3f}, rise {row.rise:+.3f} "
+        f"[{row.lower:+.3f}, {row.upper:+.3f}], {row.raised} of {len(graphs)} responses rise."
+    )
+last = curves[(curves.response == "corrupted") & (curves.appended == APPENDED)]
+for row in last.itertuples():
+    print(
+        f"Corrupted, {APPENDED} {row.padding}, {row.guard}: {row.precision:.3f}; "
+        f"{row.passes:.0%} pass their clean version."
+    )
+by_kind = table[table.assessor == "human labels"].set_index(["core", "kind"])
+print(
+    f"F1@K' without Core: {by_kind.f1['without', 'normal']:.3f} normal, "
+    f"{by_kind.f1['without', 'repetitive, appended']:.3f} padded, "
+    f"{np.mean(repeated):.3f} for K' paraphrases of one claim."
+)
+for row in price.itertuples():
+    print(f"Price: of {row.claims} {row.label} claims that nobody padded {row.left_out:.0%} go.")
+
+# %% [markdown]
+# Twenty true sentences lift every response, whatever they say, and lift most corrupted ones above
+# their clean versions: unguarded precision can be bought. Each half of Core meets one way of
+# buying. Leaving out what is entailed suffices against repetition, with any weights; against
+# sentences that say nothing, uniform weights leave a third of the rise or more, until the sentences
+# run out, and it takes the weights by informativeness. With a judge that knows the paraphrases the
+# guarded score does not move at all. With one that compares words about a twentieth of the
+# unguarded rise gets through at twenty sentences, and more of those that say nothing beyond: what
+# is left is the judge's error and not Core's. That is a friendly case, since padding from templates
+# keeps the words of what it repeats.
+#
+# It has a price: selection leaves out claims of honest responses too, true ones more often than
+# false ones here, so that clean precision falls a little. F1@K′ punishes padding without
+# selecting, but needs a count of claims that somebody made, and paraphrases of one claim in just
+# that number score a perfect 1. Precision after Core has the opposite blindness: it is 1 for one
+# repeated true claim alone, wherever that claim is kept, and does not say how much is missing.
+
+# %%
+write_results(
+    NOTEBOOK,
+    Artefacts(
+        tables={
+            "gains": PaperTable(
+                gains,
+                (
+                    PaperColumn("padding", "Padding"),
+                    PaperColumn("claims", "Claims", digits=1),
+                    PaperColumn("claims_padded", "padded", digits=1),
+                    PaperColumn("clean", "Precision", digits=3),
+                    PaperColumn("padded", "padded", digits=3),
+                    PaperColumn("rise", "Rise", digits=3, lower="lower", upper="upper"),
+                    PaperColumn("raised", "Responses that rise", digits=0),
+                ),
+                f"Factual precision of {len(graphs)} responses before and after {APPENDED} true "
+                "sentences are appended.",
+                group="guard",
+                note="95% intervals over responses, Student's t; points where no response moves.",
+            ),
+            "corrupted": PaperTable(
+                last,
+                (
+                    PaperColumn("guard", "Guard"),
+                    PaperColumn("precision", "Precision", digits=3),
+                    PaperColumn("passes", "Pass the clean version", digits=2),
+                ),
+                f"Responses half of whose true claims are turned false, with {APPENDED} true "
+                "sentences appended.",
+                group="padding",
+            ),
+            "kinds": PaperTable(
+                table,
+                (
+                    PaperColumn("kind", "Response"),
+                    PaperColumn("core", "Core"),
+                    PaperColumn("counted", "Claims", digits=1),
+                    PaperColumn("precision", "Precision", digits=3),
+                    PaperColumn("f1", "F1@K′", "F1@$K'$", digits=3),
+                ),
+                "Normal and padded responses with and without Core, paraphrases known.",
+                group="assessor",
+            ),
+            "price": PaperTable(
+                price,
+                (
+                    PaperColumn("label", "Label"),
+                    PaperColumn("claims", "Claims", digits=0),
+                    PaperColumn("selected", "Selected", digits=0),
+                    PaperColumn("left_out", "Left out", digits=2),
+                ),
+                "What Core with paraphrases known leaves out of responses that nobody padded.",
+            ),
+        },
+        figures={"figure": PaperFigure(figure, curves, "Padding a response, and guards")},
+    ),
+)
