@@ -203,6 +203,11 @@ class BackendChoice:
             if name in self.settings:
                 raise ValueError(f"{name!r} is given in settings and in grid; keep one")
 
+    def place_of(self, place: str, setting: str) -> str:
+        """Return the place of a setting, "" for all, of this choice at a place of a study."""
+        part = "grid" if setting in self.grid else "settings"
+        return f"{place}.{part}{setting and '.'}{setting}"
+
     def settings_of_each(self) -> tuple[tuple[str, dict[str, Any]], ...]:
         """Return what tables call each backend, with its settings."""
         each = []

@@ -182,6 +182,7 @@ def _of_each_seed(
     blank = Algorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
     if not seeds:
         return []
+    where = partial(choice.place_of, loaded.blame(f"backends[{position}]"))
     try:
         types = setting_types(backend_class(choice.backend))
     except MissingDependencyError as error:
@@ -191,16 +192,11 @@ def _of_each_seed(
     result = []
     for one in seeds:
         given = {"seed": one, **settings} if "seed" in types else dict(settings)
-        backend = build_backend(choice.backend, given, partial(_place, loaded, position))
+        backend = build_backend(choice.backend, given, where)
         values = {field.name: getattr(backend, field.name) for field in fields(backend)}
         seed = given.get("seed", one)
         result.append(replace(blank, seed=seed, setting=_as_setting(values), backend=backend))
     return result
-
-
-def _place(loaded: LoadedStudy, position: int, setting: str) -> str:
-    part = "grid" if setting in loaded.study.backends[position].grid else "settings"
-    return loaded.blame(f"backends[{position}].{part}{setting and '.'}{setting}")
 
 
 def _as_setting(settings: Mapping[str, Any]) -> str:

@@ -132,7 +132,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
     Raises:
         InputError: if a folder holds no run, or a file of it cannot be read.
     """
-    settings = tuple(_changed(_facts(before), _facts(after)))
+    settings = changed_settings(before, after)
     config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
@@ -285,6 +285,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path}: this is no manifest of a run; name the folder of a run's results"
         )
     return manifest
+
+
+def changed_settings(before: Path, after: Path) -> tuple[tuple[str, str, str], ...]:
+    """Return (place, value before, value after) of what differs in study, data and versions.
+
+    Raises:
+        InputError: if a folder holds no run.
+    """
+    return tuple(_changed(_facts(before), _facts(after)))
 
 
 def _facts(folder: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.console import counted, heading, interval, number, plain_table, show_table, small
 from experiments.diff import CellChange, Difference, cell_title
+from experiments.diff_analyses import AnalysisDifference, TableChange, ValueChange
 from experiments.rows import CELL
 
 if TYPE_CHECKING:
@@ -15,19 +16,13 @@ if TYPE_CHECKING:
 
 _LONGEST = 60
 _MOST_VALUES = 6
+_MOST_MOVED = 20
+"""Values of analyses that are shown; a file can have all."""
 
 
 def show(console: Console, difference: Difference) -> None:
     """Print what changed: settings, cells, posteriors, measures."""
-    if difference.settings:
-        heading(console, "what was run")
-        table = plain_table()
-        for title in ("", "before", "after"):
-            table.add_column(title, overflow="fold")
-        for place, before, after in difference.settings:
-            table.add_row(place, _cut(before), _cut(after))
-        show_table(console, table)
-        console.print()
+    _show_settings(console, difference.settings)
     for title, cells in (("before", difference.only_before), ("after", difference.only_after)):
         for one in _grouped(cells):
             n_cells = math.prod(len(values) for values in one.values())
@@ -41,6 +36,73 @@ def show(console: Console, difference: Difference) -> None:
         _show_measures(console, [cell for cell in changed if cell.measures])
     unchanged = len(difference.cells) - len(changed)
     console.print(f"{counted(unchanged, 'cell')} of {len(difference.cells):,} unchanged")
+
+
+def show_analyses(console: Console, difference: AnalysisDifference) -> None:
+    """Print what changed: settings, tables, and the values that moved most."""
+    _show_settings(console, difference.settings)
+    for title, stems in (("before", difference.only_before), ("after", difference.only_after)):
+        for stem in stems:
+            console.print(f"only {title}: {stem}", soft_wrap=True)
+    changed = [table for table in difference.tables if not table.same]
+    if changed:
+        _show_tables(console, changed)
+    unchanged = len(difference.tables) - len(changed)
+    console.print(f"{counted(unchanged, 'table')} of {len(difference.tables):,} unchanged")
+
+
+def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
+    heading(console, "values of tables")
+    table = plain_table()
+    table.add_column("table", overflow="fold")
+    for title in ("values", "changed", "only before", "only after"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in changed:
+        lost = (f"{counted(n, 'row')}" if n else "" for n in (one.only_before, one.only_after))
+        table.add_row(one.table, f"{one.n_values:,}", f"{len(one.values):,}", *lost)
+    show_table(console, table)
+    console.print()
+    for one in changed:
+        if one.columns:
+            console.print(f"{one.table}: only one has {', '.join(one.columns)}", soft_wrap=True)
+    moved = [value for one in changed for value in one.values]
+    if not moved:
+        return
+    moved.sort(key=_relative, reverse=True)
+    heading(console, f"values that moved most, of {len(moved):,}")
+    table = plain_table()
+    for title in ("table", "row", "column"):
+        table.add_column(title, overflow="fold")
+    for title in ("before", "after", "difference"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for value in moved[:_MOST_MOVED]:
+        before, after = (number(one, 4) for one in (value.before, value.after))
+        table.add_row(
+            value.table, _cut(value.row), value.column, before, after, small(value.difference)
+        )
+    show_table(console, table)
+    console.print()
+
+
+def _relative(value: ValueChange) -> float:
+    """Return a difference in units of the larger value; one that has no size comes first."""
+    change = value.difference
+    if change is None or change != change:
+        return float("inf")
+    return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
+
+
+def _show_settings(console: Console, settings: Sequence[tuple[str, str, str]]) -> None:
+    if not settings:
+        return
+    heading(console, "what was run")
+    table = plain_table()
+    for title in ("", "before", "after"):
+        table.add_column(title, overflow="fold")
+    for place, before, after in settings:
+        table.add_row(place, _cut(before), _cut(after))
+    show_table(console, table)
+    console.print()
 
 
 def _show_cells(console: Console, cells: Sequence[CellChange]) -> None:

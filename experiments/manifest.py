@@ -181,7 +181,7 @@ def _commit() -> dict[str, Any]:
 def _git(*arguments: str) -> str | None:
     try:
         result = subprocess.run(
-            ["git", *arguments],
+            ["git", "--no-optional-locks", *arguments],
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,

@@ -181,7 +181,7 @@ def _terminal_value(cell: PaperCell) -> tuple[str, bool]:
 
 
 def escape_latex(text: str) -> str:
-    """Return a text as LaTeX prints it."""
+    """Return a text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -288,4 +288,32 @@ _LATEX = {
     "<": r"$<$",
     ">": r"$>$",
     "|": r"\textbar{}",
+    "–": "--",
+    "—": "---",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    "→": r"$\rightarrow$",
+    "∞": r"$\infty$",
+    "′": "$'$",
+    **{
+        chr(first + position): rf"$\{name}$"
+        for first, names in (
+            (0x3B1, "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi"),
+            (0x3C0, "pi rho varsigma sigma tau upsilon varphi chi psi omega"),
+        )
+        for position, name in enumerate(names.split())
+    },
+    **{
+        chr(0x391 + position): rf"$\{name}$"
+        for position, name in (
+            *((2, "Gamma"), (3, "Delta"), (7, "Theta"), (10, "Lambda"), (13, "Xi"), (15, "Pi")),
+            *((18, "Sigma"), (21, "Phi"), (23, "Psi"), (24, "Omega")),
+        )
+    },
 }

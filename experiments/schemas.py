@@ -97,7 +97,12 @@ def manifest_schema() -> Schema:
                 list(sizes),
             ),
         },
-        "models": {"type": "object", "description": "what models of texts were asked, by key"},
+        "models": {
+            "type": "object",
+            "description": "the models that were asked, by key of the study (language_models: "
+            "those of an analysis): name, prompts with their digests, counts, tokens, US dollars",
+            "additionalProperties": {"type": "object", "additionalProperties": {"type": "object"}},
+        },
         "seeds": {"type": "array", "items": _COUNT},
         "units": {"type": "object", "additionalProperties": _COUNT},
         "units_missing": _COUNT,
@@ -119,7 +124,7 @@ def manifest_schema() -> Schema:
         "cpu_count": {"type": ["integer", "null"]},
         "packages": {"type": "object", "additionalProperties": {"type": "string"}},
     }
-    optional = {"models", "units", "units_missing", "code_of_units", "remarks"}
+    optional = {"units", "units_missing", "code_of_units", "remarks"}
     return {
         "$schema": DIALECT,
         "$id": "urn:factormodels:manifest:2",

@@ -25,6 +25,7 @@ from experiments.units import UnitResult, sentence
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.assessors import assess
+from factormodels.extraction.consumption import total
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -341,7 +342,6 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
         verdicts = [verdict for answer in found for verdict in answer["found"]]
         dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
-    names = ("answers", "prompt_tokens", "completion_tokens", "cost", "unpriced")
     asked_a_model = any("consumption" in answer for answer in answers)
     return TextUse(
         model=one,
@@ -351,8 +351,5 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
         dropped=dropped,
         failed=len(failed),
         reason=next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), ""),
-        # The order of a sum of floats shows.
-        consumption={name: sum(sorted(stage[name] for stage in stages)) for name in names}
-        if asked_a_model
-        else {},
+        consumption=total(stages) if asked_a_model else {},
     )

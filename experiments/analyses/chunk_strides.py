@@ -52,7 +52,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
     models: dict[str, LanguageModel] = {
-        name: language_model(access) for name, access in loaded.user.models.items()
+        name: language_model(name, access, context) for name, access in loaded.user.models.items()
     }
     if not models:
         models = {"sentences as they are": StandInModel(LexicalRelations())}

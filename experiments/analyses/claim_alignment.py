@@ -71,7 +71,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
         pipelines = {name: judged_graphs(each.graphs) for name, each in theirs.items()}
     else:
         asked = next(iter(user.models), None)
-        model = None if asked is None else language_model(user.models[asked])
+        model = None if asked is None else language_model(asked, user.models[asked], context)
         pipelines = _run(graphs, model, settings, context)
         remark += (
             f" The pipelines were run with {asked}."

@@ -16,6 +16,7 @@ from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
+    built_backends,
     labelled_atoms,
     score_sums,
 )
@@ -30,7 +31,6 @@ from experiments.analyses.resampled import (
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.settings import build_backend
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
 from inference import Backend
@@ -62,11 +62,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     import pandas as pd
 
     data = context.load(settings.datasets)
-    backends = [
-        (label, build_backend(choice.backend, given))
-        for choice in settings.backends
-        for label, given in choice.settings_of_each()
-    ]
+    backends = built_backends(settings.backends, f"{context.where}: settings.backends")
     rows: list[dict[str, Any]] = []
     baselines: list[dict[str, Any]] = []
     with context.track("approximations", len(data) * len(backends)) as step:

@@ -17,6 +17,7 @@ from experiments.analyses.frontier_figures import (
     frontier_points,
 )
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.posteriors import built_backends
 from experiments.analyses.registry import Context
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
 from experiments.artefacts import Artefacts, PaperFigure
@@ -25,7 +26,6 @@ from experiments.bench.results import digest
 from experiments.config_parts import STRICT, BackendChoice, Count, Probability, Strength
 from experiments.console import duration
 from experiments.paper_table import PaperColumn, PaperTable
-from experiments.settings import build_backend
 from experiments.warm_up import warm_up
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
@@ -84,7 +84,7 @@ class Settings:
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return errors by axis and level, times, and both figures."""
     with context.track("graphs", _n_graphs(settings)) as step:
-        measured = measurements(settings, context.seed, step)
+        measured = measurements(settings, context.seed, step, f"{context.where}: settings")
     errors = summarise_errors(measured, context.seed)
     overall = summarise_backends(measured, context.seed)
     return Artefacts(
@@ -101,7 +101,10 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
 
 def measurements(
-    settings: Settings, seed: int, step: Callable[[], None] = lambda: None
+    settings: Settings,
+    seed: int,
+    step: Callable[[], None] = lambda: None,
+    where: str = "settings",
 ) -> pd.DataFrame:
     """Return one row per backend on each graph of each level of each axis.
 
@@ -114,6 +117,7 @@ def measurements(
         settings: what is measured.
         seed: seed of the graphs.
         step: called after every graph.
+        where: what errors call the settings.
 
     Raises:
         InputError: if exact inference refuses a graph, for an unknown setting of a backend, or for
@@ -121,7 +125,10 @@ def measurements(
     """
     import pandas as pd
 
-    backends, slow = _built(settings.backends), _built(settings.slow)
+    backends = built_backends(settings.backends, f"{where}.backends")
+    slow = built_backends(settings.slow, f"{where}.slow")
+    for _, backend in (*backends, *slow):
+        warm_up(backend)
     labels = [label for label, _ in (*backends, *slow)]
     if len(set(labels)) < len(labels):
         raise InputError(f"two backends share a label among {', '.join(labels)}; name them apart")
@@ -225,16 +232,6 @@ def summarise_times(measured: pd.DataFrame) -> pd.DataFrame:
 
 def _n_graphs(settings: Settings) -> int:
     return settings.graphs * len({shape for _, _, shape in levels(settings)})
-
-
-def _built(choices: Sequence[BackendChoice]) -> list[tuple[str, Backend]]:
-    """Return the backends of choices by label, loaded and compiled."""
-    built = []
-    for choice in choices:
-        for label, settings in choice.settings_of_each():
-            built.append((label, build_backend(choice.backend, settings)))
-            warm_up(built[-1][1])
-    return built
 
 
 def _measure(

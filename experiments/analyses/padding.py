@@ -73,7 +73,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
     choices = CoreChoices(relation_model(settings.relations, Wishes())[0], settings.weights)
-    assessors = _assessors(settings, loaded.user)
+    assessors = _assessors(settings, loaded.user, context)
     with context.track("table and curves", 2) as advance:
         rows = robustness_table(graphs, assessors, choices, appended=settings.appended)
         advance()
@@ -104,13 +104,13 @@ def run(settings: Settings, context: Context) -> Artefacts:
     )
 
 
-def _assessors(settings: Settings, user: UserData) -> dict[str, Assessor]:
+def _assessors(settings: Settings, user: UserData, context: Context) -> dict[str, Assessor]:
     found: dict[str, Assessor] = {
         LABELS if name == "labels" else name: by_labels if name == "labels" else by_inference(name)
         for name in settings.assessors
     }
     for name, access in user.models.items():
-        model = language_model(access)
+        model = language_model(name, access, context)
         for prompt in settings.prompts:
             found[f"{prompt}, {name}"] = by_prompt(prompt, model)
     return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats
+from experiments.config_parts import BackendChoice
+from experiments.settings import build_backend
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference import Backend, infer_batch
@@ -136,3 +139,21 @@ def scores_with_intervals(
         ends = row.percentile_lower, row.percentile_upper
         found |= {name: row.value, f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
     return found
+
+
+def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[str, Backend]]:
+    """Return backends with what tables call them, in order.
+
+    Args:
+        choices: the backends.
+        place: where the study lists them, as errors begin.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take.
+        MissingDependencyError: if a library that a backend needs is not installed.
+    """
+    return [
+        (label, build_backend(choice.backend, given, partial(choice.place_of, where)))
+        for where, choice in ((f"{place}[{at}]", choice) for at, choice in enumerate(choices))
+        for label, given in choice.settings_of_each()
+    ]

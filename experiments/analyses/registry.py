@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from experiments.analyses.asked_models import AskedModel
 from experiments.artefacts import Artefacts
 from experiments.config_parts import DatasetChoice
+from experiments.manifest import data_facts
 from experiments.study_data import StudyData, load_dataset
 
 _MODULES = MappingProxyType(
@@ -54,7 +56,8 @@ class Context:
         folder: where relative paths start.
         where: what errors call the configuration.
         track: shows progress.
-        data: the datasets that were loaded, by name; the manifest lists them.
+        data: what the manifest says of the data that were loaded, by name.
+        models: the language models that are asked, by the name that the study has for each.
     """
 
     study: str
@@ -62,7 +65,8 @@ class Context:
     folder: Path
     where: str
     track: Tracker
-    data: dict[str, StudyData]
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    models: dict[str, AskedModel] = field(default_factory=dict)
 
     def load(self, choices: Iterable[DatasetChoice], key: str = "datasets") -> list[StudyData]:
         """Return datasets of the settings, in order.
@@ -78,7 +82,7 @@ class Context:
         for position, choice in enumerate(choices):
             where = f"{self.where}: settings.{key}[{position}]"
             found.append(load_dataset(choice, self.folder, where))
-            self.data[choice.title] = found[-1]
+            self.data.update(data_facts(found[-1:]))
         return found
 
 

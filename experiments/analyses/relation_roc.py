@@ -111,7 +111,7 @@ def _forecasts(
     found = {}
     with context.track("relation models", len(settings.relations) + len(user.models)) as advance:
         for name, access in user.models.items():
-            model = PromptedRelationModel(language_model(access), "logprobs")
+            model = PromptedRelationModel(language_model(name, access, context), "logprobs")
             found[name] = relation_forecasts(model, pairs)
             advance()
         for name in settings.relations:

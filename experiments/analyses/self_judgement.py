@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from calibration.self_knowledge import (
+    ClaimLabel,
     ClaimRecord,
     IntervalSettings,
     Panel,
@@ -25,6 +26,7 @@ from calibration.self_knowledge import (
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
+from experiments.manifest import file_hash
 from experiments.papers.drawn_judgements import DrawnModel, drawn
 from experiments.papers.loading import FIGURE_TITLE
 from experiments.papers.position_tables import position_table
@@ -123,7 +125,14 @@ def _records(
     user = user_data(settings.data_file)
     paths = _paths(user, settings)
     if paths:
-        read = {name: list(read_records(path)) for name, path in paths.items()}
+        read = {name: read_records(path) for name, path in paths.items()}
+        for name, claims in read.items():
+            context.data[f"{SOURCE}: {name}"] = {
+                "sha256": file_hash(paths[name]),
+                "responses": len({claim.response for claim in claims}),
+                "atoms": len(claims),
+                "labelled": sum(claim.label is not ClaimLabel.IRRELEVANT for claim in claims),
+            }
         return read, f"Data of {user.where}: {SOURCE}.", False
     found = {}
     for number, model in enumerate(settings.stand_ins):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -17,7 +16,7 @@ from experiments.config import plain_hash
 from experiments.config_errors import Fault, first_fault
 from experiments.config_file import RawStudy, expand_shorthands
 from experiments.config_parts import STRICT, Seed, file_name, known
-from experiments.manifest import data_facts, environment
+from experiments.manifest import environment, file_hash, manifest_text
 from experiments.outputs import MANIFEST, publish, workshop
 
 
@@ -114,8 +113,9 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
         InputError: for bad data, or a folder that cannot be written.
     """
     study = loaded.study
-    context = Context(study.study, study.seed, loaded.folder, loaded.where, track, {})
+    context = Context(study.study, study.seed, loaded.folder, loaded.where, track)
     artefacts = loaded.analysis.run(loaded.settings, context)
+    asked = {name: model.take() for name, model in context.models.items()}
     with workshop(folder) as place:
         files = list(write_artefacts(artefacts, place, loaded.origin()))
         document = {
@@ -125,15 +125,15 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
             "study": study.study,
             "config": loaded.plain(),
             "config_sha256": loaded.origin().sha256,
-            "data": data_facts(context.data.values()),
+            "data": context.data,
+            "models": {"language_models": asked} if asked else {},
             "seeds": [study.seed],
             "remarks": list(artefacts.remarks),
-            "files": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
+            "files": {file.name: file_hash(file) for file in files},
             **environment(),
         }
         files.append(place / MANIFEST)
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-        files[-1].write_text(text, encoding="utf-8")
+        files[-1].write_text(manifest_text(document), encoding="utf-8")
         publish(files, folder)
     return AnalysisResults(artefacts, tuple(folder / file.name for file in files))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,8 @@ def command(
     What differs in the study, the data and the versions; then, for every cell
     that both runs have, how many posteriors changed and by how much, and how far
     each measure moved over the claims that both judged, with 95% intervals from
-    the paired bootstrap over responses.
+    the paired bootstrap over responses. Of two runs of an analysis, which values
+    of their tables changed, the intervals among them.
 
     [b]Examples[/b]
 
@@ -30,12 +31,29 @@ def command(
     """
     from experiments import diff_view
     from experiments.console import output
+    from experiments.diff_analyses import are_analyses
+
+    if are_analyses(before, after):
+        from experiments.diff_analyses import as_rows as value_rows
+        from experiments.diff_analyses import compare_analyses
+
+        tables = compare_analyses(before, after)
+        _write(out, value_rows(tables))
+        diff_view.show_analyses(output(), tables)
+        return
     from experiments.diff import as_rows, compare_runs
-    from factormodels.io.files import write_text
 
     difference = compare_runs(before, after, seed=seed)
-    if out is not None:
-        import pandas as pd
-
-        write_text(out, pd.DataFrame(as_rows(difference)).to_csv(index=False, lineterminator="\n"))
+    _write(out, as_rows(difference))
     diff_view.show(output(), difference)
+
+
+def _write(out: Path | None, rows: list[dict[str, Any]]) -> None:
+    if out is None:
+        return
+    import pandas as pd
+
+    from experiments.artefacts import csv_text
+    from factormodels.io.files import write_text
+
+    write_text(out, csv_text(pd.DataFrame(rows)))

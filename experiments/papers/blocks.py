@@ -100,14 +100,14 @@ def load_evidence(
     if isinstance(source, dict):
         known = [*(m for m in models if m in source), *(m for m in source if m not in models)]
         blocks = [
-            Block(model, tuple(change(source[model].graphs)), _language_model(model, user))
+            Block(model, tuple(change(source[model].graphs)), _language_model(model, user, context))
             for model in known
         ]
         return Evidence(tuple(blocks), remark, False)
     graphs = tuple(change(source.graphs))
     if not user.models:
         return Evidence((Block(RECORDED, graphs, None),), remark, False)
-    blocks = [_predicted(name, graphs, user) for name in user.models]
+    blocks = [_predicted(name, graphs, user, context) for name in user.models]
     return Evidence(tuple(blocks), remark, False)
 
 
@@ -129,15 +129,15 @@ def _stand_ins(graphs: Sequence[FactGraph]) -> list[Block]:
     ]
 
 
-def _predicted(name: str, graphs: Sequence[FactGraph], user: UserData) -> Block:
+def _predicted(name: str, graphs: Sequence[FactGraph], user: UserData, context: Context) -> Block:
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
-    model = _language_model(name, user)
+    model = _language_model(name, user, context)
     if model is None:
         raise InputError(f"{user.where}: models has no {name!r}; add it")
     return Block(name, related(graphs, PromptedRelationModel(model, "logprobs")), model)
 
 
-def _language_model(name: str, user: UserData) -> LanguageModel | None:
+def _language_model(name: str, user: UserData, context: Context) -> LanguageModel | None:
     access = user.models.get(name)
-    return None if access is None else language_model(access)
+    return None if access is None else language_model(name, access, context)

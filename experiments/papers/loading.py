@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.analyses.asked_models import AskedModel
 from experiments.analyses.registry import Context
 from experiments.config_parts import DatasetChoice
 from experiments.papers.sources import ModelAccess, PaperData, UserData, user_data
@@ -88,8 +89,13 @@ def load_stand_in(data: PaperData, context: Context) -> StudyData:
     return context.load([data.stand_in], "data.stand_in")[0]
 
 
-def language_model(access: ModelAccess) -> LanguageModel:
-    """Return a language model behind its cache of answers.
+def language_model(name: str, access: ModelAccess, context: Context) -> LanguageModel:
+    """Return a language model behind its cache of answers; the manifest will name it.
+
+    Args:
+        name: what the study calls it.
+        access: how it is asked.
+        context: what the analysis is run with.
 
     Raises:
         InputError: if the cache cannot be used, or there is none to replay.
@@ -98,9 +104,12 @@ def language_model(access: ModelAccess) -> LanguageModel:
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
 
-    return cached_model(
-        LitellmSettings(access.provider), access.cache, Ledger(), replay=access.replay
-    )
+    if name not in context.models:
+        settings = LitellmSettings(access.provider)
+        context.models[name] = AskedModel(
+            cached_model(settings, access.cache, Ledger(), replay=access.replay)
+        )
+    return context.models[name]
 
 
 def _load(context: Context, name: str, path: Path) -> StudyData:

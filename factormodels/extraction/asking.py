@@ -81,5 +81,9 @@ def text_at(key: str) -> Callable[[Any], str | None]:
 
 def identity_of(prompt: str) -> dict[str, Any]:
     """Return the name, version and digest of a prompt as JSON values."""
-    identity: PromptIdentity = load_prompt(prompt).identity
+    return identity_values(load_prompt(prompt).identity)
+
+
+def identity_values(identity: PromptIdentity) -> dict[str, Any]:
+    """Return the identity of a prompt as JSON values."""
     return {"name": identity.name, "version": identity.version, "digest": identity.digest}

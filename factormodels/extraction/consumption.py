@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
@@ -52,3 +53,11 @@ class Consumption:
             }
             for stage, taken in sorted(stages.items())
         }
+
+
+def total(stages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sum of what stages took, each as `Consumption.take` tells it."""
+    names = ("answers", "prompt_tokens", "completion_tokens", "cost", "unpriced")
+    told = list(stages)
+    # The order of a sum of floats shows.
+    return {name: sum(sorted(stage[name] for stage in told)) for name in names}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from experiments.units import decode, encode
 from experiments.warm_up import warm_up
 from inference import get_backend
 from tests.experiments import strange
+from tests.experiments.conftest import environment
 
 
 def attempt(planned: Design, out: Path) -> int:
@@ -89,6 +91,28 @@ def wait(process: int, until: Callable[[], bool]) -> None:
 def size(path: Path) -> int:
     """Return the size of a file; 0 if there is none, or no more than its first line."""
     return max(0, path.stat().st_size - len(b"factormodels units 1\n")) if path.exists() else 0
+
+
+def deaths(study: Path, out: Path, kills: int, seed: int) -> list[int]:
+    """Return what `main` returns, run in a process of its own: what it forks holds no thread."""
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tests.experiments.killed_run",
+            str(study),
+            str(out),
+            str(kills),
+            str(seed),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment(),
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert result.returncode == 0, result.stderr
+    return [int(text) for text in result.stdout.split()]
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,8 @@ import pytest
 from experiments.config_file import load_study
 from experiments.runner import Where, design, run_study
 from tests.experiments import strange
-from tests.experiments.conftest import environment, study_file
+from tests.experiments.conftest import study_file
+from tests.experiments.killed_run import deaths
 from tests.experiments.test_runner import assert_same_files
 
 STUDY = """
@@ -32,17 +31,7 @@ def test_ten_deaths_change_no_byte_of_the_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = study_file(tmp_path, STUDY)
-    arguments = [str(path), str(tmp_path / "killed"), str(KILLS), "0"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.experiments.killed_run", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment(),
-        cwd=Path(__file__).resolve().parents[2],
-    )
-    assert result.returncode == 0, result.stderr
-    counts = [int(text) for text in result.stdout.split()]
+    counts = deaths(path, tmp_path / "killed", KILLS, 0)
     assert len(counts) == KILLS
     assert counts == sorted(counts), "nothing that was finished is lost"
     # Every death that followed a finished task found more than the one before.

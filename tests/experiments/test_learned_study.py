@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,7 +32,8 @@ from factormodels.synthetic import labelled_responses
 from factormodels.variants import variant
 from inference import infer
 from tests.experiments import strange
-from tests.experiments.conftest import Invoke, environment, study_file
+from tests.experiments.conftest import Invoke, study_file
+from tests.experiments.killed_run import deaths
 from tests.experiments.test_runner import assert_same_files
 
 LEARNED = "{parameters: [atom_prior, temperature], by: kind, folds: 3}"
@@ -325,16 +324,7 @@ def test_deaths_change_no_byte(run: Path, tmp_path: Path) -> None:
     text = STUDY.replace("seed: 4", f"seed: 4\n{slow}").replace("[FR1, FR2]", "[FR2]")
     write_many(responses(), tmp_path / "data.jsonl")
     path = study_file(tmp_path, text)
-    arguments = [str(path), str(tmp_path / "killed"), "3", "1"]
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.experiments.killed_run", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment(),
-        cwd=Path(__file__).resolve().parents[2],
-    )
-    assert result.returncode == 0, result.stderr
+    deaths(path, tmp_path / "killed", 3, 1)
     strange.register_all()
     try:
         run_study(design(load_study(str(path))), tmp_path / "undisturbed", Where(workers=1))

@@ -126,6 +126,15 @@ def test_backends_of_one_label_are_refused() -> None:
         inference_frontier.measurements(settings, 0)
 
 
+@pytest.mark.parametrize("study", ["ours/frontier", "ours/does-it-matter"])
+def test_an_unknown_setting_of_a_backend_has_its_place(study: str, invoke: Invoke) -> None:
+    wrong = "settings.backends=[exact, {backend: lbp, grid: {dampin: [0.1]}}]"
+    result = invoke("run", study, wrong, "--out", "out")
+    assert result.exit_code == 2
+    place = "settings.backends[1].grid.dampin: the backend 'lbp' has no such setting"
+    assert f"{place}; did you mean 'damping'?" in result.stderr
+
+
 # ------------------------------------------------------------------------- certified bounds
 
 

@@ -79,6 +79,10 @@ def test_the_numbers_of_the_readme_are_those_of_its_command(
         # A figure that could go into a paper comes with its picture and its data.
         assert {f"{path.stem}.png", f"{path.stem}.csv"} <= {p.name for p in path.parent.iterdir()}
     assert list((folder / "out").glob("*.pdf"))
+    for path in (folder / "out").glob("*.tex"):
+        shown_lines = [line for line in path.read_text("utf-8").splitlines() if line[:1] != "%"]
+        # What is beyond Latin-1 stops pdfTeX unless it is escaped.
+        "".join(shown_lines).encode("latin-1")
     assert shown(study), f"the README shows no numbers of {study}"
     for stem, rows in shown(study).items():
         assert stem in stems

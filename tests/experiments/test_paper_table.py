@@ -123,6 +123,25 @@ def test_no_character_of_latex_stays_active(character: str) -> None:
     assert escaped.startswith(("\\", "$"))
 
 
+@pytest.mark.parametrize("character", list("αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΦΨΩ−±×·≤≥≈≠→∞′–—"))
+def test_no_sign_is_left_that_pdftex_lacks(character: str) -> None:
+    assert paper_table.escape_latex(character).isascii()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("σ", r"$\sigma$"),
+        ("ω", r"$\omega$"),
+        ("max |Δp|", r"max \textbar{}$\Delta$p\textbar{}"),
+        ("π and ξ", r"$\pi$ and $\xi$"),
+        ("é", "é"),
+    ],
+)
+def test_a_sign_is_the_command_of_its_name(text: str, wanted: str) -> None:
+    assert paper_table.escape_latex(text) == wanted
+
+
 def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
     from matplotlib.figure import Figure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -303,6 +304,15 @@ def test_records_of_a_model_take_the_place_of_drawn_ones(bare_folder: Path) -> N
     assert set(found["of"]) == {"GPT-4"}
     overall = found[(found["quantity"] == "factuality") & (found["position"] == "overall")]
     assert overall["estimate"].iloc[0] == pytest.approx(sum(n % 3 > 0 for n in range(40)) / 40)
+    manifest = json.loads((bare_folder / "out" / "manifest.json").read_text())
+    assert manifest["data"] == {
+        "self-judged: GPT-4": {
+            "sha256": hashlib.sha256((bare_folder / "gpt.jsonl").read_bytes()).hexdigest(),
+            "responses": len({line["response"] for line in lines}),
+            "atoms": 40,
+            "labelled": 40,
+        }
+    }
     (bare_folder / "factormodels-data.yaml").write_text(
         "datasets: {self-judged: gpt.jsonl}", encoding="utf-8"
     )

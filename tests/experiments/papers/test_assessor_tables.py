@@ -20,7 +20,8 @@ from experiments.papers.stand_in_model import StandInModel, shown_passages
 from experiments.papers.stand_ins import without_labels
 from factormodels import datasets
 from factormodels.errors import InputError
-from factormodels.extraction.assessors import assess
+from factormodels.extraction.asking import identity_of
+from factormodels.extraction.assessors import ASSESSORS, assess
 from factormodels.extraction.cache import AnswerCache, CachedModel
 from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
@@ -185,6 +186,16 @@ def test_a_users_data_and_recorded_answers_take_the_place_of_stand_ins(
         "biographies-wikipedia: mine",
     }
     assert str(bare_folder) not in (bare_folder / "out" / "manifest.json").read_text()
+    asked = manifest["models"]["language_models"]["llama-3.1-70b-instruct"]
+    assert set(manifest["models"]["language_models"]) == {"llama-3.1-70b-instruct"}
+    prompts = ("factscore", "factverify", "veriscore")
+    assert asked.pop("prompts") == [identity_of(ASSESSORS[name].prompt) for name in prompts]
+    n_claims = sum(len(graph.atoms) for graph in GRAPHS)
+    # Each of the three prompts judges every claim; the cache has no answer to any other.
+    assert asked["answers"] == 3 * n_claims
+    assert asked["language_model"] == "openai/llama"
+    assert asked["prompt_tokens"] > 0
+    assert (asked["cost"], asked["unpriced"]) == (0, 3 * n_claims)
 
 
 def test_one_file_without_models_is_taken_as_recorded(bare_folder: Path) -> None:

@@ -36,6 +36,10 @@ def test_a_study_of_the_papers_gives_its_rows(study: str, bare_folder: Path) -> 
     printed_rows = [row for row in rows_below(HEADING) if command_of(row) == study]
     # Decimals are those that hold on any machine: scores of seeded or exact computations.
     assert readme_rows(study, published) == printed_rows
+    for path in (bare_folder / "out").glob("*.tex"):
+        shown_lines = [line for line in path.read_text("utf-8").splitlines() if line[:1] != "%"]
+        # What is beyond Latin-1 stops pdfTeX unless it is escaped.
+        "".join(shown_lines).encode("latin-1")
     manifest = json.loads((bare_folder / "out" / "manifest.json").read_text())
     if manifest["data"]:
         assert any(remark.startswith("Stand-in data") for remark in manifest["remarks"])
