@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -122,8 +123,8 @@ def test_a_backend_with_other_settings_is_compared_with_what_it_was(
 
 
 def test_cells_of_one_run_alone_are_told_in_groups() -> None:
-    common = {"dataset": "d", "relation_model": "recorded", "encoding": "implication"}
-    common |= {"prior": "data", "strength": 1.0}
+    common: dict[str, Any] = {"dataset": "d", "relation_model": "recorded"}
+    common |= {"encoding": "implication", "prior": "data", "strength": 1.0}
     cells = [
         {**common, "variant": variant, "backend_label": backend, "seed": seed}
         for variant in ("FR1", "FR2")
