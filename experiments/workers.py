@@ -205,6 +205,8 @@ def _start(backends: Sequence[Backend]) -> _Worker:
 
 def _serve(connection: Connection, backends: Iterable[Backend]) -> None:
     """Run tasks until the other end of the pipe is closed."""
+    # It starts with interrupts blocked; a library that unblocks them must not let one through.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _warm_up_all(backends)
     try:
         connection.send_bytes(_READY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -268,7 +269,8 @@ def test_the_command_writes_its_files(
     result = invoke("bench", "small", "--preset", "quick", "--rounds", "2", "--graphs", "2")
     assert result.exit_code == 0, result.output
     assert "small: a few atoms; 12 variables" in result.stdout
-    assert "Rounds: 2; graphs: 2." in result.stdout
+    # On a machine under load a slow algorithm may be given one round only.
+    assert re.search(r"Rounds: (1 to )?2; graphs: 2\.", result.stdout)
     out = folder / "results" / "bench"
     assert sorted(path.name for path in out.iterdir()) == [
         "bench.json",
