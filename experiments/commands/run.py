@@ -59,7 +59,11 @@ def command(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the study and its data, and count its units.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check the study and its data, and count its units; of an analysis, its settings.",
+        ),
     ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the embedded studies, and what each is for.")
