@@ -33,7 +33,7 @@ run: install ## Compare the algorithms on the embedded data: a table, a plot, fi
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
 
 test: install browser ## Run the tests
-	$(VENV)/bin/python -m pytest -n $(WORKERS)
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: install ## Check style, format and types
 	$(VENV)/bin/ruff check .

@@ -22,8 +22,8 @@ from factormodels import read_many
 from tests.experiments.conftest import environment
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
-N_RESPONSES = 200
-FINISHED_AT_THE_KILL = 250
+N_RESPONSES = 70
+FINISHED_AT_THE_KILL = 90
 PATIENCE = 120.0
 
 LABELS = ("entailment", "contradiction", "neutral")
@@ -101,7 +101,7 @@ def wait_until_all_is_stored(
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Path:
-    """A folder with 200 responses and some notes."""
+    """A folder with responses and some notes."""
     lines = [
         json.dumps({"id": f"r{i}", "query": f"Bridge {i}?", "response": f"Bridge {i} is red."})
         for i in range(N_RESPONSES)

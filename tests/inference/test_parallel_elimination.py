@@ -59,7 +59,7 @@ def test_many_small_and_few_large_answers() -> None:
 @pytest.mark.parametrize(
     "graph",
     [
-        grid(19, 19, coupling=2.0, field=1.0, seed=0),
+        grid(16, 16, coupling=2.0, field=1.0, seed=0),
         fr2(22, 4, density=0.3, seed=1),
         FactorGraph.from_factors(
             [7, 40, 1100], [([0, 1, 2], np.random.default_rng(0).random(7 * 40 * 1100))]
