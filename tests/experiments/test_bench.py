@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -266,11 +265,12 @@ def test_the_command_writes_its_files(
     folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(families, "FAMILIES", (SMALL,))
-    result = invoke("bench", "small", "--preset", "quick", "--rounds", "2", "--graphs", "2")
+    # The preset's limit is for a machine that does nothing else; a turn beyond it is left out.
+    chosen = ("--preset", "quick", "--rounds", "2", "--graphs", "2", "--time-limit", "300")
+    result = invoke("bench", "small", *chosen)
     assert result.exit_code == 0, result.output
     assert "small: a few atoms; 12 variables" in result.stdout
-    # On a machine under load a slow algorithm may be given one round only.
-    assert re.search(r"Rounds: (1 to )?2; graphs: 2\.", result.stdout)
+    assert "Rounds: 2; graphs: 2." in result.stdout
     out = folder / "results" / "bench"
     assert sorted(path.name for path in out.iterdir()) == [
         "bench.json",
