@@ -84,7 +84,7 @@ browser:
 	  'install the package chromium of your system to run them'
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed.
-$(VENV)/kernels: $(VENV)/installed $(wildcard inference/kernels/*.py inference/kernels/*/*.py)
+$(VENV)/kernels: $(VENV)/installed $(shell find inference -path "*/kernels/*.py")
 	$(VENV)/bin/python -m experiments.compile_kernels
 	touch $@
 

@@ -9,7 +9,7 @@ PlattRecalibrator` says so.
 
 from __future__ import annotations
 
-from calibration.claim_agreement import (
+from calibration.claims.agreement import (
     Agreement,
     ClaimEdits,
     claim_edits,
@@ -17,7 +17,7 @@ from calibration.claim_agreement import (
     mean_edits,
     token_similarity,
 )
-from calibration.claim_counts import (
+from calibration.claims.counts import (
     ClaimCounts,
     CountAlignment,
     count_alignment,
@@ -26,13 +26,7 @@ from calibration.claim_counts import (
     gamma_like_f1_at_k,
     recall_at_k_prime,
 )
-from calibration.claim_failures import Failure, FailureRow, failure_table, redundancy_failures
-from calibration.curve_figures import (
-    corp_diagram,
-    group_figure,
-    risk_coverage_figure,
-    score_histograms,
-)
+from calibration.claims.failures import Failure, FailureRow, failure_table, redundancy_failures
 from calibration.curves import (
     CorpCurve,
     GroupCalibration,
@@ -44,31 +38,16 @@ from calibration.curves import (
     label_histogram,
     risk_curve,
 )
+from calibration.curves.reliability import ReliabilityBins, reliability_bins
 from calibration.figures import reliability_diagram, save_figure
+from calibration.figures.curves import (
+    corp_diagram,
+    group_figure,
+    risk_coverage_figure,
+    score_histograms,
+)
 from calibration.labels import Labelled, LabelPolicy, apply_policy, label_array
-from calibration.measures import (
-    DECISION_TOLERANCE,
-    Decisions,
-    choose_k,
-    decisions,
-    entropy_measure,
-    expected_precision,
-    f1_at_k,
-    factual_precision,
-    mean_surprisal,
-    recall_at_k,
-)
-from calibration.reliability import ReliabilityBins, reliability_bins
 from calibration.scores import (
-    accuracy,
-    brier,
-    f1_true,
-    log_loss,
-    mean_absolute_error_of_precision,
-    precision_errors,
-    spherical,
-)
-from calibration.scoring import (
     SCORES,
     ScoreRow,
     auprc,
@@ -87,7 +66,28 @@ from calibration.scoring import (
     smooth_ece,
     spiegelhalter,
 )
-from calibration.summary import ResponseMeasures, Summary, measure_responses, summarise
+from calibration.scores.measures import (
+    DECISION_TOLERANCE,
+    Decisions,
+    choose_k,
+    decisions,
+    entropy_measure,
+    expected_precision,
+    f1_at_k,
+    factual_precision,
+    mean_surprisal,
+    recall_at_k,
+)
+from calibration.scores.pointwise import (
+    accuracy,
+    brier,
+    f1_true,
+    log_loss,
+    mean_absolute_error_of_precision,
+    precision_errors,
+    spherical,
+)
+from calibration.scores.summary import ResponseMeasures, Summary, measure_responses, summarise
 
 __all__ = [
     "DECISION_TOLERANCE",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.summary import Summary, measure_responses, summarise
+from calibration.scores.summary import Summary, measure_responses, summarise
 from experiments.evidence import Evidence, context_removals, evidence_of_atoms
 from experiments.summary import entropy_warnings
 from factormodels.errors import FactormodelsError, InputError

@@ -270,8 +270,8 @@ def cost_figure(
     Raises:
         InputError: for a length below 2 or a bad share.
     """
-    from calibration.figure_sheet import panel_figure
-    from calibration.figure_style import COLOURS, DASHES
+    from calibration.figures.sheet import panel_figure
+    from calibration.figures.style import COLOURS, DASHES
 
     if longest < 2:
         raise InputError(f"longest is {longest}; give a number of sentences from 2")

@@ -11,7 +11,7 @@ import typer
 from experiments.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 from factormodels.synthetic import fr2, grid
 from inference import entries, get_backend
-from inference.frustration import frustration
+from inference.messages.frustration import frustration
 
 _COMPOSITE = ("auto",)
 """Backends that run the kernels of others, which are compiled already."""

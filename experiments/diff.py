@@ -20,7 +20,7 @@ from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
 
 if TYPE_CHECKING:
-    from calibration.estimands import RatioSums
+    from calibration.intervals.estimands import RatioSums
 
 SAME = 1e-12
 """Posteriors that differ by no more are the same up to rounding."""
@@ -263,8 +263,8 @@ def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: in
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     """Return the mean over responses of the mean over their claims, as sums."""
-    from calibration.estimands import RatioSums
     from calibration.grouping import group_by_response
+    from calibration.intervals.estimands import RatioSums
 
     means = group_by_response(index).means(values)[:, np.newaxis]
     return RatioSums(means, np.ones_like(means))

@@ -11,7 +11,7 @@ from factormodels.factor_graph import FactorGraph
 from factormodels.variants import COPY_SEPARATOR
 
 if TYPE_CHECKING:
-    from inference.exact import Exact
+    from inference.exact.backend import Exact
 
 
 class Removal(NamedTuple):

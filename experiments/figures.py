@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from calibration.reliability import ReliabilityBins
+    from calibration.curves.reliability import ReliabilityBins
     from experiments.config_parts import Reliability
 
 SAME_CURVE = 5e-3
@@ -191,8 +191,8 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
+    from calibration.curves.reliability import reliability_bins
     from calibration.labels import apply_policy
-    from calibration.reliability import reliability_bins
 
     scored = apply_policy(curve.p, curve.label, curve.response, policy)
     return reliability_bins(

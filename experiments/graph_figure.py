@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from calibration.figure_style import paper_style
+from calibration.figures.style import paper_style
 from factormodels import Atom, Context, FactGraph, InputError, RelationKind
 
 if TYPE_CHECKING:

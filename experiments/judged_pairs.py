@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.curves.replicates import band_settings
-from calibration.resampling import response_weights
-from calibration.scoring.bootstrap import percentile_interval
+from calibration.intervals.bootstrap import percentile_interval
+from calibration.intervals.replicates import band_settings
+from calibration.intervals.resampling import response_weights
 from experiments.relation_quality import LabelledPair, distribution
 from factormodels.claims import RelationKind, validated_probability
 from factormodels.errors import InputError

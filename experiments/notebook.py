@@ -54,7 +54,7 @@ def preview(figure: Figure) -> Image:
 
     from IPython.display import Image
 
-    from calibration.figure_style import paper_style
+    from calibration.figures.style import paper_style
 
     buffer = BytesIO()
     with paper_style():

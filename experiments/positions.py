@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibration.figures.positions import Panel, knowledge_panel, label_panels, position_figure
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
     IntervalSettings,
-    Panel,
     PositionTable,
     Setting,
-    knowledge_panel,
-    label_panels,
     label_positions,
-    position_figure,
     read_records,
     self_knowledge,
 )

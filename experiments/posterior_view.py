@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 UNDECIDED_TOLERANCE = 1e-9
-"""A claim is undecided when |P - 1/2| is at most this, as in `calibration.measures`."""
+"""A claim is undecided when |P - 1/2| is at most this, as in `calibration.scores.measures`."""
 
 _STATES_IN_COLUMNS = 6
 _TEXT_SHOWN = 160

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.scoring import ScoreRow, score_table
+from calibration.scores import ScoreRow, score_table
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.claim_counts import f1_at_k_prime
-from calibration.figure_style import COLOURS, MARKERS
+from calibration.claims.counts import f1_at_k_prime
+from calibration.figures.style import COLOURS, MARKERS
 from experiments.gaming import (
     PADDINGS,
     CanonicalRelations,
@@ -310,7 +310,7 @@ def robustness_figure(
     Raises:
         InputError: if there are no rows of them.
     """
-    from calibration.figure_sheet import panel_figure
+    from calibration.figures.sheet import panel_figure
 
     mine = [row for row in rows if (row.assessor, row.padding) == (assessor, padding)]
     if not mine:

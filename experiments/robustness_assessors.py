@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.measures import DECISION_TOLERANCE, verdicts
+from calibration.scores.measures import DECISION_TOLERANCE, verdicts
 from factormodels.extraction.assessors import assess, posteriors
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel

@@ -190,8 +190,8 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Figure:
     """Return factuality by relative position, of all and of the selected claims."""
-    from calibration.figure_sheet import panel_figure
-    from calibration.figure_style import COLOURS, MARKERS
+    from calibration.figures.sheet import panel_figure
+    from calibration.figures.style import COLOURS, MARKERS
 
     places = range(len(study.before.positions) - 1)
 

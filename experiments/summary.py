@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.summary import Summary, summarise
-from calibration.summary_intervals import WITH_INTERVALS, summary_intervals
+from calibration.scores.summary import Summary, summarise
+from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from experiments.judgements import Judgements, read_judgements
 from experiments.rows import FAILED, CellRows, RowsFile
 
@@ -40,7 +40,7 @@ class StudySummary:
             of a cell, `backend`, `setting`; `n_responses` and `n_failed` (units);
             `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
             fail, on which an assessor has no verdict or one that takes them out); the measures of
-            `calibration.summary.Summary`, with the ends of their 95% intervals over responses as
+            `calibration.scores.summary.Summary`, with the ends of their 95% intervals over responses as
             MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
             against the exact backend over atoms that both judged (NaN for itself);
             `seconds_total` and `seconds_median` per response. Where there are selections a row
@@ -128,7 +128,7 @@ def _max_difference(own: Judgements, reference: Judgements | None) -> float:
 def entropy_warnings() -> Iterator[list[str]]:
     """Collect the warnings about E, which every cell would repeat, instead of showing them."""
     collected: list[str] = []
-    logger = logging.getLogger("calibration.measures")
+    logger = logging.getLogger("calibration.scores.measures")
 
     def collect(record: logging.LogRecord) -> bool:
         collected.append(record.getMessage())

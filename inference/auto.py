@@ -8,9 +8,9 @@ from typing import ClassVar
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
-from inference.exact import Exact
+from inference.exact.backend import Exact
+from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.posterior import Posterior
-from inference.wmb import WeightedMiniBuckets
 
 _I_BOUNDS = (20, 18, 16, 14, 12, 10, 8, 6, 4, 2)
 

@@ -123,15 +123,15 @@ def solve_settings(
         # Each loads its kernels when it is used: importing this module stays light.
         match _kind(backend):
             case "exact":
-                from inference.batch_exact import exact_settings
+                from inference.exact.batch import exact_settings
 
                 return exact_settings([graph] * len(rows), rows, backend, team)  # type: ignore[arg-type]
             case "lbp":
-                from inference.batch_lbp import lbp_settings
+                from inference.messages.batch import lbp_settings
 
                 return lbp_settings(graph, rows, backend, team)  # type: ignore[arg-type]
             case "lbp_jax":
-                from inference.lbp_jax.batch import jax_settings
+                from inference.peers.lbp_jax.batch import jax_settings
 
                 return jax_settings(graph, rows, backend)  # type: ignore[arg-type]
         return attempt([replace(graph, log_values=row) for row in rows], backend, team)
@@ -140,15 +140,15 @@ def solve_settings(
 def _solve_batch(graphs: Sequence[FactorGraph], backend: Backend, team: Team) -> list[Result]:
     match _kind(backend):
         case "exact":
-            from inference.batch_exact import exact_batch
+            from inference.exact.batch import exact_batch
 
             return exact_batch(graphs, backend, team)  # type: ignore[arg-type]
         case "lbp":
-            from inference.batch_lbp import lbp_batch
+            from inference.messages.batch import lbp_batch
 
             return lbp_batch(graphs, backend, team)  # type: ignore[arg-type]
         case "lbp_jax":
-            from inference.lbp_jax.batch import jax_batch
+            from inference.peers.lbp_jax.batch import jax_batch
 
             return jax_batch(graphs, backend)  # type: ignore[arg-type]
     return attempt(graphs, backend, team)

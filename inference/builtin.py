@@ -14,27 +14,27 @@ ENTRIES = (
     ),
     Entry(
         name="exact",
-        target="inference.exact:Exact",
+        target="inference.exact.backend:Exact",
         summary="variable elimination over a bucket tree: every marginal and log Z, exact",
         log_z_kind="exact",
         limits="induced width to about 25 (binary); refuses what does not fit",
     ),
     Entry(
         name="lbp",
-        target="inference.lbp:LoopyBeliefPropagation",
+        target="inference.messages.lbp:LoopyBeliefPropagation",
         summary="loopy belief propagation: exact on forests, an estimate elsewhere",
         log_z_kind="bethe",
     ),
     Entry(
         name="trw",
-        target="inference.trw:TreeReweighted",
+        target="inference.messages.trw:TreeReweighted",
         summary="tree-reweighted belief propagation: a certified upper bound on log Z",
         log_z_kind="upper",
         limits="any graph; loose where strong interactions contradict each other",
     ),
     Entry(
         name="wmb",
-        target="inference.wmb:WeightedMiniBuckets",
+        target="inference.mini_buckets.wmb:WeightedMiniBuckets",
         summary="weighted mini-buckets: certified bounds on log Z from both sides, anytime",
         log_z_kind="upper",
         limits="any graph; tables of i_bound + 1 variables; exact at the induced width",
@@ -48,7 +48,7 @@ ENTRIES = (
     ),
     Entry(
         name="gibbs",
-        target="inference.gibbs:BlockGibbs",
+        target="inference.sampling.gibbs:BlockGibbs",
         summary="Gibbs sampling of forests of variables: marginals with standard errors",
         log_z_kind="none",
         limits="any graph; exact on forests; status says whether the chains agree",
@@ -62,7 +62,7 @@ ENTRIES = (
     ),
     Entry(
         name="pgmpy",
-        target="inference.pgmpy_backend:PgmpyVariableElimination",
+        target="inference.peers.pgmpy_elimination:PgmpyVariableElimination",
         summary="pgmpy's VariableElimination, a reference by other hands: exact",
         log_z_kind="exact",
         limits="slow: one query per variable; induced width to about 24 (binary), 10^4 variables",
@@ -71,7 +71,7 @@ ENTRIES = (
     ),
     Entry(
         name="mean_field",
-        target="inference.pyro_vi:MeanField",
+        target="inference.peers.pyro_variational:MeanField",
         summary="mean field in Pyro, enumerated exactly: the bound of 'cavi' by gradients",
         log_z_kind="elbo",
         limits="some thousand factors; slower than 'cavi'",
@@ -80,7 +80,7 @@ ENTRIES = (
     ),
     Entry(
         name="structured",
-        target="inference.pyro_vi:Structured",
+        target="inference.peers.pyro_variational:Structured",
         summary="variational inference in Pyro with a spanning forest: a tighter lower bound",
         log_z_kind="elbo",
         limits="some thousand factors; exact on forests",
@@ -89,7 +89,7 @@ ENTRIES = (
     ),
     Entry(
         name="numpyro",
-        target="inference.numpyro_backend:NumPyroGibbs",
+        target="inference.peers.numpyro_gibbs:NumPyroGibbs",
         summary="NumPyro's DiscreteGibbs, a reference by other hands: single-site sampling",
         log_z_kind="none",
         limits="some hundred variables: a sweep evaluates every factor for every variable",
@@ -98,7 +98,7 @@ ENTRIES = (
     ),
     Entry(
         name="lbp_jax",
-        target="inference.lbp_jax:JaxBeliefPropagation",
+        target="inference.peers.lbp_jax:JaxBeliefPropagation",
         summary="loopy belief propagation in JAX: for accelerators, batches and derivatives",
         log_z_kind="bethe",
         limits="any graph; on a processor 'lbp' is faster",
@@ -107,7 +107,7 @@ ENTRIES = (
     ),
     Entry(
         name="pgmax",
-        target="inference.pgmax_backend:PgmaxBeliefPropagation",
+        target="inference.peers.pgmax_propagation:PgmaxBeliefPropagation",
         summary="PGMax's loopy belief propagation, a reference by other hands",
         log_z_kind="bethe",
         limits="tables of log range to 10^6; compiles for every graph, some tenths of a second",
@@ -117,7 +117,7 @@ ENTRIES = (
     ),
     Entry(
         name="pyagrum",
-        target="inference.pyagrum_backend:PyagrumJunctionTree",
+        target="inference.peers.pyagrum_junction_tree:PyagrumJunctionTree",
         summary="pyAgrum's junction tree, a reference by other hands: exact",
         log_z_kind="exact",
         limits="to 5000 variables and induced width to about 24 (binary); tables of doubles",

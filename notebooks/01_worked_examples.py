@@ -43,7 +43,7 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from calibration.figure_style import COLOURS, paper_style
+from calibration.figures.style import COLOURS, paper_style
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.notebook import fast, preview, write_results
 from experiments.paper_table import PaperColumn, PaperTable

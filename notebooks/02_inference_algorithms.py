@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration.figure_style import COLOURS, MARKERS, paper_style
+from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.bench.families import select
 from experiments.bench.frontier import pareto
@@ -45,7 +45,7 @@ from experiments.notebook import fast, preview, write_results
 from experiments.paper_table import PaperColumn, PaperTable
 from factormodels.synthetic import grid
 from inference import Status, get_backend
-from inference.frustration import frustration
+from inference.messages.frustration import frustration
 
 NOTEBOOK = "02_inference_algorithms"
 SEED = 20_261_121

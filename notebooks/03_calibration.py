@@ -37,7 +37,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration import corp_curve, group_calibration, score_table
-from calibration.figure_style import COLOURS, paper_style
+from calibration.figures.style import COLOURS, paper_style
 from calibration.learned_priors import (
     ClassProbability,
     Specification,

@@ -45,7 +45,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration.figure_style import COLOURS, DASHES, paper_style
+from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.self_knowledge import (
     Setting,
     Truth,

@@ -41,8 +41,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration.claim_counts import f1_at_k_prime
-from calibration.figure_style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.claims.counts import f1_at_k_prime
+from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.significance.paired import paired_t_test
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.gaming import PADDINGS, padded, padding_alone

@@ -38,14 +38,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration.claim_counts import (
+from calibration.claims.counts import (
     ClaimCounts,
     count_alignment,
     f1_at_k_prime,
     gamma_like_f1_at_k,
 )
-from calibration.figure_style import COLOURS, DASHES, MARKERS, paper_style
-from calibration.measures import choose_k, f1_of_counts
+from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.scores.measures import choose_k, f1_of_counts
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.assessment_costs import METHODS, Load
 from experiments.notebook import fast, preview, write_results

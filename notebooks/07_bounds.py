@@ -42,7 +42,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration.figure_style import COLOURS, paper_style
+from calibration.figures.style import COLOURS, paper_style
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.notebook import fast, preview, write_results
 from experiments.paper_table import PaperColumn, PaperTable
@@ -57,8 +57,8 @@ from factormodels.synthetic import (
     mixed_reliability,
 )
 from inference import Status, infer
-from inference.frustration import frustration
-from inference.intervals import certified_intervals
+from inference.messages.frustration import frustration
+from inference.mini_buckets.intervals import certified_intervals
 
 NOTEBOOK = "07_bounds"
 SEED = 1

@@ -44,7 +44,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration.figure_style import COLOURS, paper_style
+from calibration.figures.style import COLOURS, paper_style
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.assessment_costs import METHODS, Load
 from experiments.assessment_setup import language_model

@@ -40,7 +40,7 @@ import numpy as np
 from IPython.display import Image
 from matplotlib.figure import Figure
 
-from calibration.figure_style import COLOURS, MARKERS, paper_style
+from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments import significance, tables
 from experiments.artefacts import Artefacts, Origin, PaperFigure
 from experiments.config import config_hash

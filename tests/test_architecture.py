@@ -98,7 +98,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
     path = tmp_path / "inference" / "deep" / "module.py"
     path.parent.mkdir(parents=True)
     path.write_text(
-        "import numpy, calibration.scores\n"
+        "import numpy, calibration.scores.pointwise\n"
         "from factormodels import read\n"
         "from experiments.cli import main\n"
         "from .. import exact\n"
@@ -107,7 +107,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
         "    from calibration import brier\n"
     )
     assert upward_imports(path) == [
-        "inference/deep/module.py:1 imports calibration.scores",
+        "inference/deep/module.py:1 imports calibration.scores.pointwise",
         "inference/deep/module.py:3 imports experiments.cli",
         "inference/deep/module.py:7 imports calibration",
     ]

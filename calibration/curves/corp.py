@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.curves.label_draws import calibrated
-from calibration.curves.replicates import band_settings, resampled, tails
-from calibration.reliability import HISTOGRAM_BINS
-from calibration.scoring.decomposition import (
+from calibration.curves.reliability import HISTOGRAM_BINS
+from calibration.forecasts import Sample, forecasts
+from calibration.intervals.replicates import band_settings, resampled, tails
+from calibration.scores.decomposition import (
     CorpDecomposition,
     IsotonicFit,
     corp_terms,
     isotonic_fit,
 )
-from calibration.scoring.forecasts import Sample, forecasts
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 

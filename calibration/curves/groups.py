@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.replicates import band_settings, tails
 from calibration.grouping import group_by_response
-from calibration.resampling import response_weights
+from calibration.intervals.replicates import band_settings, tails
+from calibration.intervals.resampling import response_weights
 from calibration.validation import (
     Floats,
     Integers,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.reliability import HISTOGRAM_BINS
+from calibration.curves.reliability import HISTOGRAM_BINS
 from calibration.validation import Integers, labelled_pairs
 
 

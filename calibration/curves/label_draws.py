@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calibration.scoring.decomposition import isotonic_fit
-from calibration.scoring.forecasts import Forecasts, Sample
+from calibration.forecasts import Forecasts, Sample
+from calibration.scores.decomposition import isotonic_fit
 from calibration.validation import Floats
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.replicates import band_settings, resampled, tails
-from calibration.scoring.forecasts import forecasts
-from calibration.scoring.selective import risk_at, risk_coverage
+from calibration.forecasts import forecasts
+from calibration.intervals.replicates import band_settings, resampled, tails
+from calibration.scores.selective import risk_at, risk_coverage
 from calibration.validation import Floats
 
 

@@ -20,7 +20,7 @@ from calibration.learned_priors.specification import (
     Temperature,
     class_of,
 )
-from calibration.scoring.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.encodings import KIND_CODES, encode_many

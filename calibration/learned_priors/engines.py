@@ -139,8 +139,8 @@ def united_pairs(pairs: Integers) -> tuple[Integers, Integers, NDArray[np.bool_]
 
 
 def _exact(graph: FactorGraph, backend: Backend) -> Run:
-    from inference.exact import Exact
-    from inference.planned import PlannedExact
+    from inference.exact.backend import Exact
+    from inference.exact.planned import PlannedExact
 
     planned = PlannedExact(graph, backend if isinstance(backend, Exact) else Exact())
 

@@ -14,7 +14,7 @@ from calibration.validation import Floats, whole_number
 from factormodels.errors import MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
-from inference.diagnostics import effective_sample_size, split_chains, split_r_hat
+from inference.sampling.diagnostics import effective_sample_size, split_chains, split_r_hat
 
 _SPREAD = 1.5
 """Chains start further apart than the posterior spreads, so that R-hat sees what is not mixed."""
@@ -106,7 +106,7 @@ def _run(
     import jax
     from numpyro.infer import MCMC, NUTS
 
-    from inference.autodiff_jax import differentiable
+    from inference.tasks.gradients_jax import differentiable
 
     log_posterior = differentiable(log_density)
 

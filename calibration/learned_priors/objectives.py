@@ -23,7 +23,7 @@ from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph, pairwise_factor_graph
 from inference.backend import ZeroPartitionError
-from inference.components import connected_components, turns
+from inference.tasks.components import connected_components, turns
 
 STEP = 1e-4
 """Step of central differences on the scale without bounds: their error is its square times a third

@@ -92,7 +92,7 @@ def _climb(density: Target, steps: int, particles: int, seed: int) -> tuple[Floa
     from pyro import distributions, infer
     from pyro.optim import ClippedAdam
 
-    from inference.autodiff_torch import differentiable
+    from inference.tasks.gradients_torch import differentiable
 
     library: Any = infer  # What it exports has no types.
     double = torch.float64

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from calibration.scoring.forecasts import Sample, pooled
+from calibration.forecasts import Sample, pooled
 from calibration.validation import Floats, label_array, probability_array
 from factormodels.errors import InputError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.measures import DECISION_TOLERANCE
+from calibration.forecasts import Sample
 from calibration.recalibration.base import Recalibrator
-from calibration.scoring.binning import equal_mass_starts
-from calibration.scoring.forecasts import Sample
+from calibration.scores.binning import equal_mass_starts
+from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, whole_number
 from factormodels.errors import InputError
 

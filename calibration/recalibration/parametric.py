@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.recalibration.base import Recalibrator, require_both_classes
-from calibration.scoring.forecasts import (
+from calibration.forecasts import (
     LOGIT_CLIP,
     Sample,
     Status,
     clipped_logits,
     logit_clip,
 )
-from calibration.scoring.logistic import fit_logistic, sigmoid
-from calibration.scoring.logistic_calibration import threshold_parts
+from calibration.recalibration.base import Recalibrator, require_both_classes
+from calibration.scores.logistic import fit_logistic, sigmoid
+from calibration.scores.logistic_calibration import threshold_parts
 from calibration.validation import Floats
 from factormodels.errors import InputError
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from calibration.forecasts import Sample
 from calibration.recalibration.base import Recalibrator
-from calibration.scoring.forecasts import Sample
 from calibration.validation import Floats
 
 _Point = tuple[float, float]

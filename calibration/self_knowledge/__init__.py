@@ -6,16 +6,10 @@ self_knowledge(read_records("claims.jsonl"))["sigma"].estimate
 
 from __future__ import annotations
 
-from calibration.estimands import Estimates, IntervalMethod, IntervalSettings
+from calibration.intervals.estimands import Estimates, IntervalMethod, IntervalSettings
 from calibration.self_knowledge.balance import Balance, in_sample_balance
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
 from calibration.self_knowledge.comparison import Comparison, compare_conditions
-from calibration.self_knowledge.figures import (
-    Panel,
-    knowledge_panel,
-    label_panels,
-    position_figure,
-)
 from calibration.self_knowledge.formula import (
     Status,
     clipped,
@@ -45,7 +39,6 @@ from calibration.self_knowledge.records import (
     write_records,
 )
 from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
-from calibration.self_knowledge.shift_figure import label_shift_figure
 from calibration.self_knowledge.simulation import (
     Coverage,
     Truth,
@@ -70,7 +63,6 @@ __all__ = [
     "LabelShift",
     "Neither",
     "OutOfSample",
-    "Panel",
     "PositionTable",
     "RefusalFilter",
     "Setting",
@@ -85,13 +77,9 @@ __all__ = [
     "filter_refusals",
     "flip_rates",
     "in_sample_balance",
-    "knowledge_panel",
-    "label_panels",
     "label_positions",
     "label_shift",
-    "label_shift_figure",
     "out_of_sample",
-    "position_figure",
     "read_records",
     "refusal_rules",
     "rejections",

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from calibration.estimands import Difference, Estimand, Estimates, IntervalSettings, estimate_all
+from calibration.intervals.estimands import (
+    Difference,
+    Estimand,
+    Estimates,
+    IntervalSettings,
+    estimate_all,
+)
 from calibration.self_knowledge.claims import (
     Average,
     Claims,

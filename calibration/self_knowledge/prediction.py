@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.estimands import student_quantile
+from calibration.intervals.estimands import student_quantile
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes

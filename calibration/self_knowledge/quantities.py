@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.estimands import Estimand, Ratio, RatioSums, Scale, Smooth
+from calibration.intervals.estimands import Estimand, Ratio, RatioSums, Scale, Smooth
 from calibration.self_knowledge.claims import (
     FALSE,
     IRRELEVANT,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.estimands import (
+from calibration.intervals.estimands import (
     Estimand,
     IntervalMethod,
     IntervalSettings,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.estimands import student_quantile
 from calibration.grouping import group_by_response
+from calibration.intervals.estimands import student_quantile
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,

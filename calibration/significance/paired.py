@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.estimands import RatioSums, clustered_standard_error, student_quantile
 from calibration.grouping import group_by_response
-from calibration.resampling import response_weights
+from calibration.intervals.estimands import RatioSums, clustered_standard_error, student_quantile
+from calibration.intervals.resampling import response_weights
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,

@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from calibration.estimands import IntervalSettings, Ratio, RatioSums, estimate_all
 from calibration.grouping import group_by_response
+from calibration.intervals.estimands import IntervalSettings, Ratio, RatioSums, estimate_all
 from calibration.significance.corrections import adjust, correction_named, stars
 from calibration.significance.measures import (
     MEASURES,

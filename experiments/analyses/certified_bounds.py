@@ -19,7 +19,7 @@ from experiments.config_parts import STRICT, Count
 from experiments.paper_table import PaperColumn, PaperTable
 from factormodels.factor_graph import FactorGraph
 from inference import infer
-from inference.intervals import certified_intervals
+from inference.mini_buckets.intervals import certified_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +195,7 @@ _FLOOR = 1e-9
 def _figure(errors: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import COLOURS, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     panels = (
         (("upper_bound", "upper − log Z"), ("lower_bound", "log Z − lower")),

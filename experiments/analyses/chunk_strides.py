@@ -104,8 +104,8 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
 
 def _figure(frame: pd.DataFrame, column: str, label: str, title: str | None) -> Figure:
-    from calibration.figure_sheet import panel_figure
-    from calibration.figure_style import COLOURS, MARKERS
+    from calibration.figures.sheet import panel_figure
+    from calibration.figures.style import COLOURS, MARKERS
 
     strides = list(frame["stride"].unique())
     names = list(frame["model"].unique())

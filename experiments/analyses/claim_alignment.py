@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from calibration.claim_agreement import claim_edits, label_agreement, mean_edits
-from calibration.claim_counts import count_alignment, f1_at_k_prime
+from calibration.claims.agreement import claim_edits, label_agreement, mean_edits
+from calibration.claims.counts import count_alignment, f1_at_k_prime
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts
 from experiments.config_parts import STRICT, Count

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from calibration.self_knowledge import (
-    IntervalSettings,
-    label_panels,
-    label_positions,
-    position_figure,
-)
+from calibration.figures.positions import label_panels, position_figure
+from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count

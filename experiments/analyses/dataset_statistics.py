@@ -91,7 +91,7 @@ def _sizes(data: StudyData) -> dict[str, Any]:
 def _figure(counts: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-    from calibration.figure_style import COLOURS, DASHES, paper_style
+    from calibration.figures.style import COLOURS, DASHES, paper_style
 
     with paper_style():
         figure = MatplotlibFigure(figsize=(3.4, 2.4), layout="constrained")

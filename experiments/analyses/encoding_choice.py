@@ -240,7 +240,7 @@ def _table(frame: pd.DataFrame) -> PaperTable:
 def _difference_figure(frame: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import COLOURS, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     truths = list(dict.fromkeys(frame["truth"]))
     with paper_style():
@@ -295,7 +295,7 @@ def _contexts_figure(contexts: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    from calibration.figure_style import COLOURS, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     names = list(dict.fromkeys(contexts["dataset"]))
     with paper_style():

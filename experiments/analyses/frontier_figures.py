@@ -34,7 +34,7 @@ def error_figure(errors: pd.DataFrame) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import paper_style
+    from calibration.figures.style import paper_style
 
     looks = _looks(errors["backend"])
     names = list(dict.fromkeys(errors["axis"]))
@@ -64,7 +64,7 @@ def frontier_figure(measured: pd.DataFrame) -> Figure:
     """
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import paper_style
+    from calibration.figures.style import paper_style
 
     looks = _looks(measured["backend"])
     names = list(dict.fromkeys(measured["axis"]))
@@ -134,7 +134,7 @@ def _panel(place: Axes, group: pd.DataFrame, looks: dict[str, dict[str, Any]]) -
 
 
 def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
-    from calibration.figure_style import COLOURS, MARKERS
+    from calibration.figures.style import COLOURS, MARKERS
 
     return {
         str(name): {

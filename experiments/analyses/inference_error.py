@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from calibration.measures import verdicts
+from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.posteriors import (
@@ -195,7 +195,7 @@ _FLOOR = 1e-5
 def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import COLOURS, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     panels = (("brier", "|Δ Brier|"), ("mae", "|Δ MAE|"), ("tau", "1 − tau"))
     names = list(dict.fromkeys(frame["dataset"]))

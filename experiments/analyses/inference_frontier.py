@@ -30,7 +30,7 @@ from experiments.warm_up import warm_up
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, InferenceError, TooLargeError, entries, infer
-from inference.frustration import frustration
+from inference.messages.frustration import frustration
 
 if TYPE_CHECKING:
     import pandas as pd

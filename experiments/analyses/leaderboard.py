@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from calibration.claim_counts import f1_at_k_prime
-from calibration.estimands import student_quantile
+from calibration.claims.counts import f1_at_k_prime
+from calibration.intervals.estimands import student_quantile
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, DatasetChoice
@@ -130,7 +130,7 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
 def _figure(frame: pd.DataFrame, title: str) -> Figure:
     from matplotlib.figure import Figure as MatplotlibFigure
 
-    from calibration.figure_style import COLOURS, paper_style
+    from calibration.figures.style import COLOURS, paper_style
 
     with paper_style():
         figure = MatplotlibFigure(figsize=(3.4, 0.9 + 0.18 * len(frame)), layout="constrained")

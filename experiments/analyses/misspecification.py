@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from calibration.scoring import smooth_ece
+from calibration.scores import smooth_ece
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -173,7 +173,7 @@ def _table(frame: pd.DataFrame) -> PaperTable:
 def _figure(frame: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import COLOURS, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     rows = (
         ("slope", "calibration slope", 1.0),

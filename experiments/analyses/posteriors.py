@@ -99,7 +99,7 @@ def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Fl
         p: posterior of each labelled atom, (n,).
         atoms: the atoms.
     """
-    from calibration.scores import precision_errors
+    from calibration.scores.pointwise import precision_errors
 
     grouping = atoms.grouping
     squares = grouping.sums((p - atoms.labels) ** 2)
@@ -113,7 +113,7 @@ def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Fl
 def scores_with_intervals(
     p: Floats, atoms: LabelledAtoms, names: Sequence[str], seed: int
 ) -> dict[str, float]:
-    """Return scores of `calibration.scoring.SCORES` with percentile intervals over responses.
+    """Return scores of `calibration.scores.SCORES` with percentile intervals over responses.
 
     Args:
         p: posterior of each labelled atom, (n,).
@@ -124,7 +124,7 @@ def scores_with_intervals(
     Returns:
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
     """
-    from calibration.scoring import score_table
+    from calibration.scores import score_table
 
     found: dict[str, float] = {}
     for row in score_table(

@@ -198,7 +198,7 @@ def _values_table(learned: pd.DataFrame) -> PaperTable:
 def _figure(table: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import COLOURS, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     titles = list(dict.fromkeys(table["score"]))
     names = list(dict.fromkeys(table["dataset"]))

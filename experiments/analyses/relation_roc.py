@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from calibration.scoring import score_table
+from calibration.scores import score_table
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts, PaperFigure
 from experiments.config_parts import STRICT, Count
@@ -203,8 +203,8 @@ def _figure(
 
 
 def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind, title: str | None) -> Figure:
-    from calibration.figure_sheet import panel_figure
-    from calibration.figure_style import COLOURS, DASHES
+    from calibration.figures.sheet import panel_figure
+    from calibration.figures.style import COLOURS, DASHES
 
     def draw(axes: Axes) -> list[object]:
         handles: list[object] = []

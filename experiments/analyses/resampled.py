@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.estimands import (
+from calibration.intervals.bootstrap import percentile_interval
+from calibration.intervals.estimands import (
     Difference,
     IntervalSettings,
     Ratio,
@@ -17,8 +18,7 @@ from calibration.estimands import (
     Scale,
     estimate_all,
 )
-from calibration.resampling import response_weights
-from calibration.scoring.bootstrap import percentile_interval
+from calibration.intervals.resampling import response_weights
 from experiments.console import ABSENT
 
 Value = tuple[float, float, float]

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from calibration.figures.positions import Panel, knowledge_panel, position_figure
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
     IntervalSettings,
-    Panel,
     PositionTable,
     Setting,
     flip_rates,
-    knowledge_panel,
     label_positions,
-    position_figure,
     read_records,
     self_knowledge,
 )
@@ -232,8 +230,8 @@ def _titled(model: str, table: PositionTable) -> Panel:
 
 def _numbers(found: Mapping[str, PositionTable], above: str | None) -> Figure:
     """Return the number of unsupported claims per sentence by position, a line per model."""
-    from calibration.figure_sheet import panel_figure
-    from calibration.figure_style import COLOURS, MARKERS
+    from calibration.figures.sheet import panel_figure
+    from calibration.figures.style import COLOURS, MARKERS
 
     positions = next(iter(found.values())).positions[:-1]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.sigma_shift import label_shift_figure
 from calibration.self_knowledge import (
     Claims,
     LabelShift,
@@ -18,7 +19,6 @@ from calibration.self_knowledge import (
     claims_of_counts,
     in_sample_balance,
     label_shift,
-    label_shift_figure,
     out_of_sample,
     read_records,
     simulate_counts,
@@ -252,7 +252,7 @@ def _shift_table(shifted: pd.DataFrame) -> PaperTable:
 def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import COLOURS, DASHES, MARKERS, paper_style
+    from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 
     names = list(dict.fromkeys(shifted["population"]))
     with paper_style():

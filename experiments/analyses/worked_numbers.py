@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from calibration.measures import entropy_measure, f1_at_k, factual_precision
+from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.registry import Context
 from experiments.artefacts import Artefacts
 from experiments.config_parts import STRICT

@@ -32,7 +32,7 @@ def write_frontier(
     Raises:
         InputError: if the folder cannot be written.
     """
-    from calibration.figure_style import save_figure
+    from calibration.figures.style import save_figure
 
     drawn = [(result, *points(result)) for result in results]
     drawn = [panel for panel in drawn if panel[2]]
@@ -75,7 +75,7 @@ def _figure(
 ) -> Figure:
     from matplotlib.figure import Figure
 
-    from calibration.figure_style import paper_style
+    from calibration.figures.style import paper_style
 
     names = list(dict.fromkeys(name for *_, found in drawn for name in found))
     looks = {name: _look(at, name in peers) for at, name in enumerate(names)}
@@ -118,7 +118,7 @@ def _panel(
 
 def _look(at: int, peer: bool) -> dict[str, Any]:
     """Return how an algorithm is drawn: those by other hands are hollow."""
-    from calibration.figure_style import COLOURS, MARKERS
+    from calibration.figures.style import COLOURS, MARKERS
 
     return {
         "linestyle": "none",

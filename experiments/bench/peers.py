@@ -145,7 +145,7 @@ def pgmpy_junction_tree(graph: FactorGraph) -> Prepared:
     1e-8 for calibrated, so that potentials are scaled to a mean of 1. Marginals are summed from
     the beliefs of the cliques.
     """
-    from inference.tree_decomposition import tree_decomposition
+    from inference.peers.tree_decomposition import tree_decomposition
 
     model = peer_model(graph)
     pgmpy = load_pgmpy()

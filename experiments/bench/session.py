@@ -19,7 +19,7 @@ from experiments.manifest import code_version
 from experiments.outputs import results_folder
 from experiments.runner_cost import RunnerCost, measure_runner
 from factormodels.errors import InputError
-from inference.exact import Exact
+from inference.exact.backend import Exact
 
 if TYPE_CHECKING:
     from rich.console import Console

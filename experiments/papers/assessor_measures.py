@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.measures import (
+from calibration.scores.measures import (
     choose_k,
     decisions,
     entropy_terms,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from calibration.claim_agreement import LABEL_TYPES
-from calibration.claim_counts import ClaimCounts
+from calibration.claims.agreement import LABEL_TYPES
+from calibration.claims.counts import ClaimCounts
 from experiments.gaming import subject_of
 from factormodels.claims import Atom
 from factormodels.extraction.accounting import Ledger, MeteredModel
@@ -37,7 +37,7 @@ class JudgedResponse:
     Attributes:
         id: of the response.
         claims: texts.
-        verdicts: one of each claim, a key of `calibration.claim_agreement.LABEL_TYPES`.
+        verdicts: one of each claim, a key of `calibration.claims.agreement.LABEL_TYPES`.
         group: the benchmark that it belongs to.
         tokens: what the judging took; None where it is not known.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figure_style import COLOURS, MARKERS, paper_style
+from calibration.figures.style import COLOURS, MARKERS, paper_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 
 if TYPE_CHECKING:
-    from inference.exact import Exact
+    from inference.exact.backend import Exact
 
 VIEW_SECONDS = 5.0
 REPORT_SECONDS = 120.0
@@ -65,7 +65,7 @@ def removals_of(
         related: the relations that were found for it.
         fits: priors that were learned, of this response alone.
     """
-    from inference.exact import Exact
+    from inference.exact.backend import Exact
 
     exact = Exact(memory_limit=_MEMORY, threads=1)
     by_key = {fit.key: fit for fit in fits}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.measures import DECISION_TOLERANCE, verdicts
+from calibration.scores.measures import DECISION_TOLERANCE, verdicts
 from experiments.evidence import Removal, evidence_of_atoms, recorded_context
 from experiments.report.graph_shapes import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals

@@ -23,7 +23,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     Kernels release the interpreter lock and follow NumPy's rules for division. Numba keeps code
     by the file of the function alone, though it holds whatever that function calls; here a change
-    to any file of this folder makes all of it stale, so that no old callee survives in a caller.
+    to any file in a folder `kernels` makes all of it stale, so that no old callee survives in a
+    caller.
     A compilation that takes long is announced by a warning of this module's logger, once a process.
     """
     return _compiled(function, fastmath=False)
@@ -63,6 +64,7 @@ def _announce() -> None:
 @cache
 def _sources_digest() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    package = Path(__file__).parents[1]
+    for path in sorted(path for path in package.rglob("*.py") if "kernels" in path.parts):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.exact.kernels.solve import TOO_LARGE, UNRUN, plant, run_tree
 from inference.kernels.compiled import kernel
-from inference.kernels.elimination.solve import TOO_LARGE, UNRUN, plant, run_tree
-from inference.kernels.messages.reduction import reduce_graph
-from inference.kernels.messages.schedules import ZERO
-from inference.kernels.messages.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
+from inference.messages.kernels.reduction import reduce_graph
+from inference.messages.kernels.schedules import ZERO
+from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
 
 
 @kernel

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
-from inference.exact import Exact
-from inference.kernels.elimination.cluster_tree import bucket_sizes
-from inference.kernels.elimination.interaction import interaction_graph
-from inference.kernels.elimination.ordering import elimination_order
+from inference.exact.backend import Exact
+from inference.exact.kernels.cluster_tree import bucket_sizes
+from inference.exact.kernels.interaction import interaction_graph
+from inference.exact.kernels.ordering import elimination_order
 from inference.tasks.requests import listed, require_memory
 
 

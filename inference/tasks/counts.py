@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.exact import Exact
-from inference.kernels.tasks.counting import count_states
-from inference.kernels.tasks.subtrees import subtrees
+from inference.exact.backend import Exact
+from inference.tasks.kernels.counting import count_states
+from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import ZeroPartitionError
-from inference.exact import Exact
-from inference.planned import PlannedExact
+from inference.exact.backend import Exact
+from inference.exact.planned import PlannedExact
 
 
 class ValueAndGradient(NamedTuple):

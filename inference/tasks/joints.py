@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import TooLargeError
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks.requests import Variables, listed, positions, require_memory, with_observed
 
 _MOST_AXES = 64

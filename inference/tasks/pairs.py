@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.exact import CalibratedTree, Exact
-from inference.kernels.tasks.pairing import pair_states
-from inference.kernels.tasks.subtrees import Subtrees, subtrees
+from inference.exact.backend import CalibratedTree, Exact
+from inference.tasks.kernels.pairing import pair_states
+from inference.tasks.kernels.subtrees import Subtrees, subtrees
 from inference.tasks.requests import Variables, positions, require_memory
 
 

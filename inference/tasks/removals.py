@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.exact import Exact
-from inference.kernels.elimination.cluster_tree import ClusterTree
-from inference.kernels.tasks.log_messages import conditionals, log_messages
-from inference.kernels.tasks.removal import posteriors_without
-from inference.kernels.tasks.subtrees import subtrees
+from inference.exact.backend import Exact
+from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.tasks.kernels.log_messages import conditionals, log_messages
+from inference.tasks.kernels.removal import posteriors_without
+from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.exact import Exact
-from inference.kernels.tasks.sampling import draw
+from inference.exact.backend import Exact
+from inference.tasks.kernels.sampling import draw
 from inference.tasks.requests import require_memory
 
 _UNIFORMS_AT_ONCE = 2**21

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import score_table
-from calibration.scoring.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 
 SLOPE, INTERCEPT, CORRELATION = 0.8, 0.2, 0.4

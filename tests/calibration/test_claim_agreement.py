@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from calibration.claim_agreement import (
+from calibration.claims.agreement import (
     claim_edits,
     label_agreement,
     mean_edits,
     token_similarity,
 )
-from calibration.claim_failures import failure_table, redundancy_failures
+from calibration.claims.failures import failure_table, redundancy_failures
 from factormodels.errors import InputError
 
 

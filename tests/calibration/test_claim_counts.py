@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.claim_counts import (
+from calibration.claims.counts import (
     ClaimCounts,
     count_alignment,
     f1_at_k_prime,
@@ -15,7 +15,7 @@ from calibration.claim_counts import (
     gamma_like_f1_at_k,
     recall_at_k_prime,
 )
-from calibration.measures import f1_of_counts
+from calibration.scores.measures import f1_of_counts
 from factormodels.errors import InputError
 
 

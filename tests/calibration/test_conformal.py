@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.conformal import (
+from calibration.grouping import group_by_response
+from calibration.recalibration.conformal import (
     ConformalStatus,
     conformal_filter,
     conformity_scores,
     filtered_precision,
 )
-from calibration.grouping import group_by_response
 from factormodels.errors import InputError
 
 

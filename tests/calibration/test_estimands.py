@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from calibration.estimands import (
+from calibration.intervals.estimands import (
     Difference,
     Estimand,
     IntervalSettings,
@@ -19,7 +19,7 @@ from calibration.estimands import (
     estimate_all,
     wilson,
 )
-from calibration.resampling import response_weights
+from calibration.intervals.resampling import response_weights
 from calibration.self_knowledge.formula import sigma, sigma_slopes
 from factormodels.errors import InputError
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration import f1_at_k
-from calibration.joint_uncertainty import (
+from calibration.scores.joint_uncertainty import (
     empirical_distribution,
     expected_f1_at_k,
     expected_f1_at_k_prime,

@@ -122,7 +122,7 @@ def test_false_for_certain_has_no_entropy_and_infinite_surprisal() -> None:
 
 
 def test_entropy_warns_where_it_misorders(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, logger="calibration.measures"):
+    with caplog.at_level(logging.WARNING, logger="calibration.scores.measures"):
         doubtful, false = entropy_measure([0.3]), entropy_measure([0.05, 0.05, 0.9])
     assert [record.args for record in caplog.records] == [(1, 1), (2, 3)]
     assert "does not order responses by truth" in caplog.records[0].getMessage()
@@ -130,7 +130,7 @@ def test_entropy_warns_where_it_misorders(caplog: pytest.LogCaptureFixture) -> N
     assert false < doubtful
     assert mean_surprisal([0.05, 0.05, 0.9]) > mean_surprisal([0.3])
     caplog.clear()
-    with caplog.at_level(logging.WARNING, logger="calibration.measures"):
+    with caplog.at_level(logging.WARNING, logger="calibration.scores.measures"):
         entropy_measure([0.37, 0.5, 1.0])
     assert not caplog.records
 

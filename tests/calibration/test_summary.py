@@ -96,7 +96,7 @@ def test_many_at_once_equal_one_by_one(k: str | int, caplog: pytest.LogCaptureFi
     responses = generator.integers(0, 12, 200)
     p = generator.random(200)
     p[generator.random(200) < 0.2] = 0.5
-    with caplog.at_level(logging.WARNING, logger="calibration.measures"):
+    with caplog.at_level(logging.WARNING, logger="calibration.scores.measures"):
         measures = measure_responses(p, responses, k=k)
     assert len(caplog.records) == 1
     ks = calibration.choose_k(k, measures.n_atoms)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from calibration.estimands import IntervalSettings
-from calibration.summary import Summary, summarise
-from calibration.summary_intervals import WITH_INTERVALS, summary_intervals
+from calibration.intervals.estimands import IntervalSettings
+from calibration.scores.summary import Summary, summarise
+from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 
 
 def atoms(seed: int = 0, n_responses: int = 80) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
-from inference.exact import Exact
+from inference.exact.backend import Exact
 
 
 @dataclass(frozen=True)

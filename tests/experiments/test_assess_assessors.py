@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibration.summary import summarise
+from calibration.scores.summary import summarise
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.extraction.assessors import ASSESSORS, assess, posteriors

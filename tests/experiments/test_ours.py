@@ -25,7 +25,7 @@ from experiments.config_parts import BackendChoice
 from experiments.settings import build_backend
 from factormodels.errors import InputError
 from factormodels.synthetic import Constant, Uniform, labelled_responses
-from inference.frustration import frustration
+from inference.messages.frustration import frustration
 from tests.experiments.conftest import Invoke
 
 # ------------------------------------------------------------------ accuracy against time

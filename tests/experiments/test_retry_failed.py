@@ -16,7 +16,7 @@ from experiments.rows import read_rows
 from experiments.runner import Progress, Where, design, failures_of, run_study
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.test_runner import assert_same_files
 

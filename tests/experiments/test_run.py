@@ -255,4 +255,4 @@ def test_the_warning_about_e_is_one_line(finished: tuple[Path, Any]) -> None:
     _, result = finished
     assert "entropy measure" not in result.stderr
     assert len(re.findall("E is no order of truth", result.stdout)) == 1
-    assert not logging.getLogger("calibration.measures").filters
+    assert not logging.getLogger("calibration.scores.measures").filters

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calibration.scores.summary import summarise
 from calibration.self_knowledge import IntervalSettings
 from calibration.significance import paired_permutation
-from calibration.summary import summarise
 from experiments import selections
 from experiments.config_file import load_study
 from experiments.robustness import CoreChoices

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from factormodels import FactorGraph, InputError, MissingDependencyError
 from factormodels.synthetic import fr1_forest, fr2
-from inference import autodiff_jax, autodiff_torch
+from inference.tasks import gradients_jax as autodiff_jax
+from inference.tasks import gradients_torch as autodiff_torch
 from inference.tasks import log_partition
 from tests.inference.graphs import odd_graph
 

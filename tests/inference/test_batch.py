@@ -35,8 +35,8 @@ from inference import (
     infer_settings,
     infer_stream,
 )
-from inference.exact import Exact
-from inference.lbp import LoopyBeliefPropagation
+from inference.exact.backend import Exact
+from inference.messages.lbp import LoopyBeliefPropagation
 from tests.inference.graphs import forest, odd_graph
 
 CONTRADICTION = FactorGraph.from_factors([2], [([0], [1.0, 0.0]), ([0], [0.0, 1.0])])

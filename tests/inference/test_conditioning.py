@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import inference.conditioning
-import inference.exact
+import inference.exact.backend
+import inference.exact.conditioning
 from factormodels import FactorGraph
 from factormodels.synthetic import chain, fr2
 from inference import TooLargeError, ZeroPartitionError, get_backend, infer
-from inference.conditioning import condition, conditioning
+from inference.exact.conditioning import condition, conditioning
 from tests.inference.graphs import odd_graph
 from tests.oracle import oracle
 
 
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.conditioning, "_FEWEST_FACTORS", 0)
+    monkeypatch.setattr(inference.exact.conditioning, "_FEWEST_FACTORS", 0)
 
 
 def binary_graph(seed: int) -> FactorGraph:
@@ -55,7 +55,7 @@ def test_conditioning_agrees_with_the_oracle(
     parts: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in zip(("_INNER", "_MIDDLE", "_FEWEST_OUTER"), parts, strict=True):
-        monkeypatch.setattr(inference.conditioning, name, size)
+        monkeypatch.setattr(inference.exact.conditioning, name, size)
     for seed in range(60):
         graph = binary_graph(seed)
         plan = conditioning(graph)
@@ -118,7 +118,7 @@ def test_only_binary_pairwise_graphs_with_a_small_cover_are_taken() -> None:
 
 @pytest.mark.usefixtures("at_any_size")
 def test_exact_is_the_same_whatever_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.exact, "_SECONDS_PER_OPERATION", 1e3)
+    monkeypatch.setattr(inference.exact.backend, "_SECONDS_PER_OPERATION", 1e3)
     methods = set()
     for seed in range(150):
         graph = odd_graph(seed) if seed % 2 else binary_graph(seed)

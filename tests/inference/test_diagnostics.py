@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inference.diagnostics import effective_sample_size, split_chains, split_r_hat
+from inference.sampling.diagnostics import effective_sample_size, split_chains, split_r_hat
 
 
 def autoregressive(correlation: float, draws: int = 501) -> NDArray[np.float64]:

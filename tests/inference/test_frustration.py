@@ -11,7 +11,7 @@ import pytest
 from factormodels import FactorGraph, InputError
 from factormodels.synthetic import fr1_forest, fr2
 from inference import ZeroPartitionError
-from inference.frustration import frustration
+from inference.messages.frustration import frustration
 from tests.inference.graphs import odd_graph, signed_pairs
 
 

@@ -16,10 +16,10 @@ from factormodels import FactorGraph, InputError
 from factormodels.errors import MissingDependencyError
 from factormodels.synthetic import fr2, grid
 from inference import InferenceError, Status, get_backend, infer, support
-from inference.chains import R_HAT_LIMIT, by_variable, to_arviz
-from inference.gibbs import BlockGibbs
-from inference.kernels.elimination.interaction import factors_by_variable
-from inference.kernels.sampling.blocks import choose_blocks
+from inference.exact.kernels.interaction import factors_by_variable
+from inference.sampling.chains import R_HAT_LIMIT, by_variable, to_arviz
+from inference.sampling.gibbs import BlockGibbs
+from inference.sampling.kernels.blocks import choose_blocks
 from inference.support import random_state
 from tests.inference.exactness import errors
 from tests.inference.graphs import frustrated, moderate, odd_graph

@@ -10,8 +10,8 @@ import pytest
 from factormodels import FactorGraph, InputError
 from factormodels.synthetic import fr1_forest, fr2, grid, random_graph
 from inference import LogZKind, Status, get_backend, infer
-from inference.frustration import frustration
-from inference.lbp import Schedule
+from inference.messages.frustration import frustration
+from inference.messages.lbp import Schedule
 from tests.inference.graphs import signed_pairs
 from tests.inference.loopy_reference import propagate
 from tests.oracle import oracle

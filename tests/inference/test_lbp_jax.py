@@ -20,9 +20,9 @@ from inference import (
     infer_batch,
     infer_settings,
 )
-from inference.exact import Exact
-from inference.lbp_jax import bethe
-from inference.lbp_jax.structure import Model
+from inference.exact.backend import Exact
+from inference.peers.lbp_jax import bethe
+from inference.peers.lbp_jax.structure import Model
 from tests.inference.graphs import forest, odd_graph
 
 SAME_STEPS = 1e-10

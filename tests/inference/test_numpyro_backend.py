@@ -10,7 +10,7 @@ import pytest
 from factormodels import FactorGraph, InputError
 from factormodels.synthetic import fr2, grid
 from inference import Status, TooLargeError, get_backend, infer
-from inference.chains import by_variable
+from inference.sampling.chains import by_variable
 from tests.inference.exactness import errors
 from tests.inference.graphs import moderate
 

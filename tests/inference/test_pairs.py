@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, fr2, fr3, grid
 from inference import Status, infer
-from inference.kernels.messages.schedules import CONVERGED, NOT_CONVERGED
-from inference.kernels.messages.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
-from inference.lbp import LoopyBeliefPropagation, Schedule
-from inference.reduction import reduced
+from inference.messages.kernels.schedules import CONVERGED, NOT_CONVERGED
+from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
+from inference.messages.lbp import LoopyBeliefPropagation, Schedule
+from inference.messages.reduction import reduced
 from inference.support import arrays_of
 from tests.inference.graphs import signed_pairs
 

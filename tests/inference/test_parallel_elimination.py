@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import inference.exact
-import inference.parallel_elimination
+import inference.exact.backend
+import inference.exact.parallel
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import Posterior, ZeroPartitionError, infer
@@ -16,7 +16,7 @@ from tests.oracle import oracle
 
 @pytest.fixture
 def every_table_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (inference.exact, inference.parallel_elimination):
+    for module in (inference.exact.backend, inference.exact.parallel):
         monkeypatch.setattr(module, "LOG2_CHUNKED_TABLE", 1.0)
 
 
@@ -75,7 +75,7 @@ def test_the_number_of_threads_changes_not_one_bit(
         assert posterior.stats["largest_table"] >= 2**18
         assert posterior.log_z == posteriors[0].log_z
         assert posterior.marginals.flat.tobytes() == posteriors[0].marginals.flat.tobytes()
-    monkeypatch.setattr(inference.exact, "LOG2_CHUNKED_TABLE", 64.0)
+    monkeypatch.setattr(inference.exact.backend, "LOG2_CHUNKED_TABLE", 64.0)
     whole = infer(graph, "exact")
     # Sums of 2**20 terms in another order.
     np.testing.assert_allclose(posteriors[0].marginals.flat, whole.marginals.flat, atol=1e-11)

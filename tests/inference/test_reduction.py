@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph
 from inference import ZeroPartitionError
-from inference.kernels.messages.reduction import CONSTANT, UNARY, Reduced
-from inference.reduction import reduced
+from inference.messages.kernels.reduction import CONSTANT, UNARY, Reduced
+from inference.messages.reduction import reduced
 from tests.inference.graphs import Tables, odd_graph, tangled_graph
 from tests.oracle import oracle
 

@@ -16,9 +16,9 @@ from tests.inference.graphs import forest, frustrated, odd_graph
 
 torch = pytest.importorskip("torch")
 
-from inference.pyro_vi.bound import bounds, guide, model  # noqa: E402
-from inference.pyro_vi.forest import rooted, spanning_factors  # noqa: E402
-from inference.pyro_vi.forest_guide import ForestGuide, forest_guide  # noqa: E402
+from inference.peers.pyro_variational.bound import bounds, guide, model  # noqa: E402
+from inference.peers.pyro_variational.forest import rooted, spanning_factors  # noqa: E402
+from inference.peers.pyro_variational.forest_guide import ForestGuide, forest_guide  # noqa: E402
 
 
 def many_scopes(seed: int) -> FactorGraph:

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from inference.tree_decomposition import (
+from inference.peers.tree_decomposition import (
     Bag,
     Tree,
     centre_of,

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 from factormodels import FactorGraph, InputError
 from factormodels.synthetic import fr2, grid
 from inference import LogZKind, Posterior, Status, get_backend, infer
-from inference.kernels.messages.trees import spanning_forests
-from inference.lbp import Schedule
-from inference.reduction import reduced
+from inference.messages.kernels.trees import spanning_forests
+from inference.messages.lbp import Schedule
+from inference.messages.reduction import reduced
 from tests.inference.graphs import frustrated, odd_graph, signed_pairs, tangled_graph
 
 

@@ -8,7 +8,7 @@ import pytest
 from factormodels import FactorGraph, InputError
 from factormodels.synthetic import fr2, grid
 from inference import LogZKind, Status, get_backend, infer
-from inference.intervals import certified_intervals
+from inference.mini_buckets.intervals import certified_intervals
 from tests.inference.graphs import forest, odd_graph, tangled_graph
 from tests.oracle import oracle
 

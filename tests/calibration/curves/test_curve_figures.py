@@ -26,7 +26,7 @@ from calibration import (
     save_figure,
     score_histograms,
 )
-from calibration.figure_style import COLOURS
+from calibration.figures.style import COLOURS
 from factormodels.errors import InputError
 
 ORDER = ("first", "second", "third")

@@ -19,8 +19,8 @@ from calibration import (
     risk_curve,
 )
 from calibration.curves.label_draws import calibrated, shared_share
-from calibration.scoring.forecasts import forecasts
-from calibration.scoring.logistic import sigmoid
+from calibration.forecasts import forecasts
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 

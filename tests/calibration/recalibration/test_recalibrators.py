@@ -26,8 +26,8 @@ from calibration.recalibration import (
     TemperatureRecalibrator,
     VennAbersRecalibrator,
 )
-from calibration.scores import brier, log_loss
-from calibration.scoring.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
+from calibration.scores.pointwise import brier, log_loss
 from factormodels.errors import InputError
 
 REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8"))

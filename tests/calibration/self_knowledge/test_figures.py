@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.self_knowledge import (
-    IntervalSettings,
-    Panel,
-    knowledge_panel,
-    label_panels,
-    label_positions,
-    position_figure,
-    self_knowledge,
-)
+from calibration.figures.positions import Panel, knowledge_panel, label_panels, position_figure
+from calibration.self_knowledge import IntervalSettings, label_positions, self_knowledge
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 

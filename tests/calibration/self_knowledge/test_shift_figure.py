@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.self_knowledge import label_shift, label_shift_figure
+from calibration.figures.sigma_shift import label_shift_figure
+from calibration.self_knowledge import label_shift
 from tests.calibration.self_knowledge.claims import random_records
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy.stats import pearsonr, ttest_ind
 
-from calibration.claim_counts import f1_at_k_prime
+from calibration.claims.counts import f1_at_k_prime
 from calibration.self_knowledge import ClaimLabel, Setting, sigma
 from experiments.config_file import embedded_studies
 from experiments.papers.drawn_judgements import DrawnModel, drawn

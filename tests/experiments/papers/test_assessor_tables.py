@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from calibration.summary import summarise
+from calibration.scores.summary import summarise
 from experiments.papers.blocks import UNRECORDED, related
 from experiments.papers.sources import VARIABLE
 from experiments.papers.stand_in_model import StandInModel, shown_passages

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from factormodels import FactorGraph
 from factormodels.synthetic import chain, fr1_forest, fr2, grid
 from inference import TooLargeError, infer
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks import count_distribution
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, some_variables
 

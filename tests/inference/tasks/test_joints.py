@@ -8,7 +8,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, grid
 from inference import TooLargeError, ZeroPartitionError, infer
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks import joint
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, names_of, some_variables
 

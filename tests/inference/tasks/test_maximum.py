@@ -11,7 +11,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import TooLargeError, ZeroPartitionError, infer
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks import log_probability, map_assignment, marginal_map
 from tests.inference.tasks.cases import assert_input_error, case, names_of, some_variables
 from tests.oracle import Oracle

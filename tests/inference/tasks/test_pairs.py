@@ -7,7 +7,7 @@ import pytest
 
 from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import TooLargeError
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks import count_distribution, joint, pairwise_joints
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, names_of, some_variables
 

@@ -10,7 +10,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import TooLargeError, ZeroPartitionError, infer
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks import without_factors, without_variables
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case
 from tests.oracle import oracle

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, grid
 from inference import TooLargeError, ZeroPartitionError, infer
-from inference.exact import Exact
+from inference.exact.backend import Exact
 from inference.tasks import pairwise_joints, sample
 from tests.inference.tasks.cases import assert_input_error, case
 

@@ -12,9 +12,9 @@ from factormodels import FactGraph, InputError
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.synthetic import fact_graph
 from inference import TooLargeError, ZeroPartitionError, infer
-from inference.exact import Exact
-from inference.lbp import LoopyBeliefPropagation
-from inference.uncertain_relations import AveragedPosterior, averaged
+from inference.exact.backend import Exact
+from inference.messages.lbp import LoopyBeliefPropagation
+from inference.tasks.uncertain_relations import AveragedPosterior, averaged
 from tests.chance import DEVIATIONS
 from tests.inference.uncertain_relations.cases import (
     ROUNDING,

@@ -12,8 +12,8 @@ from factormodels import FactGraph, InputError
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.synthetic import fact_graph
 from inference import InferenceError, ZeroPartitionError, infer
-from inference.exact import Exact
-from inference.uncertain_relations import sensitivity
+from inference.exact.backend import Exact
+from inference.tasks.uncertain_relations import sensitivity
 from tests.inference.uncertain_relations.cases import (
     ROUNDING,
     enumerated,

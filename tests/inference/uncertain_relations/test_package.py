@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inference import uncertain_relations
+from inference.tasks import uncertain_relations
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,7 +25,7 @@ def test_every_name_is_there_and_stays_what_it_is() -> None:
 
 def test_importing_the_package_compiles_nothing() -> None:
     code = (
-        "import sys, inference.uncertain_relations; "
+        "import sys, inference.tasks.uncertain_relations; "
         "print({'numba', 'scipy', 'torch', 'jax'} & sys.modules.keys())"
     )
     run = subprocess.run(

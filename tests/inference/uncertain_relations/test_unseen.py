@@ -11,7 +11,7 @@ from factormodels import FactGraph, InputError
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.synthetic import fact_graph
 from inference import infer
-from inference.uncertain_relations import (
+from inference.tasks.uncertain_relations import (
     OutcomeLaw,
     RelationValue,
     unseen_pairs,

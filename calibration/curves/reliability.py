@@ -1,0 +1,188 @@
+"""Reliability: in bins of the predicted probability, the share of atoms that are true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.grouping import Grouping, group_by_response
+from calibration.intervals.resampling import response_weights
+from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.validation import (
+    Floats,
+    Integers,
+    check_lengths,
+    labelled_pairs,
+    open_interval,
+    whole_number,
+)
+from factormodels.errors import InputError
+
+HISTOGRAM_BINS = 21
+"""An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityBins:
+    """Predicted probability against observed share of true atoms, in the bins that hold atoms.
+
+    Attributes:
+        mean_predicted: float64 (m,), mean P of the atoms of each bin.
+        observed: float64 (m,), share of true atoms of each bin.
+        count: int64 (m,), number of atoms of each bin, above 0.
+        lower: float64 (m,), lower end of the interval of `observed`.
+        upper: float64 (m,), upper end of the interval of `observed`.
+        edges: float64 (n_bins + 1,), edges of all bins, empty ones too.
+        position: int64 (m,), which of the n_bins bins each one is.
+        histogram: int64 (21,), number of atoms with P in each of 21 equal parts of [0, 1].
+        level: nominal coverage of the intervals.
+        interval: ``wilson`` if atoms count as independent, ``bootstrap`` if responses were drawn.
+        n_responses: number of responses, or None if they were not given.
+    """
+
+    mean_predicted: Floats
+    observed: Floats
+    count: Integers
+    lower: Floats
+    upper: Floats
+    edges: Floats
+    position: Integers
+    histogram: Integers
+    level: float
+    interval: str
+    n_responses: int | None
+
+    @property
+    def n_atoms(self) -> int:
+        """The number of atoms over all bins."""
+        return int(self.count.sum())
+
+
+def reliability_bins(
+    p: ArrayLike,
+    y: Any,
+    *,
+    n_bins: int = 10,
+    strategy: str = "uniform",
+    responses: Any = None,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> ReliabilityBins:
+    """Return the points of a reliability diagram, with an interval for each.
+
+    Bins are those of scikit-learn's ``calibration_curve``: a P on an edge belongs to the bin
+    below it. A P within 1e-9 above an edge counts as on it, so that atoms with P = 1/2 share a bin
+    whatever the algorithm rounded. Empty bins are left out.
+
+    Without `responses` the intervals are Wilson's, which hold if atoms are independent. With
+    them, intervals are percentiles of a bootstrap that draws whole responses. Where redrawing
+    responses cannot move a bin's share (all its responses have the same share, as where every
+    label agrees or there is one response alone) that interval would have no width, and Wilson's
+    is given instead, each response counting as one observation.
+
+    Args:
+        p: probabilities (n,) in [0, 1] that the atoms are true.
+        y: labels (n,), True or False; `apply_policy` decides first about unlabelled atoms.
+        n_bins: number of bins, at least 1.
+        strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal count.
+        responses: response ids (n,), or None.
+        n_bootstrap: number of bootstrap replicates, at least 1; used with `responses` alone.
+        seed: seed of the bootstrap.
+        level: nominal coverage of the intervals, between 0 and 1.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or settings outside these ranges.
+    """
+    probabilities, labels = labelled_pairs(p, y)
+    n_bins = whole_number(n_bins, "n_bins", 1)
+    level = open_interval(level, "level", 0, 1)
+    edges = _edges(probabilities, n_bins, strategy)
+    index = np.searchsorted(edges[1:-1] + DECISION_TOLERANCE, probabilities, side="left")
+    counts = np.bincount(index, minlength=n_bins)
+    position = np.flatnonzero(counts)
+    count = counts[position]
+    mean_predicted = np.bincount(index, weights=probabilities, minlength=n_bins)[position] / count
+    observed = np.bincount(index, weights=labels, minlength=n_bins)[position] / count
+
+    n_responses = None
+    if responses is None:
+        lower, upper = _wilson(observed * count, count, level)
+    else:
+        n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
+        seed = whole_number(seed, "seed", 0)
+        grouping = group_by_response(responses)
+        check_lengths(p=probabilities.size, responses=grouping.index.size)
+        n_responses = len(grouping.responses)
+        occupied = np.searchsorted(position, index)
+        lower, upper = _bootstrap(labels, occupied, observed, grouping, n_bootstrap, seed, level)
+
+    parts = np.searchsorted(
+        np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1], probabilities, side="left"
+    )
+    return ReliabilityBins(
+        mean_predicted=mean_predicted,
+        observed=observed,
+        count=count,
+        lower=lower,
+        upper=upper,
+        edges=edges,
+        position=position,
+        histogram=np.bincount(parts, minlength=HISTOGRAM_BINS),
+        level=level,
+        interval="wilson" if responses is None else "bootstrap",
+        n_responses=n_responses,
+    )
+
+
+def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
+    fractions = np.linspace(0.0, 1.0, n_bins + 1)
+    if strategy == "uniform":
+        return fractions
+    if strategy == "quantile":
+        return np.percentile(p, fractions * 100)
+    raise InputError(f"strategy is {strategy!r}; choose 'uniform' or 'quantile'")
+
+
+def _wilson(true: Floats, trials: Any, level: float) -> tuple[Floats, Floats]:
+    from statsmodels.stats.proportion import proportion_confint
+
+    lower, upper = proportion_confint(true, trials, alpha=1 - level, method="wilson")
+    return np.asarray(lower), np.asarray(upper)
+
+
+def _bootstrap(
+    y: Floats,
+    index: Integers,
+    observed: Floats,
+    grouping: Grouping,
+    n_bootstrap: int,
+    seed: int,
+    level: float,
+) -> tuple[Floats, Floats]:
+    """Return percentile intervals of the share of true atoms in each occupied bin `index`."""
+    n_bins, n_responses = observed.size, len(grouping.responses)
+    cell = grouping.index * n_bins + index
+    shape = (n_responses, n_bins)
+    atoms = np.bincount(cell, minlength=n_responses * n_bins).reshape(shape).astype(np.float64)
+    true = np.bincount(cell, weights=y, minlength=n_responses * n_bins).reshape(shape)
+    replicates = []
+    for weights in response_weights(n_responses, n_bootstrap, seed):
+        with np.errstate(invalid="ignore"):
+            # 0/0, that is nan, in replicates that drew no response with atoms in the bin.
+            replicates.append((weights @ true) / (weights @ atoms))
+    shares = np.concatenate(replicates)
+
+    touching = (atoms > 0).sum(axis=0)
+    lower, upper = _wilson(observed * touching, touching, level)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    for column in range(n_bins):
+        held = atoms[:, column] > 0
+        own = true[held, column] / atoms[held, column]
+        drawn = shares[~np.isnan(shares[:, column]), column]
+        if drawn.size and np.ptp(own) > 0:
+            lower[column], upper[column] = np.quantile(drawn, tails)
+    return lower, upper

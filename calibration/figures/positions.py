@@ -1,0 +1,190 @@
+"""The figure of quantities over relative positions, for a paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.intervals.estimands import IntervalMethod
+from calibration.self_knowledge.positions import PositionTable
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDTH = 3.4
+_HEIGHT = 2.5
+_NOTE = 0.24
+_LEGEND_LINE = 0.15
+_DODGE = 0.09
+
+_KINDS = {"supported": 2, "unsupported": 1, "irrelevant": 3}
+"""The colour of each kind of claim, the same in every panel."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One panel: some quantities of a table.
+
+    Attributes:
+        table: the table.
+        quantities: what the legend calls each quantity, by its name in the table.
+        label: what the vertical axis says.
+        colours: which of the palette each quantity has, in order.
+        is_share: whether the axis runs from 0 to 1; else from 0 to what the intervals need.
+    """
+
+    table: PositionTable
+    quantities: Mapping[str, str]
+    label: str
+    colours: tuple[int, ...]
+    is_share: bool = True
+
+
+def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
+    """Return the panels of shares and of numbers of claims (the paper's figure 1)."""
+    colours = tuple(_KINDS.values())
+    shares = {f"{kind}_share": kind for kind in _KINDS}
+    numbers = {f"{kind}_number": kind for kind in _KINDS}
+    what = "sentence" if table.average == "sentence" else "claim"
+    return (
+        Panel(table, shares, f"Share of claims (mean over {what}s)", colours),
+        Panel(table, numbers, "Claims per sentence", colours, is_share=False),
+    )
+
+
+def knowledge_panel(table: PositionTable) -> Panel:
+    """Return the panel of factuality, SK, SU and sigma (the paper's figures 2 and 3)."""
+    quantities = {
+        "factuality": "factuality",
+        "self_known": "Self-Known",
+        "self_unknown": "Self-Unknown",
+        "sigma": "σ",
+    }
+    return Panel(table, quantities, "Share of claims", (2, 0, 1, 6))
+
+
+def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Figure:
+    """Return quantities over bins of relative position, with their intervals.
+
+    Panels stand two in a row. A point without an interval has none (see its status in the table),
+    and a bin where a quantity is not defined has no point.
+
+    Args:
+        panels: what each panel shows.
+        title: text above the figure, or None.
+
+    Returns:
+        A matplotlib Figure; `calibration.save_figure` writes it.
+
+    Raises:
+        InputError: if there is no panel, or a panel has no quantity.
+    """
+    if not panels:
+        raise InputError("panels is empty; give at least one")
+    from matplotlib.figure import Figure
+
+    n_columns = min(len(panels), 2)
+    n_rows = math.ceil(len(panels) / n_columns)
+    legend = 0.08 + _LEGEND_LINE * max(_legend_rows(panel) for panel in panels)
+    heading = 0.26 if title else 0.08
+    cell_height = _HEIGHT + legend
+    height = n_rows * cell_height + _NOTE + heading
+    with paper_style():
+        figure = Figure(figsize=(n_columns * _WIDTH, height))
+        for number, panel in enumerate(panels):
+            row, column = divmod(number, n_columns)
+            bottom = _NOTE + (n_rows - 1 - row) * cell_height + 0.42
+            axes = figure.add_axes(
+                (
+                    (column * _WIDTH + 0.5) / (n_columns * _WIDTH),
+                    bottom / height,
+                    (_WIDTH - 0.62) / (n_columns * _WIDTH),
+                    (_HEIGHT - 0.46) / height,
+                ),
+                label=f"panel{number}",
+            )
+            _draw(axes, panel)
+        figure.text(
+            0.06 / (n_columns * _WIDTH),
+            0.07 / height,
+            _note(panels),
+            fontsize=6.5,
+            color="0.3",
+            parse_math=False,
+        )
+        if title:
+            middle = 1 - 0.08 / height
+            figure.text(0.5, middle, title, ha="center", va="top", fontsize=8.5, parse_math=False)
+    return figure
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    if not panel.quantities:
+        raise InputError("a panel has no quantity; name at least one of its table")
+    table = panel.table
+    # The last cell, overall, is no position.
+    n_bins = len(table.positions) - 1
+    places = np.arange(n_bins, dtype=np.float64)
+    highest = 0.0
+    for number, (name, label) in enumerate(panel.quantities.items()):
+        estimates = table[name]
+        middle = estimates.estimate[:n_bins]
+        lower, upper = estimates.lower[:n_bins], estimates.upper[:n_bins]
+        shift = (number - (len(panel.quantities) - 1) / 2) * _DODGE
+        colour = COLOURS[panel.colours[number % len(panel.colours)] % len(COLOURS)]
+        held = ~np.isnan(lower)
+        axes.vlines(
+            places[held] + shift, lower[held], upper[held], color=colour, linewidth=0.9, alpha=0.6
+        )
+        axes.plot(
+            places + shift,
+            middle,
+            color=colour,
+            label=label,
+            marker=MARKERS[number % len(MARKERS)],
+            linestyle=DASHES[number % len(DASHES)],
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            clip_on=False,
+        )
+        tops = np.concatenate([middle, upper])
+        highest = max(highest, float(np.nanmax(tops, initial=0.0)))
+    axes.set_xticks(places, list(table.positions[:n_bins]))
+    axes.set_xlim(-0.5, n_bins - 0.5)
+    axes.set_ylim(0, 1 if panel.is_share else highest * 1.05 or 1)
+    axes.set_xlabel("Relative position of the sentence")
+    axes.set_ylabel(panel.label)
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.02),
+        ncols=math.ceil(len(panel.quantities) / _legend_rows(panel)),
+        borderaxespad=0.0,
+        borderpad=0.0,
+        handlelength=2.4,
+        columnspacing=1.4,
+        labelspacing=0.25,
+    )
+
+
+def _legend_rows(panel: Panel) -> int:
+    return math.ceil(len(panel.quantities) / 3)
+
+
+def _note(panels: Sequence[Panel]) -> str:
+    """Return what the intervals are and how much data they rest on."""
+    table = panels[0].table
+    estimates = next(iter(table.quantities.values()))
+    how = "bootstrap" if estimates.method == IntervalMethod.BOOTSTRAP else "delta method"
+    n_claims = sum(int(counts[-1]) for counts in table.n_claims.values())
+    return (
+        f"{n_claims:,} claims in {int(table.n_sentences[-1]):,} sentences of "
+        f"{int(table.n_responses[-1]):,} responses; {100 * estimates.level:g}% intervals "
+        f"({how} over responses)"
+    )

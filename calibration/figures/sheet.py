@@ -1,0 +1,195 @@
+"""One panel in the width of a column, with its legend above and strips below."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from calibration.curves.reliability import HISTOGRAM_BINS
+from calibration.figures.style import paper_style
+from calibration.validation import Integers
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The measurements of a figure of one panel, in inches."""
+
+    n_strips: int
+    legend_height: float
+    title_height: float
+    panel_height: float
+    bottom: float
+
+    width: ClassVar[float] = 3.4
+    left: ClassVar[float] = 0.56
+    right: ClassVar[float] = 0.12
+    side: ClassVar[float] = width - left - right
+    gap: ClassVar[float] = 0.09
+    label: ClassVar[float] = 0.17
+
+    @property
+    def strip(self) -> float:
+        return 0.34 if self.n_strips <= 3 else 0.22
+
+    @property
+    def strips_height(self) -> float:
+        return self.n_strips * (self.strip + self.gap)
+
+    @property
+    def top_of_diagram(self) -> float:
+        return self.bottom + self.strips_height + self.panel_height
+
+    @property
+    def height(self) -> float:
+        title = self.title_height + 0.03 if self.title_height else 0.0
+        return self.top_of_diagram + self.legend_height + 0.14 + title
+
+    def rectangle(self, bottom: float, height: float) -> tuple[float, float, float, float]:
+        """Return the place of axes as matplotlib wants it, in fractions of the figure."""
+        return (
+            self.left / self.width,
+            bottom / self.height,
+            self.side / self.width,
+            height / self.height,
+        )
+
+
+def panel_figure(
+    draw: Callable[[Axes], Sequence[Artist]],
+    entries: Sequence[str],
+    *,
+    labels: tuple[str, str],
+    strips: Sequence[Callable[[Axes], None]] = (),
+    strips_label: str = "",
+    title: str | None = None,
+    height: float = Sheet.side,
+    bottom: float = 0.40,
+) -> Figure:
+    """Return a figure of one panel, as high as its legend, strips and title need.
+
+    Args:
+        draw: draws the panel and returns the handles of the legend.
+        entries: text of each handle, shown as it is.
+        labels: of the horizontal and the vertical axis.
+        strips: each draws one strip below the panel, sharing its horizontal axis.
+        strips_label: of the vertical axis of all strips.
+        title: text above the figure, or None.
+        height: of the panel, in inches; square by default.
+        bottom: inches below the last axes, for their label and ticks.
+    """
+    from matplotlib.figure import Figure as NewFigure
+
+    with paper_style():
+        figure = NewFigure()
+        panel = figure.add_axes((0.0, 0.0, 1.0, 1.0), label="diagram")
+        handles = draw(panel)
+        panel.set_ylabel(labels[1])
+        # The figure is as high as legend and title need, which is known once their text is set.
+        legend_height = draw_legend(panel, handles, entries, figure.dpi, height)
+        heading = figure.text(0.0, 0.0, "", ha="center", va="top", fontsize=8.5)
+        wrap([heading], [title or ""], heading, figure.dpi, Sheet.side)
+        title_height = heading.get_window_extent().height / figure.dpi if title else 0.0
+        sheet = Sheet(len(strips), legend_height, title_height, height, bottom)
+        figure.set_size_inches(sheet.width, sheet.height)
+        panel.set_position(sheet.rectangle(sheet.bottom + sheet.strips_height, height))
+        for row, draw_one in enumerate(strips):
+            below = bottom + (sheet.n_strips - 1 - row) * (sheet.strip + sheet.gap)
+            strip = figure.add_axes(
+                sheet.rectangle(below, sheet.strip), label="strip", sharex=panel
+            )
+            draw_one(strip)
+        panel.tick_params(labelbottom=not strips)
+        last = figure.axes[-1]
+        last.tick_params(labelbottom=True)
+        last.set_xlabel(labels[0])
+        panel.yaxis.set_label_coords(
+            sheet.label / sheet.width,
+            (sheet.top_of_diagram - height / 2) / sheet.height,
+            transform=figure.transFigure,
+        )
+        if strips:
+            figure.text(
+                sheet.label / sheet.width,
+                (sheet.bottom + (sheet.strips_height - sheet.gap) / 2) / sheet.height,
+                strips_label,
+                rotation=90,
+                ha="right",
+                va="center",
+            )
+        middle = (sheet.left + sheet.side / 2) / sheet.width
+        heading.set_position((middle, 1 - 0.06 / sheet.height))
+    return figure
+
+
+def draw_legend(
+    axes: Axes,
+    handles: Sequence[Artist],
+    entries: Sequence[str],
+    dots_per_inch: float,
+    height: float,
+) -> float:
+    """Draw the legend above axes of a height in inches, and return its own height in inches."""
+    legend = axes.legend(
+        handles,
+        [str(row) for row in range(len(handles))],
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0 + 0.07 / height),
+        borderaxespad=0.0,
+        handlelength=2.0,
+        labelspacing=0.25,
+        borderpad=0.0,
+    )
+    # Names are set here: matplotlib would leave out one that begins with an underscore.
+    wrap(legend.get_texts(), entries, legend, dots_per_inch, Sheet.side)
+    return float(legend.get_window_extent().height / dots_per_inch)
+
+
+def wrap(
+    texts: Sequence[Text],
+    contents: Sequence[str],
+    whole: Artist,
+    dots_per_inch: float,
+    width: float,
+) -> None:
+    """Fill texts, as they are and in lines so short that `whole` is no wider, in inches."""
+    for columns in range(60, 9, -5):
+        for text, content in zip(texts, contents, strict=True):
+            # Two dollar signs in a name are not mathematics.
+            text.set_parse_math(False)
+            text.set_text(textwrap.fill(content, columns))
+        if whole.get_window_extent().width <= width * dots_per_inch:
+            return
+
+
+def draw_histogram(axes: Axes, histogram: Integers, colour: str) -> None:
+    """Draw the number of atoms in each of 21 equal parts of [0, 1] as a strip.
+
+    Args:
+        axes: where to draw.
+        histogram: int64 (21,).
+        colour: of the bars.
+    """
+    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
+    most = int(histogram.max())
+    axes.bar(
+        edges[:-1],
+        histogram,
+        width=1 / HISTOGRAM_BINS,
+        align="edge",
+        color=colour,
+        edgecolor="white",
+        linewidth=0.4,
+    )
+    axes.set_ylim(0, most * 1.08)
+    axes.set_yticks([0, most], ["0", f"{most:,}" if most < 1_000_000 else f"{most / 1e6:.3g}M"])
+    axes.tick_params(labelbottom=False)

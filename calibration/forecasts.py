@@ -1,0 +1,276 @@
+"""Forecasts and samples of them: what every score of `calibration.scores` is computed from.
+
+A score of probabilities against labels depends on nothing but how much weight each distinct
+probability has, and how much of that weight is on true atoms. Forecasts are therefore ordered once;
+a bootstrap replicate only changes those two arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.grouping import group_by_response
+from calibration.validation import (
+    Floats,
+    Integers,
+    check_lengths,
+    labelled_pairs,
+    weight_array,
+)
+from factormodels.errors import InputError
+
+T = TypeVar("T")
+
+LOGIT_CLIP = 1e-6
+"""Where a score needs the logit of p, p is first moved into [LOGIT_CLIP, 1 - LOGIT_CLIP]."""
+
+
+class Status(StrEnum):
+    """Whether a score is defined, and if not, why; every value but the first three is nan."""
+
+    OK = "ok"
+    CLIPPED = "clipped"
+    INFINITE = "infinite"
+    ONE_CLASS = "one_class"
+    CONSTANT_FORECAST = "constant_forecast"
+    SEPARATED = "separated"
+    NO_VARIANCE = "no_variance"
+    TOO_FEW_ATOMS = "too_few_atoms"
+
+
+class Estimate(NamedTuple):
+    """A score and whether it is defined: ``clipped`` if probabilities of 0 or 1 were moved."""
+
+    value: float
+    status: Status = Status.OK
+
+
+def undefined(status: Status) -> Estimate:
+    """Return the estimate of a score that is not defined."""
+    return Estimate(math.nan, status)
+
+
+def finite_or_infinite(value: float) -> Estimate:
+    """Return the estimate of a score that may be infinite."""
+    return Estimate(value, Status.OK if math.isfinite(value) else Status.INFINITE)
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """Labelled probabilities in ascending order; equal ones share a point.
+
+    Attributes:
+        p: float64 (m,), the distinct probabilities, ascending.
+        first: int64 (m,), position of the first atom of each point among the ordered atoms.
+        y: float64 (n,), labels in that order: 1 true, 0 false.
+        weights: float64 (n,), how many atoms each counts as, in that order.
+        response: int64 (n,), number of each atom's response, in that order.
+        n_responses: number of responses.
+        clustered: whether responses were given; if not, every atom is a response of its own.
+    """
+
+    p: Floats
+    first: Integers
+    y: Floats
+    weights: Floats
+    response: Integers
+    n_responses: int
+    clustered: bool
+    _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def sample(self, multiplicity: Floats | None = None) -> Sample:
+        """Return the sample in which each response occurs `multiplicity`, (n_responses,), times.
+
+        None is the sample that was given.
+        """
+        weights = self.weights
+        if multiplicity is not None:
+            weights = weights * multiplicity[self.response]
+        true = weights * self.y
+        if self.first.size < self.y.size:
+            weights = np.add.reduceat(weights, self.first)
+            true = np.add.reduceat(true, self.first)
+        return Sample(self, weights, true)
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of atoms of each point, int64 (m,)."""
+        return np.diff(np.append(self.first, self.y.size))
+
+    def remember(self, key: Hashable, build: Callable[[], T]) -> T:
+        """Return what `build` makes from `p` alone, made once for all samples."""
+        if key not in self._memory:
+            self._memory[key] = build()
+        return self._memory[key]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Forecasts with the weights of one sample: the data, or a bootstrap replicate of it.
+
+    Attributes:
+        forecasts: the forecasts, which all samples share.
+        weight: float64 (m,), weight of each distinct probability; 0 if not drawn.
+        true: float64 (m,), the part of it that is on true atoms.
+    """
+
+    forecasts: Forecasts
+    weight: Floats
+    true: Floats
+
+    @property
+    def p(self) -> Floats:
+        """The distinct probabilities, float64 (m,), ascending."""
+        return self.forecasts.p
+
+    @cached_property
+    def false(self) -> Floats:
+        """Weight on false atoms, float64 (m,)."""
+        return self.weight - self.true
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of the sample, the number of atoms that it counts as."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def total_true(self) -> float:
+        """Weight on true atoms."""
+        return float(self.true.sum())
+
+    @cached_property
+    def total_false(self) -> float:
+        """Weight on false atoms."""
+        return float(self.false.sum())
+
+    @property
+    def base_rate(self) -> float:
+        """Share of true atoms."""
+        return self.total_true / self.total
+
+    @property
+    def has_one_class(self) -> bool:
+        """Whether no atom is true, or none is false."""
+        return self.total_true <= 0 or self.total_false <= 0
+
+    @cached_property
+    def weighted_p(self) -> Floats:
+        """Weight times probability of each point, float64 (m,)."""
+        return self.weight * self.p
+
+    @cached_property
+    def weight_below(self) -> Floats:
+        """Weight of the points below each point, float64 (m,)."""
+        return _sums_before(self.weight)
+
+    @cached_property
+    def true_below(self) -> Floats:
+        """Weight on true atoms of the points below each point, float64 (m,)."""
+        return _sums_before(self.true)
+
+    @cached_property
+    def present(self) -> Integers:
+        """Positions of the points whose weight is above 0, int64."""
+        return np.flatnonzero(self.weight)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all atoms of the sample have one probability."""
+        return self.present.size < 2
+
+
+def dot(first: Floats, second: Floats) -> float:
+    """Return the sum of products, in this thread alone.
+
+    BLAS would share a product of a million numbers among threads, which wait for each other longer
+    than the product takes where replicates already have a thread each.
+    """
+    return float(np.einsum("i,i->", first, second))
+
+
+def _sums_before(values: Floats) -> Floats:
+    sums = np.empty_like(values)
+    sums[0] = 0.0
+    np.cumsum(values[:-1], out=sums[1:])
+    return sums
+
+
+def forecasts(
+    p: ArrayLike, y: Any, weights: ArrayLike | None = None, responses: Any = None
+) -> Forecasts:
+    """Return labelled probabilities, checked and ordered.
+
+    Args:
+        p: probabilities (n,) in [0, 1] that the atoms are true.
+        y: labels (n,), True or False; `calibration.apply_policy` decides first about unlabelled
+            atoms.
+        weights: how many atoms each counts as, (n,), or None for one each.
+        responses: response ids (n,), or None if every atom is a response of its own.
+
+    Raises:
+        InputError: for bad arrays, an unlabelled atom, or lengths that differ.
+    """
+    probabilities, labels = labelled_pairs(p, y)
+    counts = weight_array(weights, probabilities.size)
+    order = np.argsort(probabilities, kind="stable")
+    response, n_responses = order, probabilities.size
+    if responses is not None:
+        grouping = group_by_response(responses)
+        check_lengths(p=probabilities.size, responses=grouping.index.size)
+        response = grouping.index[order]
+        n_responses = len(grouping.responses)
+    ordered = probabilities[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] > ordered[:-1]]))
+    return Forecasts(
+        p=ordered[first],
+        first=first,
+        y=labels[order],
+        weights=counts[order],
+        response=response,
+        n_responses=n_responses,
+        clustered=responses is not None,
+    )
+
+
+def pooled(p: ArrayLike, y: Any, weights: ArrayLike | None = None) -> Sample:
+    """Return the sample of labelled probabilities that scores without intervals are taken of.
+
+    Raises:
+        InputError: as `forecasts`.
+    """
+    return forecasts(p, y, weights).sample()
+
+
+def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:
+    """Return the logit of each distinct probability moved into [clip, 1 - clip], (m,)."""
+
+    def build() -> Floats:
+        inside = np.clip(points.p, clip, 1 - clip)
+        return np.log(inside) - np.log1p(-inside)
+
+    return points.remember(("logits", clip), build)
+
+
+def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> Status:
+    """Return ``clipped`` if a p of the sample is outside [clip, 1 - clip], else ``ok``."""
+    low, high = sample.p[sample.present[0]], sample.p[sample.present[-1]]
+    return Status.CLIPPED if low < clip or high > 1 - clip else Status.OK
+
+
+def logit_clip(clip: Any) -> float:
+    """Return a bound on probabilities before their logit is taken, in (0, 1/2).
+
+    Raises:
+        InputError: if it is anything else.
+    """
+    if isinstance(clip, bool) or not isinstance(clip, (int, float)) or not 0 < clip < 0.5:
+        raise InputError(f"clip is {clip!r}; give a number between 0 and 0.5, such as 1e-6")
+    return float(clip)

@@ -1,0 +1,98 @@
+"""Bins of forecasts: sums over atoms in bins of equal width or of equal weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from calibration.forecasts import Sample
+from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.validation import Floats, Integers
+from factormodels.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Sums over the atoms of each bin that has weight.
+
+    Attributes:
+        weight: float64 (b,), weight of each bin, above 0.
+        true: float64 (b,), weight on true atoms.
+        sum_p: float64 (b,), weighted sum of p.
+    """
+
+    weight: Floats
+    true: Floats
+    sum_p: Floats
+
+    @cached_property
+    def observed(self) -> Floats:
+        """Share of true atoms of each bin, float64 (b,)."""
+        return self.true / self.weight
+
+    @cached_property
+    def mean_p(self) -> Floats:
+        """Mean probability of each bin, float64 (b,)."""
+        return self.sum_p / self.weight
+
+
+def equal_width(sample: Sample, n_bins: int) -> Binned:
+    """Return sums over bins of equal width; a p on an edge belongs to the bin below it.
+
+    The bins are those of `calibration.reliability_bins`: a p within 1e-9 above an edge counts as
+    on it.
+    """
+
+    def begin() -> Integers:
+        edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+        return _starts(sample.p, edges)
+
+    return _sums(sample, sample.forecasts.remember(("equal width", n_bins), begin))
+
+
+def equal_mass(sample: Sample, n_bins: int) -> Binned:
+    """Return sums over bins of about equal weight, equal probabilities sharing a bin.
+
+    Edges are quantiles of p, of the sample itself: in a sample where every weight is 1, those of
+    ``numpy.quantile``. There are fewer bins where edges coincide.
+    """
+    return _sums(sample, equal_mass_starts(sample, n_bins))
+
+
+def equal_mass_starts(sample: Sample, n_bins: int) -> Integers:
+    """Return the position of the first point of each bin of `equal_mass`, int64 (b,)."""
+    ranks = (sample.total - 1) * np.arange(1, n_bins) / n_bins
+    # Sums of weights are rounded: a rank that is a whole number must find the atom of that rank.
+    rounding = 1e-12 * sample.total
+    edge = np.searchsorted(sample.weight_below, ranks + rounding, side="right") - 1
+    return _starts(sample.p, sample.p[np.maximum(edge, 0)])
+
+
+def binned(sample: Sample, n_bins: int, strategy: str) -> Binned:
+    """Return sums over bins of the named strategy, ``uniform`` or ``quantile``.
+
+    Raises:
+        InputError: for another strategy.
+    """
+    if strategy == "uniform":
+        return equal_width(sample, n_bins)
+    if strategy == "quantile":
+        return equal_mass(sample, n_bins)
+    raise InputError(f"strategy is {strategy!r}; choose 'uniform' or 'quantile'")
+
+
+def _starts(p: Floats, edges: Floats) -> Integers:
+    """Return where each occupied bin begins, given the edges between bins, ascending."""
+    above = np.searchsorted(p, edges + DECISION_TOLERANCE, side="right")
+    starts = np.unique(np.concatenate([[0], above]))
+    return starts[starts < p.size]
+
+
+def _sums(sample: Sample, starts: Integers) -> Binned:
+    weight = np.add.reduceat(sample.weight, starts)
+    true = np.add.reduceat(sample.true, starts)
+    sum_p = np.add.reduceat(sample.weighted_p, starts)
+    occupied = weight > 0
+    return Binned(weight[occupied], true[occupied], sum_p[occupied])

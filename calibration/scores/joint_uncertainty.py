@@ -1,0 +1,314 @@
+"""Uncertainty of a response's measures from the joint posterior of its atoms.
+
+The measures of `calibration.scores.measures` count atoms with P > 1/2, as if the verdicts were sure. Here
+they are random: the number S of true atoms has a distribution, exact from the model, by samples of
+its posterior, or Poisson-binomial where atoms are independent; and precision, F1@K and F1@K' have
+moments and intervals under it.
+
+from inference.tasks import count_distribution, pairwise_joints
+summarise_count(count_distribution(graph, atoms).probabilities, k=10).expected_f1_at_k
+precision_moments(pairwise_joints(graph, atoms)[:, :, 1, 1]).variance
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.scores.measures import f1_of_counts
+from calibration.validation import Floats, is_number, open_interval, probability_array
+from factormodels.errors import InputError
+
+NORMALISATION = 1e-6
+"""A distribution whose sum differs from 1 by more is refused: a backend in double precision is a
+thousand times closer."""
+
+FRECHET = 1e-6
+"""A pairwise probability may leave what its marginals allow by this, the error of a backend."""
+
+
+@dataclass(frozen=True)
+class PrecisionMoments:
+    """Mean and variance of Pr = S/n, the share of true atoms.
+
+    Attributes:
+        mean: E[Pr], the mean of the marginals.
+        variance: Var[Pr] under the joint posterior.
+        independent_variance: the variance if atoms were independent, sum p (1 - p) / n^2.
+        n_atoms: number n of atoms.
+    """
+
+    mean: float
+    variance: float
+    independent_variance: float
+    n_atoms: int
+
+    @property
+    def standard_deviation(self) -> float:
+        """The standard deviation of Pr."""
+        return math.sqrt(self.variance)
+
+
+@dataclass(frozen=True, eq=False)
+class CountSummary:
+    """What the distribution of the number of true atoms says of a response.
+
+    Attributes:
+        n_atoms: number n of atoms.
+        mean: E[S].
+        variance: Var[S].
+        expected_precision: E[Pr] = E[S]/n.
+        precision_variance: Var[Pr] = Var[S]/n^2.
+        precision_lower: lower end of the central interval of Pr.
+        precision_upper: upper end.
+        level: probability that Pr is within them; at least this, since S is a whole number.
+        expected_f1_at_k: E[F1@K], nan if no K was given.
+        expected_f1_at_k_prime: E[F1@K'], nan if no K' was given.
+    """
+
+    n_atoms: int
+    mean: float
+    variance: float
+    expected_precision: float
+    precision_variance: float
+    precision_lower: float
+    precision_upper: float
+    level: float
+    expected_f1_at_k: float
+    expected_f1_at_k_prime: float
+
+
+def precision_moments(pairs: ArrayLike) -> PrecisionMoments:
+    """Return E[Pr] and Var[Pr] from the pairwise joints of the posterior.
+
+    Var[Pr] = sum_ij (P(a_i, a_j) - P(a_i) P(a_j)) / n^2, in which the diagonal gives p (1 - p).
+
+    Args:
+        pairs: (n_atoms, n_atoms), entry (i, j) the probability that atoms i and j are both true;
+            on the diagonal the marginals.
+
+    Raises:
+        InputError: if `pairs` is not square, not symmetric, not all in [0, 1], or an entry is
+            not possible given its marginals.
+    """
+    joint = _pairs(pairs)
+    p = np.diagonal(joint)
+    covariance = joint - np.outer(p, p)
+    n_atoms = p.size
+    return PrecisionMoments(
+        mean=float(p.mean()),
+        # Rounding may leave a little less than 0 where every atom is certain.
+        variance=max(0.0, float(covariance.sum()) / n_atoms**2),
+        independent_variance=float((p * (1 - p)).sum()) / n_atoms**2,
+        n_atoms=n_atoms,
+    )
+
+
+def poisson_binomial(p: ArrayLike) -> Floats:
+    """Return the distribution of the number of true atoms if atoms are independent, (n + 1,).
+
+    By convolution, one atom after another: sums of positive terms, accurate in every entry.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+
+    Raises:
+        InputError: for bad probabilities.
+    """
+    distribution = np.ones(1)
+    for probability in probability_array(p):
+        longer = np.zeros(distribution.size + 1)
+        longer[:-1] = distribution * (1 - probability)
+        longer[1:] += distribution * probability
+        distribution = longer
+    return distribution
+
+
+def empirical_distribution(samples: Any) -> Floats:
+    """Return the distribution of the number of true atoms over sampled states, (n + 1,).
+
+    Args:
+        samples: (n_samples, n_atoms), True or False (1 or 0), each row a joint state.
+
+    Raises:
+        InputError: if `samples` is not such a table, or empty.
+    """
+    states = np.asarray(samples)
+    if states.ndim != 2 or 0 in states.shape:
+        raise InputError(
+            f"samples has shape {states.shape}; give a row per sample and a column per atom"
+        )
+    if states.dtype.kind not in "biuf" or not np.isin(states, (0, 1)).all():
+        raise InputError("samples holds something other than True and False; give states 1 and 0")
+    counts = states.sum(axis=1).astype(np.int64)
+    drawn = np.bincount(counts, minlength=states.shape[1] + 1).astype(np.float64)
+    return np.asarray(drawn / states.shape[0])
+
+
+def expected_f1_at_k(distribution: ArrayLike, k: float) -> float:
+    """Return E[F1@K] under the distribution of the number of true atoms.
+
+    F1@K of each number of true atoms is that of `calibration.f1_at_k` (FactReasoner, section 3.1
+    and appendix B, equation 7; Wei et al. 2024).
+
+    Args:
+        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,).
+        k: the number K of true atoms that is full recall; above 0, whole or not.
+
+    Raises:
+        InputError: for what is not such a distribution, or K not above 0.
+    """
+    weights = distribution_array(distribution)
+    return float(weights @ f1_at_k_values(weights.size - 1, _above_zero(k, "k")))
+
+
+def expected_f1_at_k_prime(distribution: ArrayLike, k_prime: float, gamma: float) -> float:
+    """Return E[F1@K'] under the distribution of the number of true atoms.
+
+    Args:
+        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,).
+        k_prime: the number K' of claims that should be extracted, not negative.
+        gamma: how fast recall falls away from K', above 0.
+
+    Raises:
+        InputError: for what is not such a distribution, or K' or gamma outside these ranges.
+    """
+    weights = distribution_array(distribution)
+    return float(weights @ f1_at_k_prime_values(weights.size - 1, k_prime, gamma))
+
+
+def f1_at_k_values(n_atoms: int, k: float) -> Floats:
+    """Return F1@K for s = 0, ..., n true atoms, (n + 1,)."""
+    return f1_of_counts(np.arange(n_atoms + 1), n_atoms, k)
+
+
+def f1_at_k_prime_values(n_atoms: int, k_prime: float, gamma: float) -> Floats:
+    """Return F1@K' for s = 0, ..., n true atoms, (n + 1,); 0 where s = 0.
+
+    Recall is R = 2 / (1 + exp(gamma |s - K'|)), 1 at s = K' and falling on both sides, and F1@K'
+    its harmonic mean with s/n (FaStfact, section 4.4.2, equations 5 and 6).
+
+    Raises:
+        InputError: if K' is negative or gamma not above 0.
+    """
+    if not is_number(k_prime) or not 0 <= k_prime < math.inf:
+        raise InputError(f"k_prime is {k_prime!r}; give a number from 0")
+    slope = _above_zero(gamma, "gamma")
+    true = np.arange(n_atoms + 1, dtype=np.float64)
+    # exp(-x) instead of exp(x), so that a distant K' gives 0 and no overflow.
+    decay = np.exp(-slope * np.abs(true - float(k_prime)))
+    recall = 2 * decay / (1 + decay)
+    precision = true / n_atoms
+    total = precision + recall
+    values = np.zeros_like(true)
+    np.divide(2 * precision * recall, total, out=values, where=(true > 0) & (total > 0))
+    return values
+
+
+def summarise_count(
+    distribution: ArrayLike,
+    *,
+    k: float | None = None,
+    k_prime: float | None = None,
+    gamma: float | None = None,
+    level: float = 0.95,
+) -> CountSummary:
+    """Return moments, a central interval of Pr, and expected F1 of a response.
+
+    Args:
+        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,): `poisson_binomial`,
+            `empirical_distribution`, or the exact one of a backend.
+        k: the K of F1@K, or None.
+        k_prime: the K' of F1@K', or None.
+        gamma: the gamma of F1@K'; with `k_prime` alone.
+        level: probability of the central interval of Pr.
+
+    Raises:
+        InputError: for what is not such a distribution, or settings outside their ranges.
+    """
+    weights, level = distribution_array(distribution), open_interval(level, "level", 0, 1)
+    if (k_prime is None) != (gamma is None):
+        raise InputError("give k_prime and gamma together, or neither")
+    n_atoms = weights.size - 1
+    count = np.arange(n_atoms + 1)
+    mean = float(weights @ count)
+    variance = float(weights @ (count - mean) ** 2)
+    lower, upper = _central(weights, level)
+    at_k = math.nan if k is None else expected_f1_at_k(weights, k)
+    at_k_prime = math.nan
+    if k_prime is not None and gamma is not None:
+        at_k_prime = expected_f1_at_k_prime(weights, k_prime, gamma)
+    return CountSummary(
+        n_atoms=n_atoms,
+        mean=mean,
+        variance=variance,
+        expected_precision=mean / n_atoms,
+        precision_variance=variance / n_atoms**2,
+        precision_lower=lower / n_atoms,
+        precision_upper=upper / n_atoms,
+        level=level,
+        expected_f1_at_k=at_k,
+        expected_f1_at_k_prime=at_k_prime,
+    )
+
+
+def distribution_array(distribution: ArrayLike) -> Floats:
+    """Return a distribution over s = 0, ..., n as float64 (n + 1,), its sum brought to 1 exactly.
+
+    Raises:
+        InputError: if there is no atom, an entry is not in [0, 1], or the sum is not 1.
+    """
+    weights = probability_array(distribution, "distribution")
+    if weights.size < 2:
+        raise InputError("distribution has one entry; give P(S = s) for s = 0, ..., n, n >= 1")
+    total = float(weights.sum())
+    if abs(total - 1) > NORMALISATION:
+        raise InputError(f"distribution sums to {total!r}; give probabilities that sum to 1")
+    return weights / total
+
+
+def _central(weights: Floats, level: float) -> tuple[int, int]:
+    """Return the least and the greatest s with a tail of more than (1 - level)/2 from its end."""
+    # A tail that equals the bound but for rounding is within it.
+    tail = (1 - level) / 2 * (1 + 1e-12)
+    return (
+        int(np.argmax(np.cumsum(weights) > tail)),
+        int(weights.size - 1 - np.argmax(np.cumsum(weights[::-1]) > tail)),
+    )
+
+
+def _pairs(pairs: ArrayLike) -> Floats:
+    joint = np.asarray(pairs, dtype=np.float64)
+    if joint.ndim != 2 or joint.shape[0] != joint.shape[1] or joint.size == 0:
+        raise InputError(
+            f"pairs has shape {joint.shape}; give a square table, a row and a column per atom"
+        )
+    _check_all(joint, (joint >= 0) & (joint <= 1), "is not in [0, 1]; give probabilities")
+    close = np.isclose(joint, joint.T, rtol=0, atol=FRECHET)
+    _check_all(joint, close, "differs from its mirror; P(a and b) is P(b and a)")
+    p = np.diagonal(joint)
+    least = np.maximum(0.0, p[:, np.newaxis] + p - 1)
+    most = np.minimum(p[:, np.newaxis], p)
+    possible = (joint >= least - FRECHET) & (joint <= most + FRECHET)
+    _check_all(
+        joint,
+        possible,
+        "is not possible with its marginals, which belong on the diagonal; give P(a and b)",
+    )
+    return joint
+
+
+def _check_all(joint: Floats, allowed: Any, fault: str) -> None:
+    if not allowed.all():
+        row, column = (int(index) for index in np.argwhere(~allowed)[0])
+        raise InputError(f"pairs[{row}, {column}] is {float(joint[row, column])!r}, which {fault}")
+
+
+def _above_zero(value: Any, name: str) -> float:
+    if not is_number(value) or not 0 < value < math.inf:
+        raise InputError(f"{name} is {value!r}; give a number above 0")
+    return float(value)

@@ -1,0 +1,342 @@
+"""Logistic calibration: slope and intercept, and a flexible calibration curve with its errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.forecasts import (
+    LOGIT_CLIP,
+    Estimate,
+    Sample,
+    Status,
+    clipped_logits,
+    dot,
+    logit_clip,
+    pooled,
+    undefined,
+    was_clipped,
+)
+from calibration.scores.logistic import (
+    ROWS_AT_ONCE,
+    LogisticFit,
+    combined,
+    fit_logistic,
+    sigmoid,
+)
+from calibration.scores.mesh import LAGRANGE, Mesh, mesh_of
+from calibration.validation import Floats
+
+KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
+"""Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
+
+MOST_POINTS = 1 << 17
+"""Up to how many distinct probabilities logistic regressions run on them, and not on a mesh."""
+
+N_CELLS = 1 << 15
+"""Number of cells of that mesh of logits."""
+
+
+@dataclass(frozen=True)
+class CalibrationLine:
+    """Logistic recalibration of labels on logit p; nan where `status` says that it is not defined.
+
+    Attributes:
+        slope: b of logit P(true) = a + b logit p; 1 if calibrated, below 1 if p is too extreme.
+        intercept: a of the same fit; 0 if calibrated.
+        in_the_large: a of logit P(true) = a + logit p; above 0 if p is too low on the whole.
+        status: of slope and intercept: ``ok``, ``clipped``, ``one_class``, ``constant_forecast``
+            or ``separated``.
+        in_the_large_status: ``ok``, ``clipped`` or ``one_class``.
+    """
+
+    slope: float
+    intercept: float
+    in_the_large: float
+    status: Status
+    in_the_large_status: Status
+
+
+@dataclass(frozen=True)
+class FlexibleCalibration:
+    """Distance of p from a flexible calibration curve; nan where `status` says why.
+
+    Attributes:
+        ici: integrated calibration index, the mean over atoms of |curve(p) - p|.
+        e50: its median.
+        e90: its 90 % quantile.
+        emax: its maximum.
+        status: ``ok``, ``clipped``, ``one_class`` or ``separated``.
+    """
+
+    ici: float
+    e50: float
+    e90: float
+    emax: float
+    status: Status
+
+
+def calibration_line(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, clip: float = LOGIT_CLIP
+) -> CalibrationLine:
+    """Return slope and intercept of the logistic regression of labels on logit p.
+
+    Cox 1958; Van Calster et al. 2016 on what each of the three numbers means.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        weights: how many atoms each counts as, (n,), or None.
+        clip: p is moved into [clip, 1 - clip] before its logit is taken.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `clip`.
+    """
+    sample = pooled(p, y, weights)
+    scores = line_scores(sample, logit_clip(clip))
+    slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
+    intercept = scores["calibration_intercept"].value
+    return CalibrationLine(slope.value, intercept, large.value, slope.status, large.status)
+
+
+def flexible_calibration(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, clip: float = LOGIT_CLIP
+) -> FlexibleCalibration:
+    """Return ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
+
+    The curve is a logistic regression on a restricted cubic spline of logit p with four knots, at
+    the 5, 35, 65 and 95 % quantiles of the atoms; where fewer than three of them differ, on logit
+    p alone. Quantiles of the distance are the least values that reach their share of the atoms.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        weights: how many atoms each counts as, (n,), or None.
+        clip: p is moved into [clip, 1 - clip] before its logit is taken.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `clip`.
+    """
+    sample = pooled(p, y, weights)
+    scores = flexible_scores(sample, sample, logit_clip(clip))
+    return FlexibleCalibration(
+        ici=scores["ici"].value,
+        e50=scores["e50"].value,
+        e90=scores["e90"].value,
+        emax=scores["emax"].value,
+        status=scores["ici"].status,
+    )
+
+
+def line_scores(
+    sample: Sample, clip: float, start: dict[str, Floats] | None = None
+) -> dict[str, Estimate]:
+    """Return calibration slope, intercept and calibration in the large of a sample.
+
+    Args:
+        sample: the sample.
+        clip: bound on p before its logit is taken.
+        start: where the fits begin, by name, as `line_starts` returns; or None.
+    """
+    names = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
+    if sample.has_one_class:
+        return dict.fromkeys(names, undefined(Status.ONE_CLASS))
+    start = start or {}
+    status = was_clipped(sample, clip)
+    rows = _rows(sample, clip)
+    large = fit_logistic(
+        rows.columns[:1],
+        rows.weight,
+        rows.true,
+        offset=rows.columns[1],
+        start=start.get("large"),
+    )
+    estimates = {"calibration_in_the_large": Estimate(float(large.coefficients[0]), status)}
+    refused = None
+    if sample.is_constant:
+        refused = Status.CONSTANT_FORECAST
+    elif any(threshold_parts(sample)):
+        refused = Status.SEPARATED
+    else:
+        fit = fit_logistic(rows.columns, rows.weight, rows.true, start=start.get("line"))
+        refused = None if fit.status is Status.OK else fit.status
+    if refused is not None:
+        return estimates | dict.fromkeys(names[:2], undefined(refused))
+    intercept, slope = (float(value) for value in fit.coefficients)
+    return estimates | {
+        "calibration_slope": Estimate(slope, status),
+        "calibration_intercept": Estimate(intercept, status),
+    }
+
+
+def flexible_scores(
+    sample: Sample, whole: Sample, clip: float, start: Floats | None = None
+) -> dict[str, Estimate]:
+    """Return ICI, E50, E90 and Emax of a sample.
+
+    Args:
+        sample: the sample.
+        whole: the data that it is drawn from, whose quantiles are the knots.
+        clip: bound on p before its logit is taken.
+        start: coefficients with which the fit begins, or None.
+    """
+    names = ("ici", "e50", "e90", "emax")
+    if sample.has_one_class:
+        return dict.fromkeys(names, undefined(Status.ONE_CLASS))
+    fit = fit_curve(sample, whole, clip, start)
+    if fit.status is not Status.OK:
+        return dict.fromkeys(names, undefined(fit.status))
+    columns = _curve_columns(whole, clip, clipped_logits(sample.forecasts, clip), "points")
+    columns = columns[: fit.coefficients.size]
+    distance = np.empty_like(sample.p)
+    for begin in range(0, distance.size, ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        curve = sigmoid(combined(fit.coefficients, columns[:, rows]))
+        distance[rows] = np.abs(curve - sample.p[rows])
+    # Points without weight do not count for the largest distance.
+    distance[sample.weight == 0] = 0.0
+    median, ninety = weighted_quantiles(distance, sample.weight, (0.5, 0.9))
+    status = was_clipped(sample, clip)
+    mean = dot(sample.weight, distance) / sample.total
+    values = (mean, median, ninety, float(distance.max()))
+    return {name: Estimate(value, status) for name, value in zip(names, values, strict=True)}
+
+
+def fit_curve(
+    sample: Sample, whole: Sample, clip: float, start: Floats | None = None
+) -> LogisticFit:
+    """Return the logistic regression on the spline of logit p whose knots `whole` has."""
+    rows = _rows(sample, clip)
+    kind = "points" if rows.weight is sample.weight else "mesh"
+    columns = _curve_columns(whole, clip, rows.columns[1], kind)
+    if sample.is_constant:
+        columns = columns[:1]
+    elif sample.present.size < columns.shape[0]:
+        columns = columns[:2]
+    if columns.shape[0] > 1 and any(threshold_parts(sample)):
+        return LogisticFit(np.empty(0), Status.SEPARATED)
+    if start is not None and start.size != columns.shape[0]:
+        start = None
+    return fit_logistic(columns, rows.weight, rows.true, start=start)
+
+
+def weighted_quantiles(
+    values: Floats, weight: Floats, shares: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Return the least values that reach given shares of the weight, without sorting them all.
+
+    Args:
+        values: numbers of at least 0, (m,).
+        weight: their weights, (m,), at least 0.
+        shares: shares of the weight, in (0, 1].
+    """
+    scale = float(values.max())
+    n_buckets = max(1, values.size // 64)
+    place = values * (n_buckets / scale if scale > 0 else 0.0)
+    bucket = np.minimum(place.astype(np.int64), n_buckets - 1)
+    filled = np.cumsum(np.bincount(bucket, weights=weight, minlength=n_buckets))
+    quantiles = []
+    for share in shares:
+        # A sum of weights is rounded: an atom that reaches the share exactly must count.
+        target = share * filled[-1] * (1 - 1e-12)
+        found = int(np.searchsorted(filled, target))
+        inside = np.flatnonzero((bucket == found) & (weight > 0))
+        inside = inside[np.argsort(values[inside], kind="stable")]
+        reached = np.cumsum(weight[inside])
+        if found:
+            reached += filled[found - 1]
+        last = min(int(np.searchsorted(reached, target)), inside.size - 1)
+        quantiles.append(float(values[inside[last]]))
+    return tuple(quantiles)
+
+
+def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:
+    """Return the nonlinear columns of a cubic spline that is linear beyond its outer knots.
+
+    Harrell 2015, section 2.4.5, scaled by the squared distance of the outer knots.
+
+    Args:
+        x: values (m,).
+        knots: at least 3 knots, ascending.
+
+    Returns:
+        float64 (number of knots - 2, m).
+    """
+    last, before = knots[-1], knots[-2]
+    beyond_last = np.maximum(x - last, 0) ** 3
+    beyond_before = np.maximum(x - before, 0) ** 3
+    columns = [
+        np.maximum(x - knot, 0) ** 3
+        - beyond_before * (last - knot) / (last - before)
+        + beyond_last * (before - knot) / (last - before)
+        for knot in knots[:-2]
+    ]
+    scaled: Floats = np.stack(columns) / (last - knots[0]) ** 2
+    return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of a logistic regression on logit p: the points of a sample, or a mesh of logits.
+
+    Attributes:
+        columns: float64 (2, r), ones and logits.
+        weight: float64 (r,), weight of each row.
+        true: float64 (r,), the part of it on true atoms.
+    """
+
+    columns: Floats
+    weight: Floats
+    true: Floats
+
+
+def _rows(sample: Sample, clip: float) -> _Rows:
+    """Return the rows to regress on: of many points, a mesh that gives the same sums.
+
+    Cubic interpolation at a distance h of mesh points errs by less than 0.03 h^4 times the fourth
+    derivative. With h below 28/32768 that is 2e-14 times numbers of order 1.
+    """
+    points = sample.forecasts
+    logits = clipped_logits(points, clip)
+    if logits.size <= MOST_POINTS:
+        columns = points.remember(("line", clip), lambda: np.stack([np.ones_like(logits), logits]))
+        return _Rows(columns, sample.weight, sample.true)
+
+    def build() -> tuple[Mesh, Floats]:
+        width = (logits[-1] - logits[0]) / N_CELLS
+        nodes = logits[0] + width * np.arange(-1, N_CELLS + 2)
+        places = np.clip((logits - logits[0]) / width, 0, N_CELLS)
+        return mesh_of(places, N_CELLS), np.stack([np.ones_like(nodes), nodes])
+
+    mesh, columns = points.remember(("mesh", clip), build)
+    return _Rows(
+        columns, mesh.deposit(sample.weight, LAGRANGE), mesh.deposit(sample.true, LAGRANGE)
+    )
+
+
+def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Floats:
+    """Return the columns of the flexible curve at logits: ones, logits, the spline's if any."""
+
+    def build() -> Floats:
+        line = np.stack([np.ones_like(logits), logits])
+        reached = (whole.weight_below + whole.weight) / whole.total
+        place = np.searchsorted(reached, np.asarray(KNOT_QUANTILES) - 1e-12)
+        at_points = clipped_logits(whole.forecasts, clip)
+        knots = np.unique(at_points[np.minimum(place, at_points.size - 1)])
+        if knots.size < 3:
+            return line
+        return np.concatenate([line, restricted_cubic_spline(logits, knots)])
+
+    return whole.forecasts.remember(("curve", clip, kind), build)
+
+
+def threshold_parts(sample: Sample) -> tuple[bool, bool]:
+    """Say whether a threshold on p parts true atoms above from false ones below, and the reverse.
+
+    Atoms of either class may tie at the threshold. Both classes must have atoms.
+    """
+    true, false = np.flatnonzero(sample.true > 0), np.flatnonzero(sample.false > 0)
+    return bool(true[0] >= false[-1]), bool(false[0] >= true[-1])

@@ -1,0 +1,232 @@
+"""Measures of one response's factuality from its atoms' posteriors (FactReasoner, section 3.2).
+
+Every function takes the probabilities `p` that the atoms of ONE response are true, shape (n,).
+`calibration.scores.summary` computes the same measures for many responses at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.validation import Floats, decision_tolerance, is_number, probability_array
+from factormodels.errors import InputError
+
+logger = logging.getLogger(__name__)
+
+DECISION_TOLERANCE = 1e-9
+"""An atom with |P - 1/2| up to this is undecided: algorithms round an exact 1/2 differently."""
+
+ENTROPY_PEAK = 1 / math.e
+"""The P at which -P log P is largest; below it, E falls as P falls."""
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """How many atoms of a response are supported, contradicted and undecided (#S, #C, #U)."""
+
+    supported: int
+    contradicted: int
+    undecided: int
+
+    @property
+    def n_atoms(self) -> int:
+        """The number of atoms."""
+        return self.supported + self.contradicted + self.undecided
+
+
+def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int8]:
+    """Return each atom's verdict, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
+
+    Args:
+        p: probabilities (n,), checked already.
+        tolerance: an atom with |p - 1/2| up to this is undecided.
+    """
+    distance = p - 0.5
+    return np.where(np.abs(distance) <= tolerance, 0, np.sign(distance)).astype(np.int8)
+
+
+def decisions(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> Decisions:
+    """Count the atoms with P above, below and at 1/2 (FactReasoner, sections 3.2 and 4).
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        tolerance: an atom with |P - 1/2| up to this is undecided.
+
+    Raises:
+        InputError: for bad probabilities or a tolerance outside [0, 1/2).
+    """
+    signs = verdicts(probability_array(p), decision_tolerance(tolerance))
+    return Decisions(
+        supported=int((signs > 0).sum()),
+        contradicted=int((signs < 0).sum()),
+        undecided=int((signs == 0).sum()),
+    )
+
+
+def factual_precision(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> float:
+    """Return Pr = S/n, the share of atoms that are supported, S = #{P > 1/2}.
+
+    FactReasoner, section 3.1 and appendix B, equation 5.
+
+    Raises:
+        InputError: for bad probabilities or a tolerance outside [0, 1/2).
+    """
+    counts = decisions(p, tolerance=tolerance)
+    return counts.supported / counts.n_atoms
+
+
+def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
+    """Return R_K = min(S/K, 1) elementwise, for numbers S of supported atoms and K > 0."""
+    recall: Floats = np.minimum(np.asarray(supported, dtype=np.float64) / np.asarray(k), 1.0)
+    return recall
+
+
+def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floats:
+    """Return F1@K elementwise, for S supported of n atoms each and K > 0; 0 where S = 0."""
+    true = np.asarray(supported, dtype=np.float64)
+    precision = true / np.asarray(n_atoms)
+    recall = recall_of_counts(true, k)
+    # Pr and R_K are 0 together, exactly where S is: adding 1 there only averts 0/0.
+    harmonic_mean: Floats = 2 * precision * recall / (precision + recall + (true == 0))
+    return harmonic_mean
+
+
+def recall_at_k(supported: int, k: float) -> float:
+    """Return R_K = min(S/K, 1), recall up to the K-th supported atom.
+
+    FactReasoner, section 3.1 and appendix B, equation 6; Wei et al. 2024.
+
+    Args:
+        supported: the number S of supported atoms.
+        k: the number K of supported atoms that is full recall; above 0, whole or not.
+
+    Raises:
+        InputError: if S is negative or K is not above 0.
+    """
+    if not is_number(supported) or not 0 <= supported < math.inf:
+        raise InputError(f"supported is {supported!r}; give the number of supported atoms")
+    return float(recall_of_counts(supported, _given_k(k)))
+
+
+def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) -> float:
+    """Return F1@K, the harmonic mean of Pr and R_K; 0 if no atom is supported.
+
+    FactReasoner, section 3.1 and appendix B, equation 7; Wei et al. 2024.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        k: the number K of supported atoms that is full recall; above 0, whole or not.
+        tolerance: an atom with |P - 1/2| up to this is undecided, hence not supported.
+
+    Raises:
+        InputError: for bad probabilities, K not above 0, or a tolerance outside [0, 1/2).
+    """
+    counts = decisions(p, tolerance=tolerance)
+    return float(f1_of_counts(counts.supported, counts.n_atoms, _given_k(k)))
+
+
+def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
+    """Return the K of F1@K for every response, float64 (n_responses,).
+
+    Args:
+        policy: a number above 0, or ``fixed:INT`` for the same; ``median`` for the median number
+            of atoms over the responses (as FactReasoner does); ``half`` for half of each
+            response's own atoms. Medians and halves are not rounded: K need not be whole.
+        atom_counts: number of atoms of each response, (n_responses,), at least 1 each.
+
+    Raises:
+        InputError: for an unknown policy, K not above 0, or counts that are not of atoms.
+    """
+    counts = np.asarray(atom_counts)
+    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or counts.min() < 1:
+        raise InputError(
+            f"atom_counts is {atom_counts!r}; give each response's number of atoms, at least 1"
+        )
+    if not isinstance(policy, str):
+        return np.full(counts.size, _given_k(policy))
+    if policy == "median":
+        return np.full(counts.size, np.median(counts))
+    if policy == "half":
+        return counts / 2
+    kind, _, number = policy.partition(":")
+    if kind == "fixed" and number.isdecimal() and int(number) > 0:
+        return np.full(counts.size, float(number))
+    raise InputError(
+        f"k is {policy!r}; give a number above 0, 'fixed:INT' with one, 'median' or 'half'"
+    )
+
+
+def entropy_terms(p: Floats) -> Floats:
+    """Return -P log10 P of each atom, (n,), with 0 at P = 0, its limit."""
+    logarithms = np.zeros_like(p)
+    np.log10(p, where=p > 0, out=logarithms)
+    # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
+    return p * np.abs(logarithms)
+
+
+def warn_where_entropy_misorders(p: Floats) -> None:
+    """Log a warning if atoms have P below 1/e, where E falls as the atom gets less likely."""
+    below = int((p < ENTROPY_PEAK).sum())
+    if below:
+        logger.warning(
+            "entropy measure E: %d of %d atoms have P below 1/e (0.368), where E falls as P "
+            "falls, so E does not order responses by truth; compare mean_surprisal or "
+            "expected_precision",
+            below,
+            p.size,
+        )
+
+
+def entropy_measure(p: ArrayLike) -> float:
+    """Return E, the mean of -P log10 P over the atoms (FactReasoner, section 3.2, equation 1).
+
+    E = 0.150515 if every P is 1/2, and 0 if every P is 1. The paper says that E is infinite if
+    every atom is false with certainty; by its own formula E is 0 at P = 0 as well, and that is
+    returned. Since -P log P is largest at P = 1/e and falls below it, E does not order responses
+    by truth once atoms have P below 1/e: a warning is logged then. `mean_surprisal` and
+    `expected_precision` do order them.
+
+    Raises:
+        InputError: for bad probabilities.
+    """
+    probabilities = probability_array(p)
+    warn_where_entropy_misorders(probabilities)
+    return float(entropy_terms(probabilities).mean())
+
+
+def surprisal_terms(p: Floats) -> Floats:
+    """Return -log10 P of each atom, (n,), infinite at P = 0."""
+    with np.errstate(divide="ignore"):
+        return np.abs(np.log10(p))
+
+
+def mean_surprisal(p: ArrayLike) -> float:
+    """Return the mean of -log10 P over the atoms: 0 if all are certain, infinite if a P is 0.
+
+    What the paper says of E holds for it: it grows without end as atoms become false.
+
+    Raises:
+        InputError: for bad probabilities.
+    """
+    return float(surprisal_terms(probability_array(p)).mean())
+
+
+def expected_precision(p: ArrayLike) -> float:
+    """Return E[Pr], the mean of P over the atoms: the expected share of atoms that are true.
+
+    Raises:
+        InputError: for bad probabilities.
+    """
+    return float(probability_array(p).mean())
+
+
+def _given_k(k: Any) -> float:
+    if not is_number(k) or not 0 < k < math.inf:
+        raise InputError(f"k is {k!r}; give a number above 0")
+    return float(k)

@@ -1,0 +1,188 @@
+"""Selective prediction: the risk of the atoms that are kept, at every share that is kept.
+
+Two rules say which atoms are kept and what is wrong. ``verdict`` keeps the most confident verdicts
+(true if p > 1/2; confidence max(p, 1 - p)) and counts wrong ones; ``claim`` keeps the claims of
+highest p, as a filter of a response does, and counts false ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.forecasts import Estimate, Forecasts, Sample, dot, pooled
+from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.validation import Floats, Integers
+from factormodels.errors import InputError
+
+RULES = ("verdict", "claim")
+
+_EULER_GAMMA = 0.5772156649015329
+
+_TIES_AT_ONCE = 1 << 15
+"""How many ties are worked on together; their temporary arrays fit in a processor's cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """Risk at every coverage that a threshold reaches, from the fewest atoms to all of them.
+
+    Attributes:
+        coverage: float64 (k,), share of atoms that are kept, ascending to 1.
+        risk: float64 (k,), share of the kept atoms that are wrong.
+        threshold: float64 (k,), the least confidence (``verdict``) or p (``claim``) that is kept.
+        area: AURC, the mean of the risk over the first one, two, ... up to all atoms.
+        excess: AURC less the least that the same errors allow, which ranks them all last.
+        rule: ``verdict`` or ``claim``.
+    """
+
+    coverage: Floats
+    risk: Floats
+    threshold: Floats
+    area: float
+    excess: float
+    rule: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranking:
+    """Points in the order in which they are kept.
+
+    Attributes:
+        order: int64 (m,), the points, first kept first.
+        last: int64 (k,), position of the last point of each tie.
+        threshold: float64 (k,), confidence or p of each tie.
+        counts_false: bool (m,), whether a false atom of a point is wrong (else a true one).
+    """
+
+    order: Integers
+    last: Integers
+    threshold: Floats
+    counts_false: Any
+
+
+def risk_coverage(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, rule: str = "verdict"
+) -> RiskCoverage:
+    """Return the risk-coverage curve and its area (El-Yaniv and Wiener 2010; Geifman et al. 2019).
+
+    Atoms that tie are kept together by a threshold; in the area they come one by one, in the mean
+    over their orders. Confidences within 1e-9 tie.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        weights: how many atoms each counts as, (n,), or None.
+        rule: ``verdict`` or ``claim``.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, or another rule.
+    """
+    if rule not in RULES:
+        raise InputError(f"rule is {rule!r}; choose 'verdict' or 'claim'")
+    sample = pooled(p, y, weights)
+    ranking = _ranking(sample.forecasts, rule)
+    kept, wrong = _kept(sample, ranking)
+    area, excess = _areas(kept, wrong)
+    # Points without weight keep nothing more than those before them.
+    grown = np.diff(kept, prepend=0.0) > 0
+    return RiskCoverage(
+        coverage=kept[grown] / kept[-1],
+        risk=wrong[grown] / kept[grown],
+        threshold=ranking.threshold[grown],
+        area=area,
+        excess=excess,
+        rule=rule,
+    )
+
+
+def selective_scores(sample: Sample) -> dict[str, Estimate]:
+    """Return the area under the risk-coverage curve and its excess by either rule."""
+    estimates = {}
+    for rule, suffix in zip(RULES, ("", "_claims"), strict=True):
+        area, excess = _areas(*_kept(sample, _ranking(sample.forecasts, rule)))
+        estimates[f"aurc{suffix}"] = Estimate(area)
+        estimates[f"excess_aurc{suffix}"] = Estimate(excess)
+    return estimates
+
+
+def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
+    """Return the risk of a sample at given coverages in (0, 1], ties broken in the mean, (k,)."""
+    kept, wrong = _kept(sample, _ranking(sample.forecasts, rule))
+    wanted = coverage * kept[-1]
+    curve: Floats = np.interp(wanted, np.append(0.0, kept), np.append(0.0, wrong)) / wanted
+    return curve
+
+
+def _ranking(points: Forecasts, rule: str) -> _Ranking:
+    def build() -> _Ranking:
+        supported = points.p > 0.5 + DECISION_TOLERANCE
+        if rule == "claim":
+            confidence, counts_false = points.p, np.ones(points.p.size, dtype=bool)
+        else:
+            confidence, counts_false = np.where(supported, points.p, 1 - points.p), supported
+        order = np.argsort(-confidence, kind="stable")
+        ordered = confidence[order]
+        apart = ordered[:-1] - ordered[1:] > DECISION_TOLERANCE
+        last = np.flatnonzero(np.append(apart, True))
+        return _Ranking(order, last, ordered[last], counts_false)
+
+    return points.remember(("ranking", rule), build)
+
+
+def _kept(sample: Sample, ranking: _Ranking) -> tuple[Floats, Floats]:
+    """Return the weight that is kept after each tie, and how much of it is wrong."""
+    kept, wrong = (
+        sample.weight[ranking.order],
+        np.where(ranking.counts_false, sample.false, sample.true)[ranking.order],
+    )
+    kept, wrong = np.cumsum(kept, out=kept), np.cumsum(wrong, out=wrong)
+    if ranking.last.size < kept.size:
+        kept, wrong = kept[ranking.last], wrong[ranking.last]
+    return kept, wrong
+
+
+def _areas(kept: Floats, wrong: Floats) -> tuple[float, float]:
+    """Return AURC and its excess.
+
+    Within a tie that brings the weight from a to b and the errors from e at a rate r, the risk
+    at i atoms is (e + r (i - a)) / i, whose sum over i is r (b - a) + (e - r a)(H(b) - H(a)), H the
+    harmonic numbers.
+    """
+    total, errors = float(kept[-1]), float(wrong[-1])
+    area = errors
+    for begin in range(0, kept.size, _TIES_AT_ONCE):
+        after = slice(begin, begin + _TIES_AT_ONCE)
+        a, e = _with_previous(kept, after), _with_previous(wrong, after)
+        added = np.diff(a)
+        rate = np.divide(np.diff(e), added, out=np.zeros_like(added), where=added > 0)
+        area += dot(e[:-1] - rate * a[:-1], np.diff(harmonic_numbers(a)))
+    right = total - errors
+    ends = harmonic_numbers(np.array([right, total]))
+    least = errors - right * float(ends[1] - ends[0])
+    return area / total, (area - least) / total
+
+
+def _with_previous(sums: Floats, rows: slice) -> Floats:
+    """Return the sums of these rows and, first, the one before them."""
+    if rows.start:
+        return sums[rows.start - 1 : rows.stop]
+    return np.append(0.0, sums[rows])
+
+
+def harmonic_numbers(x: Floats) -> Floats:
+    """Return the harmonic numbers H(x) = digamma(x + 1) + gamma of x >= 0, elementwise."""
+    from scipy.special import digamma
+
+    result = np.empty_like(x)
+    small = x < 40
+    result[small] = digamma(x[small] + 1) + _EULER_GAMMA
+    large = x[~small]
+    # The asymptotic series; at 40 its next term is below 1e-15.
+    inverse = 1 / large**2
+    series = inverse * (1 / 12 - inverse * (1 / 120 - inverse / 252))
+    result[~small] = np.log(large) + 0.5 / large - series + _EULER_GAMMA
+    return result

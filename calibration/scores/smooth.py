@@ -1,0 +1,104 @@
+"""Smooth calibration error (Blasiok and Nakkiran 2023): residuals smoothed by a kernel, no bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.forecasts import Estimate, Sample, pooled
+from calibration.scores.mesh import SPLINE, mesh_of
+from calibration.validation import Floats, open_interval
+
+_CELLS = 1 << 14
+_LEAST_BANDWIDTH = 4 / _CELLS
+
+
+def smooth_ece(
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    bandwidth: float | None = None,
+) -> float:
+    """Return the smooth expected calibration error (Blasiok and Nakkiran 2023).
+
+    With a bandwidth s it is the integral over t in [0, 1] of |mean of (p - y) K(t, p)|, K the
+    Gaussian kernel of standard deviation s reflected at 0 and 1. Without one, s is chosen so that
+    the error equals s, which is the error that is returned. It is found on a mesh of 1/16384;
+    errors of at most 1/4096 are given as that of a bandwidth of 1/4096.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False.
+        weights: how many atoms each counts as, (n,), or None.
+        bandwidth: standard deviation of the kernel, between 1/4096 and 10, or None to choose it.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad bandwidth.
+    """
+    sample = pooled(p, y, weights)
+    if bandwidth is None:
+        return _chosen(sample)
+    bandwidth = open_interval(bandwidth, "bandwidth", _LEAST_BANDWIDTH, 10)
+    return _error(_cosines(sample), bandwidth)
+
+
+def smooth_scores(sample: Sample) -> dict[str, Estimate]:
+    """Return the smooth calibration error of a sample."""
+    return {"smooth_ece": Estimate(_chosen(sample))}
+
+
+def _chosen(sample: Sample) -> float:
+    from scipy.optimize import brentq
+
+    cosines = _cosines(sample)
+    least = _error(cosines, _LEAST_BANDWIDTH)
+    if least <= _LEAST_BANDWIDTH:
+        return least
+
+    # The error falls as the bandwidth grows and is at most 1: one root.
+    def gap(bandwidth: float) -> float:
+        return _error(cosines, bandwidth) - bandwidth
+
+    return float(brentq(gap, _LEAST_BANDWIDTH, 1.0, xtol=1e-12, rtol=1e-12))
+
+
+def _cosines(sample: Sample) -> Floats:
+    """Return the means of (p - y) cos(pi k p) for k = 0 to the number of cells.
+
+    The reflected Gaussian is the heat kernel of [0, 1], whose eigenfunctions are these cosines:
+    smoothing multiplies each by exp(-(pi k s)^2 / 2). Residuals go to mesh points by cubic
+    B-splines, whose own factor is divided out.
+    """
+    from scipy.fft import dct
+
+    places = sample.forecasts.remember("smooth", lambda: mesh_of(sample.p * _CELLS, _CELLS))
+    wide = places.deposit(sample.weighted_p - sample.true, SPLINE)
+    # What falls outside [0, 1] is reflected, like the kernel.
+    mesh = wide[1:-1]
+    mesh[1] += wide[0]
+    mesh[-2] += wide[-1]
+    # The transform counts inner points twice, to which a mass is split left and right.
+    mesh[1:-1] /= 2
+    k = np.arange(_CELLS + 1)
+    cosines: Floats = dct(mesh, type=1) / np.sinc(k / (2 * _CELLS)) ** 4 / sample.total
+    return cosines
+
+
+def _error(cosines: Floats, bandwidth: float) -> float:
+    """Return the integral of the absolute smoothed residual, given its cosine coefficients."""
+    from scipy.fft import dct
+
+    k = np.arange(cosines.size)
+    smoothed = cosines * np.exp(-((np.pi * bandwidth * k) ** 2) / 2)
+    curve = dct(smoothed, type=1)
+    # The transform counts the last coefficient once, which no bandwidth here leaves above 0.
+    left, right = np.abs(curve[:-1]), np.abs(curve[1:])
+    area = (left + right) / 2
+    crossing = curve[:-1] * curve[1:] < 0
+    # Where the curve changes sign within a cell its absolute value is two triangles.
+    left, right = left[crossing], right[crossing]
+    area[crossing] = (left**2 + right**2) / (2 * (left + right))
+    return float(area.sum() / _CELLS)

@@ -1,0 +1,100 @@
+"""Intervals of the measures of a summary, over responses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.grouping import Grouping, group_by_response
+from calibration.intervals.estimands import (
+    IntervalMethod,
+    IntervalSettings,
+    Ratio,
+    RatioSums,
+    Scale,
+    estimate_all,
+)
+from calibration.labels import LabelPolicy, apply_policy
+from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.scores.proper import LOSSES
+from calibration.scores.summary import grouped_measures
+from calibration.significance.measures import MEASURES, Judged, response_k
+from calibration.validation import Floats, check_lengths, label_array, probability_array
+
+_MEANS = ("supported", "contradicted", "undecided", "entropy", "mean_surprisal")
+_SHARES = ("precision", "f1_at_k", "expected_precision")
+_POOLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
+
+WITH_INTERVALS = (*_SHARES, *_MEANS, "human_precision", *_POOLED)
+"""Measures of `calibration.scores.summary.Summary` that have an interval."""
+
+
+def summary_intervals(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    policy: str = LabelPolicy.EXCLUDE,
+    k: str | float = "median",
+    settings: IntervalSettings | None = None,
+) -> dict[str, tuple[float, float]]:
+    """Return (lower, upper) of every measure of `summarise` that has an interval, by name.
+
+    What varies is the response: its claims are dependent. An end is nan where the measure is not
+    defined or infinite, and where `estimate_all` gives none. No measure is negative, and so no end
+    is: a linearised interval that reaches below 0 is cut there, which costs no coverage.
+
+    Args:
+        p: probabilities (n,) in [0, 1] that the atoms are true.
+        y: labels (n,), as for `summarise`; None if there are none.
+        responses: response ids (n,).
+        policy: what unlabelled atoms count as, as for `summarise`.
+        k: how the K of F1@K is chosen.
+        settings: how intervals are made; linearised ones (``delta``) if None, which cost little.
+
+    Raises:
+        InputError: as `summarise`.
+    """
+    how = IntervalSettings(method=IntervalMethod.DELTA) if settings is None else settings
+    probabilities = probability_array(p)
+    labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)
+    grouping = group_by_response(responses)
+    check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
+    own = grouped_measures(probabilities, grouping, k, DECISION_TOLERANCE)
+    ratios = [_mean(name, getattr(own, name), Scale.PROBABILITY) for name in _SHARES]
+    ratios += [_mean(name, getattr(own, name), Scale.NUMBER) for name in _MEANS]
+    intervals = _intervals(ratios, how)
+
+    scored = apply_policy(probabilities, labels, grouping.index, policy)
+    if scored.p.size:
+        intervals |= _intervals(
+            _scores(scored.p, scored.y, group_by_response(scored.responses)), how
+        )
+    return {name: intervals.get(name, (np.nan, np.nan)) for name in WITH_INTERVALS}
+
+
+def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[Ratio]:
+    # The K of F1@K is asked for by the measures over all atoms alone.
+    judged = Judged(p, y, grouping, response_k(1, grouping))
+    if_true, if_false = LOSSES["log_loss"](p)
+    infinite = np.isinf(np.where(y == 1, if_true, if_false)).any()
+    names = [name for name in _POOLED if not (infinite and name == "log_loss")]
+    return [
+        _mean("human_precision", grouping.means(y), Scale.PROBABILITY),
+        *(Ratio(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
+    ]
+
+
+def _mean(name: str, values: Any, scale: Scale) -> Ratio:
+    column = np.asarray(values, dtype=np.float64)[:, np.newaxis]
+    return Ratio(name, RatioSums(column, np.ones_like(column)), scale)
+
+
+def _intervals(ratios: list[Ratio], settings: IntervalSettings) -> dict[str, tuple[float, float]]:
+    finite = tuple(each for each in ratios if np.isfinite(each.sums.numerator).all())
+    return {
+        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))
+        for each in estimate_all(finite, settings)
+    }

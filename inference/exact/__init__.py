@@ -1,0 +1,1 @@
+"""Exact inference: elimination over a bucket tree, conditioning, and their kernels."""

@@ -1,0 +1,279 @@
+"""Exact inference by variable elimination over a bucket tree, or by conditioning."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend, TooLargeError, zero_partition
+from inference.exact.conditioning import Conditioning, condition, conditioning
+from inference.exact.kernels.beliefs import factor_beliefs
+from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.propagation import ZERO
+from inference.exact.kernels.solve import TOO_LARGE, UNRUN, plan, solve
+from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_tree_in_chunks
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+
+logger = logging.getLogger(__name__)
+
+Method = Literal["elimination", "conditioning"]
+
+_BYTES_PER_ENTRY = 8
+_SHARE_OF_FREE_MEMORY = 0.75
+_WORTH_A_SEARCH = 0.1
+_SECONDS_PER_OPERATION = 2.5e-9
+"""Order of magnitude of one multiplication or addition of the kernels on a current processor."""
+
+
+@dataclass(frozen=True)
+class Exact(Backend):
+    """All marginals and log Z by variable elimination, or by conditioning where that is cheaper.
+
+    The elimination order is greedy (minimum fill and minimum table size in turn, with seeded
+    restarts where tables are large enough to repay them); forests are solved in linear time.
+    Arithmetic is on scaled potentials, or in log space where a product could underflow. Before
+    anything is allocated, width, memory and time are predicted. Where few variables (the atoms of
+    a short response) leave all others independent, and there are many of the others, a sum over
+    the states of the few takes less time than elimination and next to no memory.
+
+    Attributes:
+        seed: seed of the restarts, a whole number not below 0.
+        restarts: how many further orders may be tried per connected component.
+        memory_limit: bytes that the tables may take; None: three quarters of the free memory.
+        threads: how many threads share the large tables; None: as many as there are processors.
+            The answer is the same to the last bit for any number.
+
+    Source: bucket-tree elimination, Kask, Dechter, Larrosa & Dechter 2005, "Unifying tree
+    decompositions for reasoning in graphical models"; junction-tree division as in Jensen 1990.
+    """
+
+    name: ClassVar[str] = "exact"
+
+    seed: int = 0
+    restarts: int = 1000
+    memory_limit: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"the seed {self.seed} of 'exact' is negative; give one from 0 up")
+        if self.restarts < 0:
+            raise InputError(f"{self.restarts} restarts were asked of 'exact'; give 0 or more")
+        if self.memory_limit is not None and self.memory_limit <= 0:
+            raise InputError(
+                f"the memory limit {self.memory_limit} of 'exact' is not positive; give bytes"
+            )
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"{self.threads} threads were asked of 'exact'; give 1 or more")
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Return the exact posterior of a graph without evidence.
+
+        Raises:
+            TooLargeError: if the tables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        cheaper = self._cheaper(graph)
+        found = condition(graph, cheaper[1], self._threads()) if cheaper else None
+        if cheaper and found:
+            prediction, log_z, marginals, arithmetic = cheaper[0], *found, "scaled"
+            if log_z == -np.inf:
+                raise zero_partition()
+        else:
+            solved = self._run(graph)
+            prediction, log_z, marginals = solved.prediction, solved.log_z, solved.marginals
+            arithmetic = "scaled" if solved.scaled else "log"
+        return Posterior(
+            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
+            log_z=log_z,
+            log_z_kind=LogZKind.EXACT,
+            status=Status.EXACT,
+            stats=self.stats(prediction, arithmetic),
+        )
+
+    def stats(self, prediction: Prediction, arithmetic: str) -> dict[str, Any]:
+        """Return what a posterior tells of its run, but for the seconds that it took."""
+        return {
+            "method": prediction.method,
+            "induced_width": prediction.induced_width,
+            "largest_table": round(2.0**prediction.log2_largest_table),
+            "predicted_bytes": round(prediction.bytes),
+            "predicted_seconds": prediction.seconds,
+            "arithmetic": arithmetic,
+            "seed": self.seed,
+        }
+
+    def predict(self, graph: FactorGraph) -> Prediction:
+        """Return what `infer` would cost for a graph, its evidence absorbed, without running it."""
+        absorbed = graph.absorb_evidence()
+        cheaper = self._cheaper(absorbed)
+        return cheaper[0] if cheaper else self._elimination(absorbed, self.restarts)
+
+    def calibrate(self, graph: FactorGraph) -> CalibratedTree:
+        """Return the calibrated cluster tree of a graph, its evidence absorbed.
+
+        It costs what `infer` costs, and keeps the tables: for factor beliefs, joint
+        distributions, samples and whatever else is read off them.
+
+        Raises:
+            TooLargeError: if the tables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        absorbed = graph.absorb_evidence()
+        solved = self._run(absorbed)
+        return CalibratedTree(absorbed, solved.tree, solved.tables, solved.marginals, solved.log_z)
+
+    def _cheaper(self, graph: FactorGraph) -> tuple[Prediction, Conditioning] | None:
+        """Return what conditioning would cost and how it goes, where elimination costs more."""
+        plan = conditioning(graph)
+        limit = self.allowed_bytes()
+        if plan is None or plan.bytes > limit:
+            return None
+        found = self._elimination(graph, restarts=0)
+        # The search for a better order may take longer than conditioning does.
+        if plan.seconds > _WORTH_A_SEARCH * found.seconds:
+            found = self._elimination(graph, self.restarts)
+        if plan.seconds >= found.seconds and found.bytes <= limit:
+            return None
+        prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
+        return prediction, plan
+
+    def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
+        *_, width, largest, entries, work = plan(
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            self.seed,
+            restarts,
+            self.allowed_bytes() / _BYTES_PER_ENTRY,
+        )
+        return Prediction.of(width, largest, entries, work)
+
+    def _threads(self) -> int:
+        return self.threads if self.threads is not None else os.cpu_count() or 1
+
+    def _run(self, graph: FactorGraph) -> _Solved:
+        limit = self.allowed_bytes()
+        scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
+        potentials = (graph.table_starts, graph.log_values)
+        code, log_z, marginals, tables, scaled, tree, width, largest, entries, work = solve(
+            *scopes,
+            *potentials,
+            self.seed,
+            self.restarts,
+            limit / _BYTES_PER_ENTRY,
+            LOG2_CHUNKED_TABLE,
+        )
+        prediction = Prediction.of(width, largest, entries, work)
+        if code == TOO_LARGE:
+            raise TooLargeError(_refusal(prediction, limit))
+        if code == UNRUN:
+            code, log_z, marginals, tables, scaled = run_tree_in_chunks(
+                *scopes, *potentials, tree, self._threads()
+            )
+        if code == ZERO:
+            raise zero_partition()
+        return _Solved(prediction, tree, tables, marginals, log_z, scaled)
+
+    def allowed_bytes(self) -> int:
+        """Return the bytes that the tables may take."""
+        return self.memory_limit if self.memory_limit is not None else _free_memory()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What exact inference in a graph would cost.
+
+    Attributes:
+        induced_width: most variables that a message holds, by the best elimination order found.
+        log2_largest_table: log2 of the entries of the largest table of that order.
+        bytes: memory of all tables and messages of the method.
+        seconds: order of magnitude of its time, on one core.
+        method: elimination, or conditioning where that takes less time or fits the memory.
+    """
+
+    induced_width: int
+    log2_largest_table: float
+    bytes: float
+    seconds: float
+    method: Method = "elimination"
+
+    @classmethod
+    def of(cls, width: float, log2_largest: float, entries: float, work: float) -> Prediction:
+        """Return the prediction for what the kernels count: entries, and operations."""
+        seconds = work * _SECONDS_PER_OPERATION
+        return cls(int(width), log2_largest, entries * _BYTES_PER_ENTRY, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedTree:
+    """A cluster tree in which every cluster holds the joint distribution of its variables.
+
+    Attributes:
+        graph: the factor graph, without evidence.
+        tree: the clusters, children before parents.
+        tables: float64, the joint distributions, laid out as `tree` says.
+        marginals: float64, the marginals of the variables, one after another.
+        log_z: natural logarithm of the partition function.
+    """
+
+    graph: FactorGraph
+    tree: ClusterTree
+    tables: NDArray[np.float64]
+    marginals: NDArray[np.float64]
+    log_z: float
+
+    def factor_beliefs(self) -> NDArray[np.float64]:
+        """Return the joint distribution of every factor's scope, laid out as `graph.log_values`.
+
+        It is the gradient of log Z with respect to the log tables (Darwiche 2003, "A differential
+        approach to inference in Bayesian networks").
+        """
+        graph = self.graph
+        result: NDArray[np.float64] = factor_beliefs(
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            graph.table_starts,
+            self.tree,
+            self.tables,
+        )
+        return result
+
+
+def _free_memory() -> int:
+    """Return the bytes that may be used when no limit is given."""
+    pages = os.sysconf("SC_AVPHYS_PAGES")
+    return int(_SHARE_OF_FREE_MEMORY * pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _refusal(prediction: Prediction, limit: int) -> str:
+    memory = math.log2(prediction.bytes) - 30.0
+    size = f"{2.0**memory:,.1f} GiB" if memory < 20.0 else f"2^{memory:.0f} GiB"
+    seconds = prediction.seconds
+    duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
+    return (
+        f"exact elimination finds no order of induced width below {prediction.induced_width}: its "
+        f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables {size}, and "
+        f"the run takes about {duration}, but {limit / 2**30:,.1f} GiB are allowed; use backend "
+        "'wmb' for certified bounds or 'lbp' for an estimate, observe variables, or raise "
+        "memory_limit (in bytes)"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    prediction: Prediction
+    tree: ClusterTree
+    tables: NDArray[np.float64]
+    marginals: NDArray[np.float64]
+    log_z: float
+    scaled: bool

@@ -1,0 +1,203 @@
+"""Joins: small inputs of a large cluster are multiplied among themselves first (compiled).
+
+A cluster of 2**24 entries with twenty inputs of 2**6 would be walked twenty times. A join is a
+cluster that eliminates nothing: it gathers inputs whose union is still small, so that the large
+table meets one input instead of many, on the way up and on the way down.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.exact.kernels.cluster_tree import ClusterTree, by_descending, group
+from inference.kernels.compiled import kernel
+
+_SMALLEST_TABLE = 4096.0
+"""Clusters below this are walked faster than they are rearranged."""
+
+_LOG2_SAVING = 5.0
+"""A join has at most 2**-5 of the entries of its cluster, so it costs next to nothing."""
+
+_FEWEST_INPUTS = 3
+_MOST_AXES = 63
+
+
+@kernel
+def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):  # type: ignore[no-untyped-def]
+    """Write the axes of each input of cluster `c` as bits: factors, then children."""
+    for axis in range(tree.starts[c + 1] - tree.starts[c]):
+        axis_of[tree.variables[tree.starts[c] + axis]] = axis
+    count = 0
+    for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
+        factor = tree.factors[entry]
+        masks[count] = 0
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            if cardinalities[scope_variables[slot]] > 1:
+                masks[count] |= np.int64(1) << axis_of[scope_variables[slot]]
+        count += 1
+    for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
+        child = tree.children[entry]
+        masks[count] = 0
+        for at in range(tree.starts[child], tree.starts[child] + tree.separator_sizes[child]):
+            masks[count] |= np.int64(1) << axis_of[tree.variables[at]]
+        count += 1
+    return count
+
+
+@kernel
+def _log2_size(mask, log2_axes):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for axis in range(len(log2_axes)):
+        if mask >> axis & 1:
+            total += log2_axes[axis]
+    return total
+
+
+@kernel
+def _fill_joins(masks, log2_axes, limit, joins, join_masks):  # type: ignore[no-untyped-def]
+    """Give each input the number of its join, -1 where it stands alone; return how many joins."""
+    n_inputs = len(masks)
+    axes = np.zeros(n_inputs, dtype=np.int64)
+    for k in range(n_inputs):
+        for axis in range(len(log2_axes)):
+            axes[k] += masks[k] >> axis & 1
+    members = np.zeros(n_inputs, dtype=np.int64)
+    count = 0
+    for k in by_descending(axes):
+        joins[k] = -1
+        if _log2_size(masks[k], log2_axes) > limit:
+            continue
+        best = -1
+        best_growth = np.inf
+        for j in range(count):
+            size = _log2_size(join_masks[j] | masks[k], log2_axes)
+            growth = size - _log2_size(join_masks[j], log2_axes)
+            if size <= limit and growth < best_growth:
+                best = j
+                best_growth = growth
+        if best < 0:
+            best = count
+            join_masks[count] = 0
+            count += 1
+        join_masks[best] |= masks[k]
+        members[best] += 1
+        joins[k] = best
+    kept = 0
+    renumbered = np.full(count, -1, dtype=np.int64)
+    for j in range(count):
+        if members[j] > 1:
+            join_masks[kept] = join_masks[j]
+            renumbered[j] = kept
+            kept += 1
+    for k in range(n_inputs):
+        if joins[k] >= 0:
+            joins[k] = renumbered[joins[k]]
+    return kept
+
+
+@kernel
+def with_joins(cardinalities, scope_starts, scope_variables, tree):  # type: ignore[no-untyped-def]
+    """Return the tree with joins before its large clusters; the same tree if there are none."""
+    n_clusters = len(tree.parents)
+    largest = 0
+    most = 1
+    for c in range(n_clusters):
+        largest = max(largest, tree.table_starts[c + 1] - tree.table_starts[c])
+        inputs = tree.factor_starts[c + 1] - tree.factor_starts[c]
+        most = max(most, inputs + tree.child_starts[c + 1] - tree.child_starts[c])
+    if largest < _SMALLEST_TABLE:
+        return tree
+    n_factors = len(scope_starts) - 1
+    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    masks = np.empty(most, dtype=np.int64)
+    joins = np.empty(most, dtype=np.int64)
+    join_masks = np.empty(most, dtype=np.int64)
+    # Old clusters keep their order; the joins of each come just before it.
+    number = np.empty(n_clusters, dtype=np.int64)
+    home = np.full(n_factors, -1, dtype=np.int64)
+    parent = np.full(n_clusters, -1, dtype=np.int64)
+    join_count = np.zeros(n_clusters, dtype=np.int64)
+    join_starts = [np.int64(0)]
+    join_axes = [np.int64(0)]
+    join_axes.pop()
+    total = 0
+    for c in range(n_clusters):
+        k_axes = tree.starts[c + 1] - tree.starts[c]
+        table = tree.table_starts[c + 1] - tree.table_starts[c]
+        n_inputs = tree.factor_starts[c + 1] - tree.factor_starts[c]
+        n_own = n_inputs
+        n_inputs += tree.child_starts[c + 1] - tree.child_starts[c]
+        joins[:n_inputs] = -1
+        if table >= _SMALLEST_TABLE and n_inputs >= _FEWEST_INPUTS and k_axes <= _MOST_AXES:
+            _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks)
+            log2_axes = np.empty(k_axes, dtype=np.float64)
+            for axis in range(k_axes):
+                log2_axes[axis] = math.log2(cardinalities[tree.variables[tree.starts[c] + axis]])
+            limit = math.log2(table) - _LOG2_SAVING
+            join_count[c] = _fill_joins(masks[:n_inputs], log2_axes, limit, joins, join_masks)
+            for j in range(join_count[c]):
+                for axis in range(k_axes):
+                    if join_masks[j] >> axis & 1:
+                        join_axes.append(tree.variables[tree.starts[c] + axis])
+                join_starts.append(np.int64(len(join_axes)))
+        number[c] = total + join_count[c]
+        for k in range(n_inputs):
+            target = number[c] if joins[k] < 0 else total + joins[k]
+            if k < n_own:
+                home[tree.factors[tree.factor_starts[c] + k]] = target
+            else:
+                parent[tree.children[tree.child_starts[c] + k - n_own]] = target
+        total += join_count[c] + 1
+    if total == n_clusters:
+        return tree
+    starts = np.zeros(total + 1, dtype=np.int64)
+    variables = np.empty(len(tree.variables) + len(join_axes), dtype=np.int64)
+    separators = np.empty(total, dtype=np.int64)
+    parents = np.empty(total, dtype=np.int64)
+    table_starts = np.zeros(total + 1, dtype=np.int64)
+    message_starts = np.zeros(total + 1, dtype=np.int64)
+    at = 0
+    joined = 0
+    for c in range(n_clusters):
+        for new in range(at, at + join_count[c] + 1):
+            used = starts[new]
+            if new < number[c]:
+                for entry in range(join_starts[joined], join_starts[joined + 1]):
+                    variables[used] = join_axes[entry]
+                    used += 1
+                joined += 1
+                separators[new] = used - starts[new]
+                parents[new] = number[c]
+            else:
+                for entry in range(tree.starts[c], tree.starts[c + 1]):
+                    variables[used] = tree.variables[entry]
+                    used += 1
+                separators[new] = tree.separator_sizes[c]
+                parents[new] = parent[c]
+            starts[new + 1] = used
+            table = 1
+            message = 1
+            for entry in range(starts[new], used):
+                table *= cardinalities[variables[entry]]
+                if entry < starts[new] + separators[new]:
+                    message = table
+            table_starts[new + 1] = table_starts[new] + table
+            message_starts[new + 1] = message_starts[new] + message
+        at += join_count[c] + 1
+    child_starts, children = group(parents, total)
+    factor_starts, factors = group(home, total)
+    return ClusterTree(
+        starts,
+        variables,
+        separators,
+        parents,
+        child_starts,
+        children,
+        factor_starts,
+        factors,
+        table_starts,
+        message_starts,
+        tree.constant_factors,
+    )

@@ -1,0 +1,1 @@
+"""Belief propagation: loopy and tree-reweighted, what both share, and their kernels."""

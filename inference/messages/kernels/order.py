@@ -1,0 +1,140 @@
+"""Orders in which messages take their turn: breadth first, or by a heap (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.exact.kernels.cluster_tree import group
+from inference.exact.kernels.interaction import factors_by_variable
+from inference.kernels.compiled import kernel
+
+
+@kernel
+def breadth_first(n, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+    """Return all variables in breadth-first order from the first variable of each component."""
+    starts, factors = factors_by_variable(n, scope_starts, scope_variables)
+    listed = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
+    reached = np.zeros(n, dtype=np.bool_)
+    order = np.empty(n, dtype=np.int64)
+    tail = 0
+    head = 0
+    for root in range(n):
+        if reached[root]:
+            continue
+        reached[root] = True
+        order[tail] = root
+        tail += 1
+        while head < tail:
+            v = order[head]
+            head += 1
+            for entry in range(starts[v], starts[v + 1]):
+                factor = factors[entry]
+                if listed[factor]:
+                    continue
+                listed[factor] = True
+                for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+                    u = scope_variables[slot]
+                    if not reached[u]:
+                        reached[u] = True
+                        order[tail] = u
+                        tail += 1
+    return order
+
+
+@kernel
+def sweep_targets(n, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+    """Return the slots whose messages a pass in breadth-first order renews, and a pass back.
+
+    When a variable has its turn, each of its factors renews the message to the next variable of
+    its scope, in the order of the pass. So every message but that to the first variable of a
+    scope is renewed on the way out, every one but that to the last on the way back; on a forest,
+    once back and once out is exact.
+
+    Returns:
+        out, back: int64, slots in the order of their turns.
+    """
+    order = breadth_first(n, scope_starts, scope_variables)
+    rank = np.empty(n, dtype=np.int64)
+    rank[order] = np.arange(n)
+    n_slots = len(scope_variables)
+    n_targets = n_slots - len(scope_starts) + 1
+    previous = np.full(n_slots, -1, dtype=np.int64)
+    following = np.full(n_slots, -1, dtype=np.int64)
+    for factor in range(len(scope_starts) - 1):
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            own = rank[scope_variables[slot]]
+            for other in range(scope_starts[factor], scope_starts[factor + 1]):
+                at = rank[scope_variables[other]]
+                before, after = previous[slot], following[slot]
+                if at < own and (before < 0 or at > rank[scope_variables[before]]):
+                    previous[slot] = other
+                if at > own and (after < 0 or at < rank[scope_variables[after]]):
+                    following[slot] = other
+    starts, slots = group(scope_variables, n)
+    out = np.empty(n_targets, dtype=np.int64)
+    back = np.empty(n_targets, dtype=np.int64)
+    n_out = 0
+    n_back = 0
+    for i in range(n):
+        for entry in range(starts[order[i]], starts[order[i] + 1]):
+            if following[slots[entry]] >= 0:
+                out[n_out] = following[slots[entry]]
+                n_out += 1
+        last = order[n - 1 - i]
+        for entry in range(starts[last], starts[last + 1]):
+            if previous[slots[entry]] >= 0:
+                back[n_back] = previous[slots[entry]]
+                n_back += 1
+    return out, back
+
+
+@kernel
+def slots_of(factors, scope_starts, out):  # type: ignore[no-untyped-def]
+    """Write the slots of factors to `out`, one factor after another."""
+    at = 0
+    for factor in factors:
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            out[at] = slot
+            at += 1
+
+
+@kernel
+def raise_priority(heap, place, priority, factor, amount):  # type: ignore[no-untyped-def]
+    """Add to a factor's priority and move it up the heap.
+
+    Args:
+        heap: int64, factors, none above one of larger priority.
+        place: int64 (n_factors,), where each factor is in `heap`.
+        priority: float64 (n_factors,).
+    """
+    priority[factor] += amount
+    at = place[factor]
+    while at > 0:
+        above = (at - 1) // 2
+        if priority[heap[above]] >= priority[factor]:
+            break
+        heap[at] = heap[above]
+        place[heap[at]] = at
+        at = above
+    heap[at] = factor
+    place[factor] = at
+
+
+@kernel
+def clear_first(heap, place, priority):  # type: ignore[no-untyped-def]
+    """Set the priority of the first factor to 0, move it down the heap and return it."""
+    factor = heap[0]
+    priority[factor] = 0.0
+    at = 0
+    while 2 * at + 1 < len(heap):
+        below = 2 * at + 1
+        if below + 1 < len(heap) and priority[heap[below + 1]] > priority[heap[below]]:
+            below += 1
+        if priority[heap[below]] <= 0.0:
+            break
+        heap[at] = heap[below]
+        place[heap[at]] = at
+        at = below
+    heap[at] = factor
+    place[factor] = at
+    return factor

@@ -1,0 +1,368 @@
+"""Messages between pairs of binary variables, one number each: their odds (compiled).
+
+A message with entries (1, r) meets a table t as (t00 + t10 r, t01 + t11 r), so the odds of what
+comes out are (t01 + t11 r) / (t00 + t10 r): no logarithm and no exponential. Beliefs are products
+of odds, which may leave the range of doubles; they carry a power of 2^512 apart. Odds of messages
+stay within a factor of exp(150) of 1 if the tables are positive and span no more than that. Zeros
+let them grow further, from one pair to the next; where they do, this way of computing gives up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.cluster_tree import group
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import shuffle
+from inference.messages.kernels.order import breadth_first, clear_first, raise_priority
+from inference.messages.kernels.reduction import LARGEST_RANGE
+from inference.messages.kernels.schedules import (
+    ADAPTIVE,
+    CONVERGED,
+    FLOODING,
+    NOT_CONVERGED,
+    RANDOM,
+    RESIDUAL,
+    SWEEP,
+    adapted,
+)
+
+_REFRESHED_EVERY = 8
+"""Iterations after which beliefs are multiplied anew: rounding grows by an ulp a replacement."""
+
+_UNIT = 512
+_HIGH = 2.0**256
+_LOW = 2.0**-256
+_UP = 2.0**_UNIT
+_DOWN = 2.0**-_UNIT
+_LOG_UNIT = _UNIT * math.log(2.0)
+
+_LARGEST_ODDS = 1.01 * math.exp(LARGEST_RANGE)
+"""Messages of positive tables exceed their bound by rounding alone."""
+
+_TINY = 2.0**-900
+"""A sum below may have lost terms to underflow."""
+
+OUT_OF_RANGE = 4
+"""Besides `schedules.CONVERGED` and its like: zeros made odds too large or small for doubles."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of binary variables, and the messages to both.
+
+    The variables have a breadth-first order, the pairs the order of their earlier variables.
+
+    Attributes:
+        factors: int64 (n_pairs,), the number of each pair's factor in the reduced graph.
+        back: int64 (n_pairs,), the pairs from the last of their later variables to the first.
+        variables: int64 (n_pairs, 2), the earlier and the later one.
+        tables: float64 (n_pairs, 4), potentials divided by their largest.
+        odds: float64 (n_pairs, 2), P(1) / P(0) of the messages to both variables.
+        beliefs: float64 (n_variables,), odds of the beliefs, between 2^-256 and 2^256.
+        units: int64 (n_variables,), powers of 2^512 that belong to them.
+        own_beliefs, own_units: the same of the unary tables alone.
+    """
+
+    factors: NDArray[np.int64]
+    back: NDArray[np.int64]
+    variables: NDArray[np.int64]
+    tables: NDArray[np.float64]
+    odds: NDArray[np.float64]
+    beliefs: NDArray[np.float64]
+    units: NDArray[np.int64]
+    own_beliefs: NDArray[np.float64]
+    own_units: NDArray[np.int64]
+
+
+@kernel
+def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+    """Do what `solve.solve` does for a reduced graph of binary pairs, message by message.
+
+    Returns:
+        code, marginals, log_z, residuals: as there; nothing of use besides if the code is
+        OUT_OF_RANGE.
+    """
+    pairs = _initial(graph)
+    code, residuals = _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed)
+    if not _in_range(pairs):
+        return OUT_OF_RANGE, np.empty(0, dtype=np.float64), -np.inf, residuals
+    marginals, log_z, accurate = _read_out(graph, pairs)
+    return (code if accurate else OUT_OF_RANGE), marginals, log_z, residuals
+
+
+@kernel
+def _initial(graph):  # type: ignore[no-untyped-def]
+    """Return the pairs with uniform messages."""
+    n = len(graph.fixed)
+    count = len(graph.scope_starts) - 1
+    order = breadth_first(n, graph.scope_starts, graph.scope_variables)
+    rank = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        rank[order[i]] = i
+    earlier = np.empty(count, dtype=np.int64)
+    later = np.empty(count, dtype=np.int64)
+    for factor in range(count):
+        first = rank[graph.scope_variables[2 * factor]]
+        second = rank[graph.scope_variables[2 * factor + 1]]
+        earlier[factor] = min(first, second)
+        later[factor] = n - 1 - max(first, second)
+    _, factors = group(earlier, n)
+    _, back = group(later, n)
+    pairs = Pairs(
+        factors,
+        back,
+        np.empty((count, 2), dtype=np.int64),
+        np.empty((count, 4), dtype=np.float64),
+        np.ones((count, 2), dtype=np.float64),
+        np.empty(n, dtype=np.float64),
+        np.empty(n, dtype=np.int64),
+        np.ones(n, dtype=np.float64),
+        np.zeros(n, dtype=np.int64),
+    )
+    for v in range(n):
+        start = graph.state_starts[v]
+        if graph.fixed[v] < 0 and graph.state_starts[v + 1] - start == 2:
+            log_odds = graph.unary[start + 1] - graph.unary[start]
+            units = np.rint(log_odds / _LOG_UNIT)
+            pairs.own_units[v] = np.int64(units)
+            pairs.own_beliefs[v] = math.exp(log_odds - units * _LOG_UNIT)
+    number = earlier
+    for i in range(count):
+        factor = factors[i]
+        at = 4 * factor
+        largest = graph.log_values[at]
+        for entry in range(at, at + 4):
+            largest = max(largest, graph.log_values[entry])
+        u, v = graph.scope_variables[2 * factor], graph.scope_variables[2 * factor + 1]
+        turned = rank[u] > rank[v]
+        pairs.variables[i, 0] = v if turned else u
+        pairs.variables[i, 1] = u if turned else v
+        for entry in range(4):
+            value = graph.log_values[at + entry]
+            if turned and 0 < entry < 3:
+                value = graph.log_values[at + 3 - entry]
+            # Tables of relations hold their largest entry several times.
+            pairs.tables[i, entry] = math.exp(value - largest) if value < largest else 1.0
+        number[factor] = i
+    for i in range(count):
+        back[i] = number[back[i]]
+    _refresh(pairs)
+    return pairs
+
+
+@kernel
+def _multiply(v, ratio, pairs):  # type: ignore[no-untyped-def]
+    """Multiply the odds of a belief, and keep them in range."""
+    belief = pairs.beliefs[v] * ratio
+    while _HIGH < belief < np.inf:
+        belief *= _DOWN
+        pairs.units[v] += 1
+    while 0.0 < belief < _LOW:
+        belief *= _UP
+        pairs.units[v] -= 1
+    pairs.beliefs[v] = belief
+
+
+@kernel
+def _refresh(pairs):  # type: ignore[no-untyped-def]
+    """Multiply the beliefs anew, which rids them of the rounding of many replacements."""
+    pairs.beliefs[:] = pairs.own_beliefs
+    pairs.units[:] = pairs.own_units
+    for i in range(len(pairs.factors)):
+        _multiply(pairs.variables[i, 0], pairs.odds[i, 0], pairs)
+        _multiply(pairs.variables[i, 1], pairs.odds[i, 1], pairs)
+
+
+@kernel
+def _in_range(pairs):  # type: ignore[no-untyped-def]
+    """Return whether all odds of messages are numbers that the others can be computed from."""
+    for i in range(len(pairs.factors)):
+        for side in range(2):
+            if not 1.0 / _LARGEST_ODDS <= pairs.odds[i, side] <= _LARGEST_ODDS:
+                return False
+    return True
+
+
+@kernel
+def _scaled(v, own, pairs):  # type: ignore[no-untyped-def]
+    """Return two numbers in the ratio of a belief's odds to `own`, of which the larger is exact."""
+    belief, units = pairs.beliefs[v], pairs.units[v]
+    if units > 0:
+        own *= _DOWN if units == 1 else 0.0
+    elif units < 0:
+        belief *= _DOWN if units == -1 else 0.0
+    return belief, own
+
+
+@kernel
+def _change(i, side, pairs):  # type: ignore[no-untyped-def]
+    """Return the ratio of the new to the old odds of the message to the variable on one side."""
+    belief, own = _scaled(pairs.variables[i, 1 - side], pairs.odds[i, 1 - side], pairs)
+    t00, t11 = pairs.tables[i, 0], pairs.tables[i, 3]
+    # The entries in which the other variable, or the one on this side, is alone in state 1.
+    other, this = pairs.tables[i, 1 + side], pairs.tables[i, 2 - side]
+    return (this * own + t11 * belief) / ((t00 * own + other * belief) * pairs.odds[i, side])
+
+
+@kernel
+def _apply(i, side, ratio, damping, pairs):  # type: ignore[no-untyped-def]
+    if damping > 0.0:
+        ratio = math.exp((1.0 - damping) * math.log(ratio))
+    pairs.odds[i, side] *= ratio
+    _multiply(pairs.variables[i, side], ratio, pairs)
+
+
+@kernel
+def _pass(turns, side, damping, pairs):  # type: ignore[no-untyped-def]
+    """Renew the messages of pairs to one side; return (largest, smallest) ratio to the old ones."""
+    highest = 1.0
+    lowest = 1.0
+    for i in turns:
+        ratio = _change(i, side, pairs)
+        highest = max(highest, ratio)
+        lowest = min(lowest, ratio)
+        _apply(i, side, ratio, damping, pairs)
+    return highest, lowest
+
+
+@kernel
+def _flood(ratios, damping, pairs):  # type: ignore[no-untyped-def]
+    """Renew all messages from those before; return (largest, smallest) ratio to the old ones."""
+    highest = 1.0
+    lowest = 1.0
+    for i in range(len(ratios)):
+        for side in range(2):
+            ratios[i, side] = _change(i, side, pairs)
+            highest = max(highest, ratios[i, side])
+            lowest = min(lowest, ratios[i, side])
+    for i in range(len(ratios)):
+        for side in range(2):
+            _apply(i, side, ratios[i, side], damping, pairs)
+    return highest, lowest
+
+
+@kernel
+def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+    """Return (code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
+    count = len(pairs.factors)
+    residuals = np.empty(max_iterations, dtype=np.float64)
+    ratios = np.empty((count if schedule == FLOODING else 0, 2), dtype=np.float64)
+    turns = np.arange(count)
+    if schedule in (RANDOM, RESIDUAL):
+        # Ties are broken by the factors' own order, as on the general path.
+        turns[pairs.factors] = np.arange(count)
+    random = np.array([seed], dtype=np.uint64)
+    heap = turns[: count if schedule == RESIDUAL else 0].copy()
+    place = pairs.factors[: len(heap)].copy()
+    priority = np.full(len(heap), np.inf)
+    starts, around = group(pairs.variables[: len(heap)].ravel(), len(graph.fixed))
+    adaptive = damping == ADAPTIVE
+    if adaptive:
+        damping = 0.0
+    smallest = np.inf
+    waited = 0
+    for iteration in range(max_iterations):
+        if schedule == SWEEP:
+            high, low = _pass(pairs.back, 0, damping, pairs)
+            highest, lowest = _pass(turns, 1, damping, pairs)
+            highest, lowest = max(high, highest), min(low, lowest)
+        elif schedule == FLOODING:
+            highest, lowest = _flood(ratios, damping, pairs)
+        else:
+            highest = 1.0
+            lowest = 1.0
+            if schedule == RANDOM:
+                shuffle(random, turns)
+            for turn in range(count):
+                i = turns[turn]
+                if schedule == RESIDUAL:
+                    if priority[heap[0]] <= tolerance:
+                        break
+                    i = clear_first(heap, place, priority)
+                for side in range(2):
+                    ratio = _change(i, side, pairs)
+                    highest, lowest = max(highest, ratio), min(lowest, ratio)
+                    _apply(i, side, ratio, damping, pairs)
+                    if schedule == RANDOM or ratio == 1.0:
+                        continue
+                    v = pairs.variables[i, side]
+                    change = abs(math.log(ratio))
+                    for entry in range(starts[v], starts[v + 1]):
+                        other = around[entry] // 2
+                        rest = damping if other == i else 1.0 - damping
+                        if rest > 0.0:
+                            raise_priority(heap, place, priority, other, rest * change)
+        if iteration % _REFRESHED_EVERY == _REFRESHED_EVERY - 1:
+            _refresh(pairs)
+            if not _in_range(pairs):
+                return OUT_OF_RANGE, residuals[: iteration + 1]
+        largest = max(math.log(highest), -math.log(lowest))
+        residuals[iteration] = largest
+        if schedule == RESIDUAL:
+            residuals[iteration] = priority[heap[0]] if count > 0 else 0.0
+        if residuals[iteration] <= tolerance:
+            _refresh(pairs)
+            return CONVERGED, residuals[: iteration + 1]
+        if adaptive:
+            damping, smallest, waited = adapted(damping, largest, smallest, waited)
+    _refresh(pairs)
+    return NOT_CONVERGED, residuals
+
+
+@kernel
+def _read_out(graph, pairs):  # type: ignore[no-untyped-def]
+    """Return (marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
+    accurate = True
+    marginals = np.empty(len(graph.unary), dtype=np.float64)
+    log_z = graph.constant
+    product = 1.0
+    for v in range(len(graph.fixed)):
+        start, stop = graph.state_starts[v], graph.state_starts[v + 1]
+        if graph.fixed[v] < 0 and stop - start == 2:
+            belief, one = _scaled(v, 1.0, pairs)
+            marginals[start] = one / (one + belief)
+            marginals[start + 1] = belief / (one + belief)
+            # Where the odds are beyond range, their unit is what `one` lost.
+            log_z += graph.unary[start] + max(pairs.units[v], 0) * _LOG_UNIT
+            product *= one + belief
+        else:
+            log_z += _normalise(graph.unary[start:stop], marginals[start:stop])
+        if not _LOW < product < _HIGH:
+            log_z += math.log(product)
+            product = 1.0
+    for i in range(len(pairs.factors)):
+        first, second = pairs.odds[i, 0], pairs.odds[i, 1]
+        # Entries of the incoming messages, up to scales that cancel.
+        u1, u0 = _scaled(pairs.variables[i, 0], first, pairs)
+        v1, v0 = _scaled(pairs.variables[i, 1], second, pairs)
+        total = pairs.tables[i, 0] * u0 * v0 + pairs.tables[i, 1] * u0 * v1
+        total += pairs.tables[i, 2] * u1 * v0 + pairs.tables[i, 3] * u1 * v1
+        accurate &= total > _TINY
+        product *= total / ((u0 + u1 * first) * (v0 + v1 * second))
+        if not _LOW < product < _HIGH:
+            log_z += math.log(product)
+            product = 1.0
+        at = 4 * pairs.factors[i]
+        log_z += max(
+            max(graph.log_values[at], graph.log_values[at + 1]),
+            max(graph.log_values[at + 2], graph.log_values[at + 3]),
+        )
+    return marginals, log_z + math.log(product), accurate
+
+
+@kernel
+def _normalise(log_values, out):  # type: ignore[no-untyped-def]
+    largest = -np.inf
+    for value in log_values:
+        largest = max(largest, value)
+    total = 0.0
+    for i in range(len(out)):
+        out[i] = math.exp(log_values[i] - largest)
+        total += out[i]
+    for i in range(len(out)):
+        out[i] /= total
+    return largest + math.log(total)

@@ -1,0 +1,117 @@
+"""What the messages say: marginals and the Bethe log partition function (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.messages.kernels.state import incoming
+
+
+@kernel
+def _normalise(log_beliefs, zeros, out):  # type: ignore[no-untyped-def]
+    """Write normalised probabilities to `out`; return the log of their sum, -inf if impossible."""
+    largest = -np.inf
+    for i in range(len(out)):
+        if zeros[i] == 0:
+            largest = max(largest, log_beliefs[i])
+    if largest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for i in range(len(out)):
+        out[i] = math.exp(log_beliefs[i] - largest) if zeros[i] == 0 else 0.0
+        total += out[i]
+    for i in range(len(out)):
+        out[i] /= total
+    return largest + math.log(total)
+
+
+@kernel
+def read_marginals(graph, messages):  # type: ignore[no-untyped-def]
+    """Return (marginals, sum of the logarithms of the variables' normalisers).
+
+    The sum is -inf if some variable has no state left.
+    """
+    marginals = np.empty(len(graph.unary), dtype=np.float64)
+    total = 0.0
+    for v in range(len(graph.fixed)):
+        start, stop = graph.state_starts[v], graph.state_starts[v + 1]
+        total += _normalise(
+            messages.log_beliefs[start:stop], messages.zeros[start:stop], marginals[start:stop]
+        )
+    return marginals, total
+
+
+@kernel
+def read_out(cardinalities, graph, messages):  # type: ignore[no-untyped-def]
+    """Return (marginals, Bethe log Z); log Z is -inf if some variable has no state left.
+
+    log Z = sum of log local partition functions of factors and variables, less those of their
+    joints along every slot: the Bethe free energy at a fixed point (Yedidia, Freeman & Weiss
+    2005), written so that no entropy of a zero has to be taken.
+    """
+    marginals, log_z = read_marginals(graph, messages)
+    if log_z == -np.inf:
+        return marginals, -np.inf
+    log_z += graph.constant
+    widest = 1
+    states = 1
+    n_factors = len(graph.scope_starts) - 1
+    for factor in range(n_factors):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        widest = max(widest, stop - start)
+        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
+    log_in = np.empty(states, dtype=np.float64)
+    digits = np.empty(widest, dtype=np.int64)
+    for factor in range(n_factors):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        first = messages.slot_starts[start]
+        for slot in range(start, stop):
+            v = graph.scope_variables[slot]
+            at = messages.slot_starts[slot] - first
+            count = cardinalities[v]
+            if not incoming(slot, graph.state_starts[v], count, messages, log_in[at : at + count]):
+                return marginals, -np.inf
+            largest = -np.inf
+            for i in range(count):
+                own = messages.log_messages[messages.slot_starts[slot] + i]
+                largest = max(largest, log_in[at + i] + own)
+            total = 0.0
+            for i in range(count):
+                own = messages.log_messages[messages.slot_starts[slot] + i]
+                total += math.exp(log_in[at + i] + own - largest)
+            log_z -= largest + math.log(total)
+        local = _log_sum(factor, cardinalities, graph, messages, log_in, digits)
+        if local == -np.inf:
+            return marginals, -np.inf
+        log_z += local
+    return marginals, log_z
+
+
+@kernel
+def _log_sum(factor, cardinalities, graph, messages, log_in, digits):  # type: ignore[no-untyped-def]
+    """Return the log of the sum of a factor's table times its incoming messages."""
+    start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+    first = messages.slot_starts[start]
+    largest = -np.inf
+    total = 0.0
+    for summing in range(2):
+        digits[: stop - start] = 0
+        for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
+            value = graph.log_values[entry]
+            for slot in range(start, stop):
+                value += log_in[messages.slot_starts[slot] - first + digits[slot - start]]
+            if summing == 0:
+                largest = max(largest, value)
+            elif value > -np.inf:
+                total += math.exp(value - largest)
+            for axis in range(stop - start - 1, -1, -1):
+                digits[axis] += 1
+                if digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
+                    break
+                digits[axis] = 0
+        if largest == -np.inf:
+            return largest
+    return largest + math.log(total)

@@ -1,0 +1,378 @@
+"""Reduction: the graph that messages are passed on (compiled).
+
+What propagation would find out about zeros is found before: states that some factor excludes are
+struck out until nothing follows any more, and variables left with one state leave every scope.
+Then every factor is multiplied into one whose scope holds its own. Two factors on the same pair
+of variables would form a cycle that the model does not have, and count each other's evidence
+twice; one factor on that pair is treated exactly.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.cluster_tree import group
+from inference.exact.kernels.interaction import factors_by_variable
+from inference.kernels.compiled import kernel
+
+LARGEST_RANGE = 150.0
+"""Largest log ratio of two positive entries of a table that `pairs` can take."""
+
+_LARGEST_LOG_ODDS = 1e12
+"""Largest log odds of a variable's own table there: beyond, powers of two run out of numbers."""
+
+UNARY = -1
+CONSTANT = -2
+
+
+class Reduced(NamedTuple):
+    """An equivalent graph without constants, unary factors and nested scopes.
+
+    Attributes:
+        possible: whether every variable keeps a state; if not, the rest is empty.
+        binary_pairs: whether all factors are tables of two binary variables, whose positive
+            entries are within a factor of exp(150).
+        constant: what is added to the log potential of every assignment.
+        state_starts: int64 (n_variables + 1,), where the states of every variable begin.
+        unary: float64, per state of every variable the sum of its log tables, -inf if the state
+            cannot occur.
+        fixed: int64 (n_variables,), the only possible state, -1 for a variable with several.
+        scope_starts, scope_variables, table_starts, log_values: the factors, as in `FactorGraph`;
+            their scopes hold two or more variables, none of them fixed, and no other scope.
+        homes: int64, per given factor the one that it went into, `UNARY` or `CONSTANT`.
+    """
+
+    possible: bool
+    binary_pairs: bool
+    constant: float
+    state_starts: NDArray[np.int64]
+    unary: NDArray[np.float64]
+    fixed: NDArray[np.int64]
+    scope_starts: NDArray[np.int64]
+    scope_variables: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    log_values: NDArray[np.float64]
+    homes: NDArray[np.int64]
+
+
+@kernel
+def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values):  # type: ignore[no-untyped-def]
+    """Return the reduced graph; its log partition function and marginals are the given one's."""
+    n = len(cardinalities)
+    state_starts = np.zeros(n + 1, dtype=np.int64)
+    for v in range(n):
+        state_starts[v + 1] = state_starts[v] + cardinalities[v]
+    alive = np.ones(state_starts[n], dtype=np.bool_)
+    zeros = False
+    for value in log_values:
+        zeros |= value == -np.inf
+    if zeros:
+        _strike_out(
+            cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
+            alive,
+        )  # fmt: skip
+    while True:
+        graph = _merge(
+            cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
+            alive,
+        )  # fmt: skip
+        # A product may exclude what none of its factors does.
+        if not zeros or not _strike_out(
+            cardinalities, state_starts, graph.scope_starts, graph.scope_variables,
+            graph.table_starts, graph.log_values, alive,
+        ):  # fmt: skip
+            return graph
+
+
+@kernel
+def _merge(  # type: ignore[no-untyped-def]
+    cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
+):
+    """Return the reduced graph in which only some states are possible."""
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    unary = np.zeros(state_starts[n], dtype=np.float64)
+    fixed = np.full(n, -1, dtype=np.int64)
+    possible = True
+    for v in range(n):
+        count = 0
+        for i in range(cardinalities[v]):
+            if alive[state_starts[v] + i]:
+                fixed[v] = i
+                count += 1
+            else:
+                unary[state_starts[v] + i] = -np.inf
+        if count > 1:
+            fixed[v] = -1
+        possible &= count > 0
+    arities = np.zeros(n_factors, dtype=np.int64)
+    for factor in range(n_factors):
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            arities[factor] += fixed[scope_variables[slot]] < 0
+    if not possible:
+        arities[:] = 0
+    hosts = _hosts(n, scope_starts, scope_variables, fixed, arities)
+    homes = np.full(n_factors, CONSTANT, dtype=np.int64)
+    count = 0
+    slots = 0
+    entries = 0
+    for factor in range(n_factors):
+        if hosts[factor] != factor:
+            continue
+        homes[factor] = count
+        count += 1
+        slots += arities[factor]
+        size = 1
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            if fixed[scope_variables[slot]] < 0:
+                size *= cardinalities[scope_variables[slot]]
+        entries += size
+    scopes = np.zeros(count + 1, dtype=np.int64)
+    variables = np.empty(slots, dtype=np.int64)
+    tables = np.zeros(count + 1, dtype=np.int64)
+    values = np.zeros(entries, dtype=np.float64)
+    binary_pairs = possible
+    count = 0
+    slots = 0
+    for factor in range(n_factors):
+        if hosts[factor] != factor:
+            continue
+        binary_pairs &= arities[factor] == 2
+        size = 1
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            v = scope_variables[slot]
+            if fixed[v] < 0:
+                variables[slots] = v
+                slots += 1
+                size *= cardinalities[v]
+                binary_pairs &= cardinalities[v] == 2
+        count += 1
+        scopes[count] = slots
+        tables[count] = tables[count - 1] + size
+    strides = np.zeros(n, dtype=np.int64)
+    digits = np.empty(max(arities.max() if n_factors > 0 else 0, 1), dtype=np.int64)
+    constant = 0.0
+    for factor in range(n_factors):
+        if not possible:
+            break
+        start, stop = table_starts[factor], table_starts[factor + 1]
+        arity = scope_starts[factor + 1] - scope_starts[factor]
+        if hosts[factor] == factor and arities[factor] == arity:
+            home = homes[factor]
+            for i in range(stop - start):
+                values[tables[home] + i] += log_values[start + i]
+            continue
+        offset = 0
+        stride = 1
+        last = -1
+        for slot in range(scope_starts[factor + 1] - 1, scope_starts[factor] - 1, -1):
+            v = scope_variables[slot]
+            if fixed[v] < 0:
+                strides[v] = stride
+                last = v
+            else:
+                offset += stride * fixed[v]
+            stride *= cardinalities[v]
+        at = table_starts[factor] + offset
+        if arities[factor] == 0:
+            constant += log_values[at]
+        elif arities[factor] == 1:
+            homes[factor] = UNARY
+            for i in range(cardinalities[last]):
+                unary[state_starts[last] + i] += log_values[at + i * strides[last]]
+        else:
+            homes[factor] = homes[hosts[factor]]
+            home = homes[factor]
+            _add_table(
+                cardinalities, variables[scopes[home] : scopes[home + 1]], strides, digits,
+                log_values, at, values, tables[home], tables[home + 1],
+            )  # fmt: skip
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            strides[scope_variables[slot]] = 0
+    if binary_pairs:
+        binary_pairs = _fit_pairs(state_starts, unary, fixed, values)
+    return Reduced(
+        possible, binary_pairs, constant, state_starts, unary, fixed,
+        scopes, variables, tables, values, homes,
+    )  # fmt: skip
+
+
+@kernel
+def _fit_pairs(state_starts, unary, fixed, values):  # type: ignore[no-untyped-def]
+    """Return whether the tables of pairs and of single binary variables suit `pairs`."""
+    for at in range(0, len(values), 4):
+        lowest = np.inf
+        largest = -np.inf
+        for entry in range(at, at + 4):
+            if values[entry] > -np.inf:
+                lowest = min(lowest, values[entry])
+                largest = max(largest, values[entry])
+        if not largest - lowest <= LARGEST_RANGE:
+            return False
+    for v in range(len(fixed)):
+        start = state_starts[v]
+        if (
+            fixed[v] < 0
+            and state_starts[v + 1] - start == 2
+            and not abs(unary[start + 1] - unary[start]) <= _LARGEST_LOG_ODDS
+        ):
+            return False
+    return True
+
+
+@kernel
+def _add_table(cardinalities, scope, strides, digits, source, at, target, start, stop):  # type: ignore[no-untyped-def]
+    """Add a table to one over a scope that holds its own; `strides` are the first one's."""
+    digits[: len(scope)] = 0
+    for entry in range(start, stop):
+        target[entry] += source[at]
+        for axis in range(len(scope) - 1, -1, -1):
+            v = scope[axis]
+            digits[axis] += 1
+            at += strides[v]
+            if digits[axis] < cardinalities[v]:
+                break
+            digits[axis] = 0
+            at -= strides[v] * cardinalities[v]
+
+
+@kernel
+def _hosts(n, scope_starts, scope_variables, fixed, arities):  # type: ignore[no-untyped-def]
+    """Return, per factor of two or more free variables, the factor that takes it in.
+
+    It is the first of the largest scopes that hold its own, be it itself; -1 for other factors.
+    """
+    n_factors = len(arities)
+    hosts = np.full(n_factors, -1, dtype=np.int64)
+    largest = arities.max() if n_factors > 0 else 0
+    # Linked lists of the hosts at every variable, and their scopes as sets hashed to 64 bits.
+    newest = np.full(n, -1, dtype=np.int64)
+    lengths = np.zeros(n, dtype=np.int64)
+    older = np.empty(len(scope_variables), dtype=np.int64)
+    owner = np.empty(len(scope_variables), dtype=np.int64)
+    hashes = np.zeros(n_factors, dtype=np.uint64)
+    mark = np.full(n, -1, dtype=np.int64)
+    starts, by_arity = group(arities, largest + 1)
+    for arity in range(largest, 1, -1):
+        for factor in by_arity[starts[arity] : starts[arity + 1]]:
+            rarest = -1
+            for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+                v = scope_variables[slot]
+                if fixed[v] < 0:
+                    mark[v] = factor
+                    hashes[factor] |= np.uint64(1) << np.uint64(v & 63)
+                    if rarest < 0 or lengths[v] < lengths[rarest]:
+                        rarest = v
+            entry = newest[rarest]
+            while entry >= 0:
+                other = owner[entry]
+                entry = older[entry]
+                if hashes[factor] & ~hashes[other]:
+                    continue
+                shared = 0
+                for slot in range(scope_starts[other], scope_starts[other + 1]):
+                    shared += mark[scope_variables[slot]] == factor
+                if shared == arity and (hosts[factor] < 0 or other < hosts[factor]):
+                    hosts[factor] = other
+            if hosts[factor] >= 0:
+                continue
+            hosts[factor] = factor
+            for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+                v = scope_variables[slot]
+                if fixed[v] < 0:
+                    owner[slot] = factor
+                    older[slot] = newest[v]
+                    newest[v] = slot
+                    lengths[v] += 1
+    return hosts
+
+
+@kernel
+def _strike_out(  # type: ignore[no-untyped-def]
+    cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
+):
+    """Mark the states as dead that some factor excludes with what others allow; return if any.
+
+    Arc consistency: these are the zeros that messages would find, on any graph.
+    """
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    found = False
+    factor_starts, factors = factors_by_variable(n, scope_starts, scope_variables)
+    widest = 1
+    states = 1
+    for factor in range(n_factors):
+        count = 0
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            count += cardinalities[scope_variables[slot]]
+        states = max(states, count)
+        widest = max(widest, scope_starts[factor + 1] - scope_starts[factor])
+    digits = np.empty(widest, dtype=np.int64)
+    supported = np.empty(states, dtype=np.bool_)
+    queue = np.arange(max(n_factors, 1))
+    queued = np.ones(n_factors, dtype=np.bool_)
+    head = 0
+    waiting = n_factors
+    while waiting > 0:
+        factor = queue[head]
+        head = (head + 1) % n_factors
+        waiting -= 1
+        queued[factor] = False
+        start, stop = scope_starts[factor], scope_starts[factor + 1]
+        if start == stop:
+            if log_values[table_starts[factor]] == -np.inf:
+                alive[:] = False
+                return False
+            continue
+        _find_supported(
+            factor, cardinalities, state_starts, scope_starts, scope_variables, table_starts,
+            log_values, alive, supported, digits,
+        )  # fmt: skip
+        at = 0
+        for slot in range(start, stop):
+            v = scope_variables[slot]
+            changed = False
+            for i in range(cardinalities[v]):
+                state = state_starts[v] + i
+                if alive[state] and not supported[at + i]:
+                    alive[state] = False
+                    changed = True
+            at += cardinalities[v]
+            if not changed:
+                continue
+            found = True
+            for entry in range(factor_starts[v], factor_starts[v + 1]):
+                other = factors[entry]
+                if not queued[other]:
+                    queued[other] = True
+                    queue[(head + waiting) % n_factors] = other
+                    waiting += 1
+    return found
+
+
+@kernel
+def _find_supported(  # type: ignore[no-untyped-def]
+    factor, cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
+    alive, supported, digits,
+):  # fmt: skip
+    """Write which states of the factor's variables occur in a positive entry of living states."""
+    start, stop = scope_starts[factor], scope_starts[factor + 1]
+    supported[:] = False
+    digits[: stop - start] = 0
+    for entry in range(table_starts[factor], table_starts[factor + 1]):
+        lives = log_values[entry] > -np.inf
+        for slot in range(start, stop):
+            lives &= alive[state_starts[scope_variables[slot]] + digits[slot - start]]
+        if lives:
+            at = 0
+            for slot in range(start, stop):
+                supported[at + digits[slot - start]] = True
+                at += cardinalities[scope_variables[slot]]
+        for axis in range(stop - start - 1, -1, -1):
+            digits[axis] += 1
+            if digits[axis] < cardinalities[scope_variables[start + axis]]:
+                break
+            digits[axis] = 0

@@ -1,0 +1,60 @@
+"""Pass messages on a reduced graph and read out what they say (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.messages.kernels.pairs import OUT_OF_RANGE, solve_pairs
+from inference.messages.kernels.readout import read_out
+from inference.messages.kernels.reduction import reduce_graph
+from inference.messages.kernels.schedules import ZERO, run
+
+NOT_PAIRS = 3
+
+
+@kernel
+def reduce_and_solve_pairs(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values,
+    schedule, damping, tolerance, max_iterations, seed,
+):  # fmt: skip
+    """Do what `solve` does for a graph that reduces to pairs of binary variables.
+
+    Returns:
+        code, marginals, log_z, residuals: as `solve` returns them; code NOT_PAIRS and nothing
+        else if the graph has other factors or its zeros make odds too large, ZERO if zeros leave
+        some variable without a state.
+    """
+    graph = reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values)
+    if graph.possible and graph.binary_pairs:
+        code, marginals, log_z, residuals = solve_pairs(
+            graph, schedule, damping, tolerance, max_iterations, seed
+        )
+        if code != OUT_OF_RANGE:
+            return code, marginals, log_z, residuals
+    nothing = np.empty(0, dtype=np.float64)
+    return (NOT_PAIRS if graph.possible else ZERO), nothing, -np.inf, nothing
+
+
+@kernel
+def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+    """Run belief propagation on a reduced graph of any factors.
+
+    Args:
+        graph: a `Reduced` graph.
+        schedule, damping, tolerance, max_iterations, seed: as for `schedules.run`.
+
+    Returns:
+        code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).
+        marginals: float64, the probability vectors of the variables, one after another.
+        log_z: the Bethe log partition function.
+        residuals: float64 (iterations,), the largest residual of every iteration.
+    """
+    weights = np.ones(len(graph.scope_starts) - 1)
+    code, messages, residuals = run(
+        cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed
+    )
+    marginals, log_z = read_out(cardinalities, graph, messages)
+    if code == ZERO:
+        log_z = -np.inf
+    return code, marginals, log_z, residuals

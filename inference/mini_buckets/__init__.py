@@ -1,0 +1,1 @@
+"""Weighted mini-buckets: bounds on log Z, certified intervals of probabilities, their kernels."""

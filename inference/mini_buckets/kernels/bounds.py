@@ -1,0 +1,347 @@
+"""The weighted mini-bucket bound: power sums up, gradients down, shifts in between (compiled).
+
+A mini-bucket with table F (log) and weight w sends m = w log sum_v exp(F / w). The sum of what the
+roots send bounds log Z: from above if every weight is positive, from below if one weight of every
+bucket is positive and the others negative; the weights of a bucket sum to one (Liu & Ihler 2011,
+"Bounding the partition function using Hoelder's inequality").
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.layout import advance, prepare
+from inference.kernels.compiled import kernel
+
+_LEAST_TOTAL_WEIGHT = 0.1
+"""A match of a positive and a negative weight that nearly cancel has no mean worth moving to."""
+
+
+class Layouts(NamedTuple):
+    """Where the inputs of every mini-bucket lie in its table, worked out once.
+
+    Attributes:
+        starts: int64 (n_nodes + 1,), the inputs of every mini-bucket: factors, then messages.
+        positions, strides: int64 (n_inputs,) and (n_inputs, axes), as `prepare` gives them.
+        offset_starts: int64 (n_inputs + 1,); offsets: int32, the offsets of every input.
+        outers, blocks: int64 (n_nodes,), axes outside the block and entries of it.
+    """
+
+    starts: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    offset_starts: NDArray[np.int64]
+    offsets: NDArray[np.int32]
+    outers: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+
+
+@kernel
+def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):  # type: ignore[no-untyped-def]
+    """Return the layouts of all mini-buckets; positions of messages count from the last factor."""
+    n_nodes = len(tree.parents)
+    starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    axes = 1
+    most = 1
+    widest = 1
+    for count in cardinalities:
+        widest = max(widest, count)
+    for node in range(n_nodes):
+        here = tree.factor_starts[node + 1] - tree.factor_starts[node]
+        here += tree.child_starts[node + 1] - tree.child_starts[node]
+        starts[node + 1] = starts[node] + here
+        most = max(most, here)
+        axes = max(axes, tree.starts[node + 1] - tree.starts[node])
+    n_inputs = starts[n_nodes]
+    positions = np.empty(max(n_inputs, 1), dtype=np.int64)
+    strides = np.zeros((max(n_inputs, 1), axes), dtype=np.int64)
+    offset_starts = np.zeros(n_inputs + 1, dtype=np.int64)
+    outers = np.empty(n_nodes, dtype=np.int64)
+    blocks = np.empty(n_nodes, dtype=np.int64)
+    kinds = np.empty(most, dtype=np.int64)
+    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    scratch = np.empty(most * max(1024, widest), dtype=np.int32)
+    offsets = np.empty(1024, dtype=np.int32)
+    used = 0
+    first_message = table_starts[len(table_starts) - 1]
+    for node in range(n_nodes):
+        here = starts[node + 1] - starts[node]
+        _, outers[node], blocks[node] = prepare(
+            node, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
+            first_message, axis_of, strides[starts[node] :], scratch, kinds,
+            positions[starts[node] :],
+        )  # fmt: skip
+        size = here * blocks[node]
+        if used + size > len(offsets):
+            larger = np.empty(2 * (used + size), dtype=np.int32)
+            larger[:used] = offsets[:used]
+            offsets = larger
+        offsets[used : used + size] = scratch[:size]
+        for k in range(here):
+            offset_starts[starts[node] + k + 1] = used + (k + 1) * blocks[node]
+        used += size
+    return Layouts(starts, positions, strides, offset_starts, offsets[:used], outers, blocks)
+
+
+@kernel
+def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, digits):  # type: ignore[no-untyped-def]
+    """Add inputs number `first` to `last` - 1 of the mini-bucket to its table."""
+    variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
+    outer, block = layouts.outers[node], layouts.blocks[node]
+    start, stop = tree.table_starts[node], tree.table_starts[node + 1]
+    n_inputs = last - first
+    positions = layouts.positions[first:last]
+    digits[:outer] = 0
+    for base in range(start, stop, block):
+        for k in range(n_inputs):
+            at = layouts.offset_starts[first + k]
+            position = positions[k]
+            for j in range(block):
+                table[base + j] += values[position + layouts.offsets[at + j]]
+        if outer > 0:
+            advance(digits, cardinalities, variables, outer, layouts.strides[first:last],
+                    positions, n_inputs)  # fmt: skip
+
+
+@kernel
+def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digits):  # type: ignore[no-untyped-def]
+    """Sum a table of the mini-bucket onto the axes of its input number `k`, at `out[. - shift]`."""
+    variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
+    outer, block = layouts.outers[node], layouts.blocks[node]
+    positions = layouts.positions[k : k + 1]
+    at = layouts.offset_starts[k]
+    digits[:outer] = 0
+    for base in range(0, tree.table_starts[node + 1] - tree.table_starts[node], block):
+        position = positions[0] - shift
+        for j in range(block):
+            out[position + layouts.offsets[at + j]] += table[base + j]
+        if outer > 0:
+            advance(digits, cardinalities, variables, outer, layouts.strides[k : k + 1],
+                    positions, 1)  # fmt: skip
+
+
+@kernel
+def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):  # type: ignore[no-untyped-def]
+    """Write exp(F / w) times the parent's answer, largest 1, to `out`; return if it is finite."""
+    start = tree.table_starts[node]
+    size = tree.table_starts[node + 1] - start
+    sent = tree.message_starts[node]
+    largest = -np.inf
+    for i in range(size):
+        value = tables[start + i] / weight
+        if use_answer:
+            value += answers[sent + i // cardinality]
+        out[i] = value
+        largest = max(largest, value)
+    if not (-np.inf < largest < np.inf):
+        return False
+    for i in range(size):
+        out[i] = math.exp(out[i] - largest)
+    return True
+
+
+@kernel
+def forward(  # type: ignore[no-untyped-def]
+    cardinalities, order, mini, matches, layouts, values, weights, tables, answers, use_answers,
+    step, scratch, moments, digits,
+):  # fmt: skip
+    """Send all messages, shifting cost within every split bucket first; return the bound.
+
+    Args:
+        values: float64, log tables of factors and shifts, then the messages.
+        answers: float64, logarithms of what the parents answered last time.
+        step: share of the way to matched moments that shifts go.
+    """
+    tree = matches.tree
+    n_factors = len(mini.factor_nodes)
+    first_message = matches.table_starts[len(matches.table_starts) - 1]
+    bound = 0.0
+    for factor in tree.constant_factors:
+        bound += values[matches.table_starts[factor]]
+    for place in range(len(order)):
+        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+        count = cardinalities[order[place]]
+        for node in range(begin, end):
+            tables[tree.table_starts[node] : tree.table_starts[node + 1]] = 0.0
+            _add_inputs(
+                node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
+                layouts, values, tables, digits,
+            )  # fmt: skip
+        for m in range(matches.bucket_starts[place], matches.bucket_starts[place + 1]):
+            if step == 0.0:
+                break
+            first_shift, last_shift = matches.starts[m], matches.starts[m + 1]
+            entries = (
+                matches.table_starts[n_factors + first_shift + 1]
+                - matches.table_starts[n_factors + first_shift]
+            )
+            finite = True
+            for s in range(first_shift, last_shift):
+                node = matches.nodes[s]
+                own = moments[(s - first_shift) * entries : (s - first_shift + 1) * entries]
+                own[:] = 0.0
+                finite &= _belief(
+                    node, count, weights[node], tree, tables, answers, use_answers, scratch
+                )
+                if not finite:
+                    break
+                k = _input_of(node, n_factors + s, tree, layouts)
+                shift_at = matches.table_starts[n_factors + s]
+                _sum_to_input(node, k, cardinalities, tree, layouts, scratch, own, shift_at, digits)
+                total = own.sum()
+                for i in range(entries):
+                    own[i] = math.log(own[i] / total) if own[i] > 0.0 else -np.inf
+            if not finite:
+                continue
+            total_weight = 0.0
+            for s in range(first_shift, last_shift):
+                total_weight += weights[matches.nodes[s]]
+            if abs(total_weight) < _LEAST_TOTAL_WEIGHT:
+                continue
+            for i in range(entries):
+                mean = 0.0
+                for s in range(last_shift - first_shift):
+                    mean += weights[matches.nodes[first_shift + s]] * moments[s * entries + i]
+                mean /= total_weight
+                for s in range(last_shift - first_shift):
+                    # A state that some mini-bucket rules out needs no matching.
+                    change = 0.0
+                    if -np.inf < mean < np.inf:
+                        change = mean - moments[s * entries + i]
+                        change *= step * weights[matches.nodes[first_shift + s]]
+                    moments[s * entries + i] = change
+            for s in range(first_shift, last_shift):
+                node = matches.nodes[s]
+                k = _input_of(node, n_factors + s, tree, layouts)
+                at = matches.table_starts[n_factors + s]
+                for i in range(entries):
+                    # First the change alone, added to the table; then the sum, which stays.
+                    moments[(s - first_shift) * entries + i] += values[at + i]
+                    values[at + i] = moments[(s - first_shift) * entries + i] - values[at + i]
+                _add_inputs(node, k, k + 1, cardinalities, tree, layouts, values, tables, digits)
+                for i in range(entries):
+                    values[at + i] = moments[(s - first_shift) * entries + i]
+        for node in range(begin, end):
+            start = tree.table_starts[node]
+            sent = tree.message_starts[node]
+            weight = weights[node]
+            for s in range(tree.message_starts[node + 1] - sent):
+                message = _power_sum(tables, start + s * count, count, weight)
+                values[first_message + sent + s] = message
+            if mini.parents[node] < 0:
+                bound += values[first_message + sent]
+    return bound
+
+
+@kernel
+def _power_sum(tables, start, count, weight):  # type: ignore[no-untyped-def]
+    """Return w log sum exp(F / w) over `count` entries; for w < 0, -inf as soon as one is -inf."""
+    largest = -np.inf
+    for j in range(count):
+        largest = max(largest, tables[start + j] / weight)
+    if largest == np.inf or largest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for j in range(count):
+        total += math.exp(tables[start + j] / weight - largest)
+    return weight * (largest + math.log(total))
+
+
+@kernel
+def _input_of(node, factor, tree, layouts):  # type: ignore[no-untyped-def]
+    # Shifts are the factors of highest number, so they stand last among a mini-bucket's factors.
+    for entry in range(tree.factor_starts[node + 1] - 1, tree.factor_starts[node] - 1, -1):
+        if tree.factors[entry] == factor:
+            return layouts.starts[node] + entry - tree.factor_starts[node]
+    return -1
+
+
+@kernel
+def backward(  # type: ignore[no-untyped-def]
+    cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
+    weight_step, marginal_starts, marginals, sums, digits,
+):  # fmt: skip
+    """Turn tables into beliefs (the bound's gradient), parents first, and renew the weights.
+
+    Args:
+        weight_step: step of the weights along the entropy of each mini-bucket; its sign says
+            whether the bound is an upper (positive) or a lower one; 0 leaves the weights.
+        sums: float64, scratch laid out as the messages.
+    """
+    tree = matches.tree
+    first_message = matches.table_starts[len(matches.table_starts) - 1]
+    sums[:] = 0.0
+    for place in range(len(order) - 1, -1, -1):
+        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+        count = cardinalities[order[place]]
+        out = marginals[marginal_starts[order[place]] : marginal_starts[order[place]] + count]
+        out[:] = 0.0
+        entropies = np.zeros(end - begin)
+        for node in range(begin, end):
+            start = tree.table_starts[node]
+            sent = tree.message_starts[node]
+            length = tree.message_starts[node + 1] - sent
+            if mini.parents[node] < 0:
+                sums[sent] = 1.0
+            for s in range(length):
+                message = values[first_message + sent + s]
+                for j in range(count):
+                    at = start + s * count + j
+                    log_share = (tables[at] - message) / weights[node]
+                    belief = 0.0
+                    if sums[sent + s] > 0.0 and log_share > -np.inf:
+                        belief = sums[sent + s] * math.exp(log_share)
+                        entropies[node - begin] -= belief * log_share
+                    tables[at] = belief
+                    out[j] += belief
+            first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
+            for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
+                k = layouts.starts[node] + first_child + entry - tree.child_starts[node]
+                _sum_to_input(
+                    node, k, cardinalities, tree, layouts,
+                    tables[start : tree.table_starts[node + 1]], sums, first_message, digits,
+                )  # fmt: skip
+        total = out.sum()
+        for j in range(count):
+            out[j] /= total
+        if weight_step != 0.0 and end - begin > 1:
+            _renew_weights(weights[begin:end], entropies, weight_step)
+        for node in range(begin, end):
+            for at in range(tree.message_starts[node], tree.message_starts[node + 1]):
+                answers[at] = -np.inf
+                if sums[at] > 0.0:
+                    answers[at] = math.log(sums[at]) - values[first_message + at] / weights[node]
+
+
+@kernel
+def _renew_weights(weights, entropies, step):  # type: ignore[no-untyped-def]
+    """Move the weights of one bucket along the bound's gradient, which is the entropy of each."""
+    n = len(weights)
+    if step > 0.0:
+        mean = 0.0
+        for r in range(n):
+            mean += weights[r] * entropies[r]
+        total = 0.0
+        for r in range(n):
+            weights[r] *= math.exp(-step * (entropies[r] - mean))
+            total += weights[r]
+        for r in range(n):
+            weights[r] /= total
+        return
+    # One weight is positive; the negative ones follow it, each by its difference in entropy.
+    positive = 0
+    for r in range(n):
+        if weights[r] > 0.0:
+            positive = r
+    total = 0.0
+    for r in range(n):
+        if r != positive:
+            gain = entropies[r] - entropies[positive]
+            factor = math.exp(min(max(step * gain, -1.0), 1.0))
+            weights[r] = -min(max(-weights[r] * factor, 1e-6), 10.0)
+            total += weights[r]
+    weights[positive] = 1.0 - total

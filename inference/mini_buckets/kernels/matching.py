@@ -1,0 +1,173 @@
+"""Matches: the tables by which mini-buckets of one bucket shift cost to one another (compiled)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.cluster_tree import ClusterTree, group
+from inference.kernels.compiled import kernel
+
+
+class Matches(NamedTuple):
+    """Shifts as additional factors, behind the graph's own; those of one match sum to zero.
+
+    Attributes:
+        scope_starts, scope_variables, table_starts: int64, the scopes and tables of the graph's
+            factors and, after them, of the shifts.
+        starts: int64 (n_matches + 1,), the shifts of every match (counted from the first shift).
+        nodes: int64 (n_shifts,), the mini-bucket that each shift belongs to.
+        bucket_starts: int64 (n_variables + 1,), the matches of every place in the order.
+        tree: the mini-buckets as a cluster tree whose factors include the shifts.
+    """
+
+    scope_starts: NDArray[np.int64]
+    scope_variables: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    bucket_starts: NDArray[np.int64]
+    tree: ClusterTree
+
+
+@kernel
+def _shared(places, starts, nodes, out):  # type: ignore[no-untyped-def]
+    """Write the places that all of `nodes` hold (descending) to `out`; return how many."""
+    count = 0
+    head = nodes[0]
+    for entry in range(starts[head], starts[head + 1]):
+        place = places[entry]
+        everywhere = True
+        for node in nodes[1:]:
+            found = False
+            for other in range(starts[node], starts[node + 1]):
+                if places[other] == place:
+                    found = True
+                    break
+            if not found:
+                everywhere = False
+                break
+        if everywhere:
+            out[count] = place
+            count += 1
+    return count
+
+
+@kernel
+def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):  # type: ignore[no-untyped-def]
+    """Return the matches of every bucket that is split, and the tree with their shifts.
+
+    All mini-buckets of a bucket are matched on what all of them hold; neighbours in the list, in
+    addition, on what the two hold, where that is more.
+    """
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    n_nodes = len(mini.parents)
+    shared = np.empty(n + 1, dtype=np.int64)
+    new_starts = scope_starts.copy()
+    new_variables = scope_variables.copy()
+    new_tables = table_starts.copy()
+    match_starts = np.zeros(1, dtype=np.int64)
+    nodes = np.empty(0, dtype=np.int64)
+    bucket_starts = np.zeros(n + 1, dtype=np.int64)
+    for fill_pass in range(2):
+        n_matches = 0
+        n_shifts = 0
+        n_slots = len(scope_variables)
+        n_entries = table_starts[n_factors]
+        for place in range(n):
+            bucket_starts[place] = n_matches
+            begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+            if end - begin < 2:
+                continue
+            common = 0
+            for pair in range(end - begin):
+                # Pair 0 is all of them; pair k > 0 joins the (k-1)th and the kth.
+                if pair == 0:
+                    members = np.arange(begin, end)
+                elif end - begin == 2:
+                    break
+                else:
+                    members = np.arange(begin + pair - 1, begin + pair + 1)
+                size = _shared(mini.places, mini.starts, members, shared)
+                if pair == 0:
+                    common = size
+                elif size == common:
+                    continue
+                entries = 1
+                for k in range(size):
+                    entries *= cardinalities[order[shared[k]]]
+                for node in members:
+                    if fill_pass == 1:
+                        nodes[n_shifts] = node
+                        for k in range(size):
+                            new_variables[n_slots + k] = order[shared[k]]
+                        new_starts[n_factors + n_shifts + 1] = n_slots + size
+                        new_tables[n_factors + n_shifts + 1] = n_entries + entries
+                    n_shifts += 1
+                    n_slots += size
+                    n_entries += entries
+                n_matches += 1
+                if fill_pass == 1:
+                    match_starts[n_matches] = n_shifts
+        bucket_starts[n] = n_matches
+        if fill_pass == 0:
+            match_starts = np.zeros(n_matches + 1, dtype=np.int64)
+            nodes = np.empty(n_shifts, dtype=np.int64)
+            new_starts = np.empty(n_factors + n_shifts + 1, dtype=np.int64)
+            new_variables = np.empty(n_slots, dtype=np.int64)
+            new_tables = np.empty(n_factors + n_shifts + 1, dtype=np.int64)
+            new_starts[: n_factors + 1] = scope_starts
+            new_tables[: n_factors + 1] = table_starts
+            new_variables[: len(scope_variables)] = scope_variables
+    homes = np.empty(n_factors + len(nodes), dtype=np.int64)
+    homes[:n_factors] = mini.factor_nodes
+    homes[n_factors:] = nodes
+    tree = _tree(cardinalities, order, mini, homes, n_nodes)
+    return Matches(new_starts, new_variables, new_tables, match_starts, nodes, bucket_starts, tree)
+
+
+@kernel
+def _tree(cardinalities, order, mini, homes, n_nodes):  # type: ignore[no-untyped-def]
+    table_starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    message_starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    separators = np.empty(n_nodes, dtype=np.int64)
+    variables = np.empty(len(mini.places), dtype=np.int64)
+    for node in range(n_nodes):
+        entries = 1
+        message = 1
+        for entry in range(mini.starts[node], mini.starts[node + 1]):
+            variables[entry] = order[mini.places[entry]]
+            entries *= cardinalities[variables[entry]]
+            if entry < mini.starts[node + 1] - 1:
+                message = entries
+        separators[node] = mini.starts[node + 1] - mini.starts[node] - 1
+        table_starts[node + 1] = table_starts[node] + entries
+        message_starts[node + 1] = message_starts[node] + message
+    child_starts, children = group(mini.parents, n_nodes)
+    factor_starts, factors = group(homes, n_nodes)
+    count = 0
+    for home in homes:
+        if home < 0:
+            count += 1
+    constants = np.empty(count, dtype=np.int64)
+    count = 0
+    for factor in range(len(homes)):
+        if homes[factor] < 0:
+            constants[count] = factor
+            count += 1
+    return ClusterTree(
+        mini.starts,
+        variables,
+        separators,
+        mini.parents,
+        child_starts,
+        children,
+        factor_starts,
+        factors,
+        table_starts,
+        message_starts,
+        constants,
+    )

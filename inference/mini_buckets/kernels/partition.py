@@ -1,0 +1,199 @@
+"""Partitions: how the functions of every bucket are shared out among mini-buckets (compiled)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.cluster_tree import by_descending
+from inference.kernels.compiled import kernel
+
+LARGEST_OVERLAP = 0
+FIRST_FIT = 1
+
+
+class MiniBuckets(NamedTuple):
+    """A tree of mini-buckets in flat arrays, children before parents; one bucket's lie together.
+
+    Attributes:
+        starts, places: int64, the places in the order of the variables of every mini-bucket,
+            descending, so that the eliminated one comes last.
+        parents: int64 (n_nodes,), the mini-bucket that receives the message, -1 at a root.
+        factor_nodes: int64 (n_factors,), the mini-bucket of every factor, -1 for a constant.
+        bucket_starts: int64 (n_variables + 1,), the mini-buckets of every place.
+    """
+
+    starts: NDArray[np.int64]
+    places: NDArray[np.int64]
+    parents: NDArray[np.int64]
+    factor_nodes: NDArray[np.int64]
+    bucket_starts: NDArray[np.int64]
+
+
+@kernel
+def _common(a, b):  # type: ignore[no-untyped-def]
+    """Return how many entries two descending lists share."""
+    i = j = count = 0
+    while i < len(a) and j < len(b):
+        if a[i] == b[j]:
+            count += 1
+            i += 1
+            j += 1
+        elif a[i] > b[j]:
+            i += 1
+        else:
+            j += 1
+    return count
+
+
+@kernel
+def _unite(a, b, out):  # type: ignore[no-untyped-def]
+    """Write the union of two descending lists to `out`; return its length."""
+    i = j = count = 0
+    while i < len(a) or j < len(b):
+        if j == len(b) or (i < len(a) and a[i] >= b[j]):
+            if j < len(b) and a[i] == b[j]:
+                j += 1
+            out[count] = a[i]
+            i += 1
+        else:
+            out[count] = b[j]
+            j += 1
+        count += 1
+    return count
+
+
+@kernel
+def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):  # type: ignore[no-untyped-def]
+    """Share the functions of every bucket out among mini-buckets of at most i_bound + 1 variables.
+
+    Functions come largest scope first. Each joins a mini-bucket that it fits, the one with which
+    it shares most variables (LARGEST_OVERLAP) or the first (FIRST_FIT), or opens a new one; a
+    factor larger than the bound stands alone.
+    """
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    position = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        position[order[i]] = i
+    # Functions: factors first, then the message of every mini-bucket as it is formed.
+    room = n_factors + 2 * n + 16
+    begin = np.zeros(room + 1, dtype=np.int64)
+    scopes = np.empty(len(scope_variables) + 8 * n + 64, dtype=np.int64)
+    following = np.empty(room, dtype=np.int64)
+    first = np.full(n, -1, dtype=np.int64)
+    for factor in range(n_factors):
+        size = begin[factor]
+        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+            if cardinalities[scope_variables[slot]] > 1:
+                scopes[size] = position[scope_variables[slot]]
+                size += 1
+        begin[factor + 1] = size
+        own = scopes[begin[factor] : size]
+        own.sort()
+        own[:] = own[::-1].copy()
+    for factor in range(n_factors - 1, -1, -1):
+        if begin[factor + 1] > begin[factor]:
+            place = scopes[begin[factor + 1] - 1]
+            following[factor] = first[place]
+            first[place] = factor
+    node_of = np.full(n_factors, -1, dtype=np.int64)
+    parents = np.empty(room, dtype=np.int64)
+    starts = np.zeros(room + 1, dtype=np.int64)
+    places = np.empty(len(scopes), dtype=np.int64)
+    bucket_starts = np.zeros(n + 1, dtype=np.int64)
+    held = np.empty((0, 0), dtype=np.int64)
+    n_nodes = 0
+    union = np.empty(n + 1, dtype=np.int64)
+    for place in range(n):
+        count = 0
+        function = first[place]
+        while function >= 0:
+            count += 1
+            function = following[function]
+        functions = np.empty(count, dtype=np.int64)
+        sizes = np.empty(count, dtype=np.int64)
+        function = first[place]
+        widest = 1
+        for k in range(count):
+            functions[k] = function
+            sizes[k] = begin[function + 1] - begin[function]
+            widest = max(widest, sizes[k])
+            function = following[function]
+        by_size = by_descending(sizes)
+        limit = max(i_bound + 1, widest)
+        if held.shape[0] < count or held.shape[1] < limit:
+            held = np.empty((max(count, 1), limit), dtype=np.int64)
+        lengths = np.zeros(max(count, 1), dtype=np.int64)
+        opened = 0
+        chosen = np.empty(count, dtype=np.int64)
+        for k in range(count):
+            function = functions[by_size[k]]
+            scope = scopes[begin[function] : begin[function + 1]]
+            best = -1
+            best_overlap = -1
+            for r in range(opened):
+                overlap = _common(held[r, : lengths[r]], scope)
+                fits = lengths[r] + len(scope) - overlap <= i_bound + 1
+                # What lies within a mini-bucket costs nothing there, however large it is.
+                if (fits or overlap == len(scope)) and overlap > best_overlap:
+                    best = r
+                    best_overlap = overlap
+                    if heuristic == FIRST_FIT:
+                        break
+            if best < 0:
+                best = opened
+                opened += 1
+            size = _unite(held[best, : lengths[best]], scope, union)
+            held[best, :size] = union[:size]
+            lengths[best] = size
+            chosen[by_size[k]] = best
+        if opened == 0:
+            held[0, 0] = place
+            lengths[0] = 1
+            opened = 1
+        for k in range(count):
+            if functions[k] < n_factors:
+                node_of[functions[k]] = n_nodes + chosen[k]
+            else:
+                parents[functions[k] - n_factors] = n_nodes + chosen[k]
+        bucket_starts[place] = n_nodes
+        for r in range(opened):
+            size = lengths[r]
+            if n_factors + n_nodes + 2 >= len(following):
+                begin = _longer(begin)
+                following = _longer(following)
+                parents = _longer(parents)
+                starts = _longer(starts)
+            while starts[n_nodes] + size > len(places):
+                places = _longer(places)
+            message = n_factors + n_nodes
+            while begin[message] + size > len(scopes):
+                scopes = _longer(scopes)
+            places[starts[n_nodes] : starts[n_nodes] + size] = held[r, :size]
+            starts[n_nodes + 1] = starts[n_nodes] + size
+            scopes[begin[message] : begin[message] + size - 1] = held[r, : size - 1]
+            begin[message + 1] = begin[message] + size - 1
+            parents[n_nodes] = -1
+            if size > 1:
+                target = held[r, size - 2]
+                following[message] = first[target]
+                first[target] = message
+            n_nodes += 1
+    bucket_starts[n] = n_nodes
+    return MiniBuckets(
+        starts[: n_nodes + 1],
+        places[: starts[n_nodes]],
+        parents[:n_nodes],
+        node_of,
+        bucket_starts,
+    )
+
+
+@kernel
+def _longer(array):  # type: ignore[no-untyped-def]
+    larger = np.empty(2 * len(array) + 16, dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger

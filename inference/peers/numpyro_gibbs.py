@@ -1,0 +1,225 @@
+"""NumPyro's Gibbs sampler for discrete variables: chains by other hands, one variable at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+import numpyro
+from jax import numpy as jnp
+from numpy.typing import NDArray
+from numpyro import distributions
+from numpyro.infer import DiscreteGibbs
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend, TooLargeError
+from inference.posterior import Posterior
+from inference.sampling.chains import (
+    BATCHES,
+    batch_sums,
+    check_chains,
+    posterior_of_chains,
+    with_observed,
+)
+from inference.sampling.kernels.chain import slot_strides
+from inference.support import (
+    Support,
+    arrays_of,
+    assignment,
+    hard_factors,
+    possible_states,
+)
+
+
+@dataclass(frozen=True)
+class NumPyroGibbs(Backend):
+    """NumPyro's DiscreteGibbs: every variable in turn from its conditional distribution.
+
+    NumPyro's DiscreteHMCGibbs is this sampler followed by a step of HMC, which has nothing to do
+    where no variable is continuous. NumPyro evaluates all factors anew for every state of every
+    variable, so that a sweep over n variables costs n times as much as it must: this backend is a
+    reference by other hands for graphs of some hundred variables, and 'gibbs' is the one to use.
+    Marginals are shares of the draws.
+
+    Single variables move alone. Where factors have zeros over several free variables, nothing
+    shows that the chain can reach every possible state, and the run ends as not converged.
+
+    Attributes:
+        seed: seed of starts and draws, a whole number not below 0.
+        chains: number of chains, which run side by side.
+        burn_in: sweeps over all variables before the first draw.
+        draws: draws of each chain, one after every sweep.
+        min_effective: effective sample size that every state must reach.
+        max_evaluations: look-ups of factors that a run may cost, 1e9 of which take about 10 s.
+    """
+
+    name: ClassVar[str] = "numpyro"
+
+    seed: int = 0
+    chains: int = 4
+    burn_in: int = 500
+    draws: int = 1000
+    min_effective: float = 400.0
+    max_evaluations: float = 1e10
+
+    def __post_init__(self) -> None:
+        check_chains(
+            self.name, self.seed, self.chains, self.burn_in, self.draws, self.min_effective
+        )
+        if not self.max_evaluations > 0.0:
+            raise InputError(
+                f"max_evaluations of 'numpyro' is {self.max_evaluations}; give more than 0"
+            )
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Return the marginals of a graph without evidence, as shares of the draws.
+
+        Raises:
+            TooLargeError: if the run would cost more than `max_evaluations`.
+            ZeroPartitionError: if no assignment has positive potential.
+            InferenceError: if no assignment of positive potential was found to start from.
+        """
+        support = possible_states(graph)
+        states = self._run(support)
+        sums = batch_sums(support.graph, states, min(BATCHES, self.draws))
+        arities = np.diff(support.graph.scope_starts)
+        connected = not (hard_factors(support.graph) & (arities > 1)).any()
+        stats = {
+            "chains": self.chains,
+            "burn_in": self.burn_in,
+            "draws": self.draws,
+            "numpyro": numpyro.__version__,
+            "seed": self.seed,
+        }
+        return posterior_of_chains(support, states, sums, self.min_effective, connected, stats)
+
+    def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
+        """Return the draws, (chains, draws, n_variables), states as whole numbers.
+
+        `inference.sampling.chains.to_arviz` hands them to ArviZ.
+
+        Raises:
+            TooLargeError, ZeroPartitionError, InferenceError: as `infer`.
+        """
+        support = possible_states(graph.absorb_evidence())
+        return with_observed(graph, support, self._run(support))
+
+    def _run(self, support: Support) -> NDArray[Any]:
+        graph = support.graph
+        self._check_cost(graph)
+        if not graph.n_variables:
+            return np.zeros((self.chains, self.draws, 0), dtype=np.int64)
+        for_keys, *seeds = np.random.SeedSequence(self.seed).spawn(self.chains + 1)
+        hard = bool(hard_factors(graph).any())
+        starts = np.stack(
+            [
+                assignment(graph, seed)
+                if hard
+                else np.random.default_rng(seed).integers(graph.cardinalities)
+                for seed in seeds
+            ]
+        )
+        counts = np.unique(graph.cardinalities)
+        groups = [np.flatnonzero(graph.cardinalities == count) for count in counts]
+        key = jax.random.key(int(for_keys.generate_state(1)[0]))
+        # Sums of many logarithms lose in single precision what tells two states apart.
+        with jax.enable_x64(True):
+            samples = _sample(
+                jax.random.split(key, self.chains),
+                [starts[:, group] for group in groups],
+                (groups, *_look_up(graph)),
+                counts=tuple(counts.tolist()),
+                burn_in=self.burn_in,
+                draws=self.draws,
+            )
+        states = np.empty((self.chains, self.draws, graph.n_variables), dtype=np.int64)
+        for group, drawn in zip(groups, samples, strict=True):
+            states[:, :, group] = np.asarray(drawn)
+        return states
+
+    def _check_cost(self, graph: FactorGraph) -> None:
+        # The conditional of a variable takes one evaluation for each of its other states.
+        moves = float((graph.cardinalities - 1).sum())
+        cost = moves * graph.n_factors * self.chains * (self.burn_in + self.draws)
+        if cost > self.max_evaluations:
+            raise TooLargeError(
+                f"NumPyro would look up {cost:.1e} factors, and 'numpyro' is allowed "
+                f"{self.max_evaluations:.1e}: a sweep over {graph.n_variables} variables evaluates "
+                f"all {graph.n_factors} factors for each; use backend 'gibbs', ask for fewer "
+                "draws, or raise max_evaluations"
+            )
+
+
+def _look_up(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
+    """Return what finds each factor's entry at an assignment, and the log tables.
+
+    The entry of factor f is ``starts[f] + sum(strides[f] * states[variables[f]])``, where scopes
+    are filled up to the largest arity with strides of 0.
+    """
+    arities = np.diff(graph.scope_starts)
+    place = np.arange(len(graph.scope_variables)) - np.repeat(graph.scope_starts[:-1], arities)
+    factor = np.repeat(np.arange(graph.n_factors), arities)
+    variables = np.zeros((graph.n_factors, int(arities.max(initial=1))), dtype=np.int64)
+    variables[factor, place] = graph.scope_variables
+    strides = np.zeros_like(variables)
+    strides[factor, place] = slot_strides(*arrays_of(graph)[:3])
+    return graph.table_starts[:-1], variables, strides, graph.log_values
+
+
+def _model(
+    counts: tuple[int, ...],
+    groups: list[jax.Array],
+    starts: jax.Array,
+    variables: jax.Array,
+    strides: jax.Array,
+    log_values: jax.Array,
+) -> None:
+    """Describe a factor graph to NumPyro: uniform variables, and all factors as one term.
+
+    Args:
+        counts: the numbers of states that variables have, each of which is one site.
+        groups: the variables that have them.
+        starts, variables, strides, log_values: what `_look_up` returns.
+    """
+    states = jnp.zeros(sum(len(group) for group in groups), dtype=int)
+    for count, group in zip(counts, groups, strict=True):
+        uniform = distributions.Categorical(logits=jnp.zeros(count)).expand([len(group)])
+        states = states.at[group].set(numpyro.sample(_site(count), uniform))
+    entries = starts + (strides * states[variables]).sum(axis=1)
+    numpyro.factor("log_potential", log_values[entries].sum())
+
+
+def _site(count: int) -> str:
+    return f"variables_of_{count}_states"
+
+
+@partial(jax.jit, static_argnames=("counts", "burn_in", "draws"))
+def _sample(
+    keys: jax.Array,
+    starts: list[jax.Array],
+    tables: tuple[Any, ...],
+    *,
+    counts: tuple[int, ...],
+    burn_in: int,
+    draws: int,
+) -> list[jax.Array]:
+    """Return the draws of all chains, (chains, draws, variables) for each number of states."""
+    kernel = DiscreteGibbs(_model)
+    sites = [_site(count) for count in counts]
+    arguments = (counts, *tables)
+
+    def run_one(key: jax.Array, start: list[jax.Array]) -> list[jax.Array]:
+        def sweep(state: Any, _: None) -> tuple[Any, list[jax.Array]]:
+            state = kernel.sample(state, arguments, {})
+            return state, [state.z[site] for site in sites]
+
+        begun = kernel.init(key, burn_in, dict(zip(sites, start, strict=True)), arguments, {})
+        # One loop for burn-in and draws: two would be compiled one by one.
+        _, drawn = jax.lax.scan(sweep, begun, length=burn_in + draws)
+        return [part[burn_in:] for part in drawn]
+
+    return jax.vmap(run_one)(keys, starts)

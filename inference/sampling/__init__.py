@@ -1,0 +1,1 @@
+"""Sampling: Gibbs by blocks, chains and their diagnostics, and the kernels."""

@@ -1,0 +1,227 @@
+"""What Markov chains say: marginals with standard errors, convergence, samples for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError, MissingDependencyError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.sampling.diagnostics import effective_sample_size, split_chains, split_r_hat
+from inference.support import Support, state_starts
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+R_HAT_LIMIT = 1.01
+"""Chains whose split R-hat is above disagree (Vehtari et al. 2021, section 4)."""
+
+BATCHES = 25
+"""Parts of a chain whose means are compared to find the standard error of the mean of all."""
+
+_VARIABLES_AT_ONCE = 256
+
+_LARGEST_IN_A_BYTE = 256
+
+
+def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return samples by name of variable, each (chain, draw), as ArviZ's `from_dict` takes them.
+
+    Args:
+        graph: the factor graph.
+        states: (chains, draws, n_variables), what `sample_chains` of a backend returns.
+    """
+    return {name: states[:, :, number] for number, name in enumerate(graph.names)}
+
+
+def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
+    """Return samples as ArviZ takes them: group `posterior`, array `state` (chain, draw, variable).
+
+    Args:
+        graph: the factor graph, whose names are the coordinates of the dimension `variable`.
+        states: (chains, draws, n_variables), what `sample_chains` of a backend returns.
+
+    Raises:
+        InputError: if the samples are not those of this graph.
+        MissingDependencyError: if arviz-base is not installed.
+    """
+    if states.ndim != 3 or states.shape[2] != graph.n_variables:
+        raise InputError(
+            f"samples of shape {states.shape} do not fit this graph; give (chains, draws, "
+            f"{graph.n_variables}), as sample_chains returns them"
+        )
+    try:
+        from arviz_base import from_dict
+    except ImportError as error:
+        raise MissingDependencyError(
+            "samples for ArviZ need arviz-base; run: pip install 'factormodels[notebooks]'"
+        ) from error
+    found: DataTree = from_dict(
+        {"posterior": {"state": states}},
+        coords={"variable": list(graph.names)},
+        dims={"state": ["variable"]},
+    )
+    return found
+
+
+def state_type(graph: FactorGraph) -> type[np.uint8] | type[np.int32]:
+    """Return the smallest type of array that holds the states of every variable."""
+    largest = int(graph.cardinalities.max(initial=1))
+    return np.uint8 if largest <= _LARGEST_IN_A_BYTE else np.int32
+
+
+def with_observed(graph: FactorGraph, support: Support, states: NDArray[Any]) -> NDArray[Any]:
+    """Return assignments of a graph from those of its support after its evidence was absorbed.
+
+    Args:
+        graph: the graph, with its evidence.
+        support: what `possible_states` left of it without its evidence.
+        states: (..., variables of the support).
+    """
+    result = support.expand_states(states.astype(state_type(graph)))
+    observed = graph.evidence != UNOBSERVED
+    result[..., observed] = graph.evidence[observed]
+    return result
+
+
+def batch_sums(graph: FactorGraph, states: NDArray[Any], batches: int) -> NDArray[np.float64]:
+    """Return, (chains, batches, n_states), how often each state occurs in each batch of draws."""
+    chains, draws, _ = states.shape
+    batch = np.arange(draws) * batches // draws
+    starts = state_starts(graph)
+    sums = np.zeros((chains, batches, starts[-1]))
+    for variable in range(graph.n_variables):
+        for state in range(graph.cardinalities[variable]):
+            hits = states[:, :, variable] == state
+            for chain in range(chains):
+                sums[chain, :, starts[variable] + state] = np.bincount(
+                    batch, hits[chain], minlength=batches
+                )
+    return sums
+
+
+def standard_errors(
+    graph: FactorGraph, sums: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return marginals and their standard errors, flat over states, by batch means.
+
+    Args:
+        graph: the factor graph that the chains sampled.
+        sums: (chains, batches, n_states), sums of the probabilities of each state over a batch,
+            in any unit that is the same for the states of a variable.
+
+    Source: Flegal & Jones 2010, "Batch means and spectral variance estimators in MCMC".
+    """
+    if not graph.n_variables:
+        return np.zeros(0), np.zeros(0)
+    starts = state_starts(graph)[:-1]
+    totals = np.add.reduceat(sums, starts, axis=2)
+    means = (sums / np.repeat(totals, graph.cardinalities, axis=2)).reshape(-1, sums.shape[2])
+    pooled = sums.sum(axis=(0, 1))
+    marginals = pooled / np.repeat(np.add.reduceat(pooled, starts), graph.cardinalities)
+    if len(means) < 2:
+        return marginals, np.full(len(marginals), np.inf)
+    return marginals, means.std(axis=0, ddof=1) / np.sqrt(len(means))
+
+
+def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
+    """Return the largest R-hat and the smallest effective sample size over all states.
+
+    States that occur in every draw or in none say nothing and are left out. A graph of which no
+    state says anything has R-hat 1 and as many effective draws as there are draws.
+
+    Args:
+        graph: the factor graph that the chains sampled.
+        states: (chains, draws, n_variables).
+    """
+    chains, draws, _ = states.shape
+    r_hat, least = 1.0, float(chains * draws)
+    silent = 0
+    for first in range(0, graph.n_variables, _VARIABLES_AT_ONCE):
+        part = states[:, :, first : first + _VARIABLES_AT_ONCE]
+        counts = graph.cardinalities[first : first + _VARIABLES_AT_ONCE]
+        for state in range(int(counts.max())):
+            # Of two states, one says what the other does.
+            wanted = counts > state if state else counts > 2
+            series = (part[:, :, wanted] == state).astype(np.float64)
+            series = series[:, :, np.ptp(series, axis=(0, 1)) > 0.0]
+            silent += int(wanted.sum()) - series.shape[2]
+            if series.shape[2]:
+                r_hat = max(r_hat, float(split_r_hat(series).max()))
+                sizes = effective_sample_size(split_chains(series))
+                least = min(least, float(sizes.min()))
+    return {
+        "r_hat_max": r_hat,
+        "effective_sample_size_min": least,
+        "constant_states": silent,
+    }
+
+
+def posterior_of_chains(
+    support: Support,
+    states: NDArray[Any],
+    sums: NDArray[np.float64],
+    min_effective: float,
+    connected: bool,
+    stats: Mapping[str, Any],
+) -> Posterior:
+    """Return what chains say of the graph whose support they sampled.
+
+    The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
+    size at least `min_effective`, and the moves of the chain are known to connect all states.
+    `stats["standard_errors"]` holds those of the marginals, for every variable that is not certain.
+
+    Args:
+        support: what `possible_states` left of the graph.
+        states: (chains, draws, variables of the support).
+        sums: as `standard_errors` takes them.
+        min_effective: the effective sample size that every state must have.
+        connected: whether the chain is known to reach every possible state from every other.
+        stats: what else there is to report.
+    """
+    graph = support.whole
+    marginals, errors = standard_errors(support.graph, sums)
+    found = convergence(support.graph, states)
+    converged = (
+        connected
+        and found["r_hat_max"] < R_HAT_LIMIT
+        and found["effective_sample_size_min"] >= min_effective
+    )
+    values = support.expand(marginals)
+    by_state = Marginals(graph.names, graph.cardinalities, support.expand(errors), graph.index)
+    return Posterior(
+        marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+        log_z=None,
+        log_z_kind=LogZKind.NONE,
+        status=Status.CONVERGED if converged else Status.NOT_CONVERGED,
+        stats={
+            **stats,
+            **found,
+            "connected": connected,
+            "standard_errors": {name: by_state[name] for name in support.graph.names},
+        },
+    )
+
+
+def check_chains(
+    name: str, seed: int, chains: int, burn_in: int, draws: int, min_effective: float
+) -> None:
+    """Check what all backends with chains are given.
+
+    Raises:
+        InputError: if a number is out of range.
+    """
+    if seed < 0:
+        raise InputError(f"the seed {seed} of {name!r} is negative; give one from 0 up")
+    if chains < 1:
+        raise InputError(f"{chains} chains were asked of {name!r}; give 1 or more")
+    if burn_in < 0:
+        raise InputError(f"the burn_in {burn_in} of {name!r} is negative; give 0 or more draws")
+    if draws < 4:
+        raise InputError(f"{draws} draws were asked of {name!r}; R-hat takes 4 or more")
+    if not min_effective >= 0.0:
+        raise InputError(f"min_effective of {name!r} is {min_effective}; give 0 or more")

@@ -1,0 +1,78 @@
+"""Elimination in log space where each variable is summed out or maximised (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.tasks.kernels.log_tables import load, multiply, workspace
+
+
+@kernel
+def _eliminates(tree, c):  # type: ignore[no-untyped-def]
+    return tree.separator_sizes[c] < tree.starts[c + 1] - tree.starts[c]
+
+
+@kernel
+def maximise(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree, maximised
+):
+    """Sum some variables out, maximise over the others, and trace the maximum back.
+
+    Ties go to the lowest state, variable by variable, from the one eliminated last.
+
+    Args:
+        tree: clusters that eliminate at most one variable each, the summed ones first.
+        maximised: bool (n_variables,).
+
+    Returns:
+        value: logarithm of the largest sum; -inf if every assignment has potential zero.
+        states: int64 (n_variables,), the states of the maximised variables, -1 for the others.
+    """
+    n_buckets = len(tree.parents)
+    first_up = len(log_values)
+    n_messages = tree.message_starts[n_buckets]
+    values = np.empty(first_up + n_messages, dtype=np.float64)
+    values[:first_up] = log_values
+    best = np.zeros(n_messages, dtype=np.int32)
+    work = workspace(cardinalities, tree)
+    value = 0.0
+    for factor in tree.constant_factors:
+        value += log_values[table_starts[factor]]
+    for c in range(n_buckets):
+        n_inputs, outer, block = load(
+            c, cardinalities, scope_starts, scope_variables, table_starts, tree, first_up, 0, work
+        )
+        multiply(c, n_inputs, outer, block, values, cardinalities, tree, work)
+        variable = tree.variables[tree.starts[c + 1] - 1]
+        # A join eliminates nothing: each entry is a message of its own.
+        count = cardinalities[variable] if _eliminates(tree, c) else 1
+        for i in range(tree.message_starts[c + 1] - tree.message_starts[c]):
+            largest = -np.inf
+            for state in range(count):
+                at = i * count + state
+                if work.zeros[at] == 0 and work.sums[at] > largest:
+                    largest = work.sums[at]
+                    best[tree.message_starts[c] + i] = state
+            if not maximised[variable] and largest > -np.inf:
+                total = 0.0
+                for at in range(i * count, (i + 1) * count):
+                    if work.zeros[at] == 0:
+                        total += math.exp(work.sums[at] - largest)
+                largest += math.log(total)
+            values[first_up + tree.message_starts[c] + i] = largest
+        if tree.parents[c] < 0:
+            value += values[first_up + tree.message_starts[c]]
+    states = np.full(len(cardinalities), -1, dtype=np.int64)
+    for c in range(n_buckets - 1, -1, -1):
+        variable = tree.variables[tree.starts[c + 1] - 1]
+        if not _eliminates(tree, c) or not maximised[variable]:
+            continue
+        row = 0
+        for entry in range(tree.starts[c], tree.starts[c + 1] - 1):
+            other = tree.variables[entry]
+            row = row * cardinalities[other] + states[other]
+        states[variable] = best[tree.message_starts[c] + row]
+    return value, states

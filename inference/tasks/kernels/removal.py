@@ -1,0 +1,201 @@
+"""Posteriors under removal of groups of factors, from the messages of one propagation (compiled).
+
+Removing factors changes messages only within the smallest part of the tree that holds them. There
+they are sent anew, from clusters and messages that are kept, so that nothing is divided out and
+factors with zeros are removed exactly. What lies outside is read through the part's borders.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.tasks.kernels.log_tables import load, multiply, place, send, workspace
+
+
+@kernel
+def _normalise(values, start, stop):  # type: ignore[no-untyped-def]
+    """Turn logarithms into probabilities."""
+    largest = values[start:stop].max()
+    total = 0.0
+    for at in range(start, stop):
+        values[at] = math.exp(values[at] - largest)
+        total += values[at]
+    for at in range(start, stop):
+        values[at] /= total
+
+
+@kernel
+def _smallest_part(clusters, g, count, parents, component, inside, is_top, pending, part):  # type: ignore[no-untyped-def]
+    """Write to `part`, children first, the clusters that connect the first `count` of `clusters`.
+
+    Sets `inside` to `g` and `is_top` for them. In each component they form a subtree.
+
+    Returns:
+        number of clusters written.
+    """
+    for k in range(count):
+        pending[component[clusters[k]]] += 1
+    size = 0
+    while count > 0:
+        # The earliest cluster that waits is no ancestor of the others: either it is the last of
+        # its component, or the way to the others leads through its parent.
+        at = 0
+        for k in range(1, count):
+            if clusters[k] < clusters[at]:
+                at = k
+        c = clusters[at]
+        count -= 1
+        clusters[at] = clusters[count]
+        part[size] = c
+        size += 1
+        is_top[c] = pending[component[c]] == 1
+        if is_top[c] or inside[parents[c]] == g:
+            pending[component[c]] -= 1
+        else:
+            inside[parents[c]] = g
+            clusters[count] = parents[c]
+            count += 1
+    return size
+
+
+@kernel
+def posteriors_without(  # type: ignore[no-untyped-def]
+    cardinalities, scope_starts, scope_variables, table_starts, values, tree,
+    group_starts, groups, near_starts, near, states, given, below, near_result, result,
+):  # fmt: skip
+    """Write the probabilities of the states of targets under removal of groups of factors.
+
+    Args:
+        values: what `log_messages` returns, with as much room as it has values, and room for
+            the longest message or distribution.
+        group_starts, groups: the factors of every group.
+        near_starts, near: for every group, targets that share a factor with it.
+        states: int64 (n_variables,), the state of a target that is asked for.
+        given: what `conditionals` returns for the targets anywhere.
+        below: the `Subtrees` of these.
+        near_result: float64 (n_near,), written.
+        result: float64 (n_groups, n_targets), the targets in post-order; changed where they are in
+            the component of a factor of the group.
+    """
+    n = len(tree.parents)
+    n_messages = tree.message_starts[n]
+    first_up = table_starts[len(table_starts) - 1]
+    first_down = first_up + n_messages
+    anew = 2 * n_messages
+    scratch = first_up + 2 * anew
+    work = workspace(cardinalities, tree)
+    home = np.full(len(scope_starts) - 1, -1, dtype=np.int64)
+    residual = np.empty(len(cardinalities), dtype=np.int64)
+    component = np.empty(n, dtype=np.int64)
+    for c in range(n - 1, -1, -1):
+        component[c] = c if tree.parents[c] < 0 else component[tree.parents[c]]
+        for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
+            home[tree.factors[entry]] = c
+        for entry in range(tree.starts[c] + tree.separator_sizes[c], tree.starts[c + 1]):
+            residual[tree.variables[entry]] = c
+    removed = np.full(len(home), -1, dtype=np.int64)
+    inside = np.full(n, -1, dtype=np.int64)
+    is_top = np.zeros(n, dtype=np.bool_)
+    pending = np.zeros(n, dtype=np.int64)
+    part = np.empty(n, dtype=np.int64)
+    clusters = np.empty(n, dtype=np.int64)
+    for g in range(len(group_starts) - 1):
+        count = 0
+        for entry in range(group_starts[g], group_starts[g + 1]):
+            removed[groups[entry]] = g
+            c = home[groups[entry]]
+            if c >= 0 and inside[c] != g:
+                inside[c] = g
+                clusters[count] = c
+                count += 1
+        size = _smallest_part(
+            clusters, g, count, tree.parents, component, inside, is_top, pending, part
+        )
+        for step in range(2 * size):
+            upwards = step < size
+            c = part[step] if upwards else part[2 * size - 1 - step]
+            if upwards and is_top[c]:
+                continue
+            up, outer, block = load(
+                c, cardinalities, scope_starts, scope_variables, table_starts, tree,
+                first_up, first_down, work,
+            )  # fmt: skip
+            children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
+            slot = up - len(children)
+            for k in range(slot):
+                work.used[k] = removed[tree.factors[tree.factor_starts[c] + k]] != g
+            for k in range(len(children)):
+                if inside[children[k]] == g:
+                    work.positions[slot + k] += anew
+            if not is_top[c]:
+                work.positions[up] += anew
+            work.used[up] = not upwards
+            multiply(c, up + 1, outer, block, values, cardinalities, tree, work)
+            if upwards:
+                length = tree.message_starts[c + 1] - tree.message_starts[c]
+                send(c, up, -n_messages, length, outer, block, values, cardinalities, tree, work)
+                continue
+            for k in range(len(children)):
+                more = below.sizes[children[k]]
+                start = tree.message_starts[children[k]]
+                length = tree.message_starts[children[k] + 1] - start
+                if inside[children[k]] == g:
+                    send(
+                        c, slot + k, n_messages, length, outer, block, values, cardinalities, tree,
+                        work,
+                    )  # fmt: skip
+                elif more > 0:
+                    shift = scratch - work.positions[slot + k]
+                    send(
+                        c, slot + k, shift, length, outer, block, values, cardinalities, tree, work
+                    )
+                    for i in range(length):
+                        values[scratch + i] += values[first_up + start + i]
+                    _normalise(values, scratch, scratch + length)
+                    first = below.firsts[children[k]]
+                    result[g, first : first + more] = 0.0
+                    for i in range(length):
+                        for a in range(first, first + more):
+                            result[g, a] += values[scratch + i] * given[start + i, a]
+            if is_top[c] and tree.parents[c] >= 0:
+                root = component[c]
+                first = below.firsts[root]
+                end = first + below.sizes[root]
+                start = tree.message_starts[c]
+                length = tree.message_starts[c + 1] - start
+                if below.sizes[root] > below.sizes[c]:
+                    shift = scratch - work.positions[up]
+                    send(c, up, shift, length, outer, block, values, cardinalities, tree, work)
+                    for i in range(length):
+                        values[scratch + i] += values[first_down + start + i]
+                    _normalise(values, scratch, scratch + length)
+                    for a in range(first, end):
+                        if below.sizes[c] == 0 or not (
+                            below.firsts[c] <= a < below.firsts[c] + below.sizes[c]
+                        ):
+                            result[g, a] = 0.0
+                            for i in range(length):
+                                result[g, a] += values[scratch + i] * given[start + i, a]
+            for entry in range(tree.starts[c], tree.starts[c + 1]):
+                variable = tree.variables[entry]
+                if residual[variable] != c and not is_top[c]:
+                    continue
+                t = near_starts[g]
+                while t < near_starts[g + 1] and near[t] != variable:
+                    t += 1
+                wanted = residual[variable] == c and below.begins[variable] >= 0
+                if t == near_starts[g + 1] and not wanted:
+                    continue
+                scope = tree.variables[entry : entry + 1]
+                length = cardinalities[variable]
+                place(c, up + 1, scope, scratch, outer, block, cardinalities, tree, work)
+                work.used[up + 1] = False
+                send(c, up + 1, 0, length, outer, block, values, cardinalities, tree, work)
+                _normalise(values, scratch, scratch + length)
+                if t < near_starts[g + 1]:
+                    near_result[t] = values[scratch + states[variable]]
+                if wanted:
+                    result[g, below.begins[variable]] = values[scratch + states[variable]]

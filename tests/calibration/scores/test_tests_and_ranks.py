@@ -1,0 +1,146 @@
+"""Tests of calibration, ranking, and risk at every coverage."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.scores import auprc, auroc, hosmer_lemeshow, risk_coverage, spiegelhalter
+from calibration.scores.selective import harmonic_numbers
+from factormodels.errors import InputError
+
+
+def test_hand_values_of_the_tests() -> None:
+    p, y = [0.2, 0.4, 0.9], [1, 0, 1]
+    top = 0.8 * 0.6 + -0.4 * 0.2 + 0.1 * -0.8
+    bottom = math.sqrt(0.36 * 0.16 + 0.04 * 0.24 + 0.64 * 0.09)
+    test = spiegelhalter(p, y)
+    assert test.statistic == pytest.approx(top / bottom, abs=1e-14)
+    assert test.p_value == pytest.approx(math.erfc(top / bottom / math.sqrt(2)), abs=1e-14)
+    assert test.degrees_of_freedom is None
+    # Groups {0.2, 0.4} with one true of 0.6, {0.9} with one of 0.9.
+    expected = (1 - 0.6) ** 2 / (2 * 0.3 * 0.7) + (1 - 0.9) ** 2 / (0.9 * 0.1)
+    groups = hosmer_lemeshow(p, y, n_groups=2)
+    assert groups.statistic == pytest.approx(expected, abs=1e-13)
+    assert groups.degrees_of_freedom == 2
+    # The upper tail of chi squared with two degrees of freedom is exp(-x/2).
+    assert groups.p_value == pytest.approx(math.exp(-expected / 2), abs=1e-13)
+    assert hosmer_lemeshow(p, y, n_groups=2, n_fitted=1).degrees_of_freedom == 1
+
+
+def test_tests_without_variance_or_with_an_infinite_one() -> None:
+    certain = spiegelhalter([0.0, 0.5, 1.0], [0, 1, 1])
+    assert certain.status == "no_variance"
+    assert math.isnan(certain.statistic)
+    assert hosmer_lemeshow([0.0, 1.0], [0, 1]).status == "no_variance"
+    assert hosmer_lemeshow([0.3, 0.4], [0, 1], n_groups=2, n_fitted=2).status == "no_variance"
+    wrong = hosmer_lemeshow([0.0, 0.0, 0.5, 0.6], [1, 0, 1, 0], n_groups=2)
+    assert (wrong.status, wrong.statistic, wrong.p_value) == ("infinite", math.inf, 0.0)
+    right = hosmer_lemeshow([0.0, 0.0, 0.5, 0.5], [0, 0, 1, 0], n_groups=2)
+    assert (right.status, right.statistic) == ("ok", 0.0)
+
+
+def test_tests_hold_their_level_for_calibrated_independent_atoms() -> None:
+    generator = np.random.default_rng(9)
+    n_runs, rejected = 400, {"z": 0, "chi": 0}
+    for _ in range(n_runs):
+        p = generator.random(300)
+        y = generator.random(300) < p
+        rejected["z"] += spiegelhalter(p, y).p_value < 0.05
+        rejected["chi"] += hosmer_lemeshow(p, y).p_value < 0.05
+    # 5 % of 400 is 20, with a standard deviation of 4.4; five of them are 22.
+    for count in rejected.values():
+        assert 0 < count < 42
+
+
+def test_hand_values_of_ranks() -> None:
+    p, y = [0.9, 0.7, 0.7, 0.4], [1, 1, 0, 0]
+    # Pairs: 0.9 above both, 0.7 ties one and is above the other.
+    assert auroc(p, y) == 3.5 / 4
+    # At 0.9 precision 1 gains 1/2; at 0.7 precision 2/3 gains the other.
+    assert auprc(p, y) == pytest.approx(0.5 + 2 / 3 / 2, abs=1e-15)
+    assert auroc([1 - q for q in p], [1 - label for label in y]) == 3.5 / 4
+    assert math.isnan(auroc([0.2, 0.3], [1, 1]))
+    assert math.isnan(auprc([0.2, 0.3], [0, 0]))
+    assert auprc([0.2, 0.3], [1, 1]) == 1.0
+
+
+def test_hand_values_of_risk() -> None:
+    # Confidence 0.9 right, 0.8 (p = 0.2) wrong, 0.7 right, 0.6 wrong.
+    curve = risk_coverage([0.9, 0.2, 0.7, 0.6], [1, 1, 1, 0])
+    assert curve.coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
+    np.testing.assert_allclose(curve.risk, [0, 1 / 2, 1 / 3, 1 / 2], atol=1e-15)
+    assert curve.threshold.tolist() == [0.9, 0.8, 0.7, 0.6]
+    assert curve.area == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 2) / 4, abs=1e-14)
+    # At best both wrong verdicts come last: risks 0, 0, 1/3, 2/4.
+    assert curve.excess == pytest.approx(curve.area - (1 / 3 + 1 / 2) / 4, abs=1e-14)
+    claims = risk_coverage([0.9, 0.2, 0.7, 0.6], [1, 1, 1, 0], rule="claim")
+    # Kept by p: 0.9, 0.7, then the false 0.6, then 0.2.
+    np.testing.assert_allclose(claims.risk, [0, 0, 1 / 3, 1 / 4], atol=1e-15)
+    assert claims.area == pytest.approx((1 / 3 + 1 / 4) / 4, abs=1e-14)
+    assert claims.excess == pytest.approx((1 / 3 + 1 / 4 - 1 / 4) / 4, abs=1e-14)
+
+
+def test_ties_are_the_mean_over_their_orders() -> None:
+    # Confidences 0.9, four of 0.8 (of which p = 0.2 is one), 0.6; three verdicts wrong.
+    p = [0.9, 0.8, 0.8, 0.2, 0.8, 0.6]
+    y = [1, 0, 1, 1, 1, 0]
+    wrong = [0, 1, 0, 1, 0, 1]
+    areas = []
+    for order in itertools.permutations(range(1, 5)):
+        ranked = [wrong[i] for i in (0, *order, 5)]
+        areas.append(np.mean(np.cumsum(ranked) / np.arange(1, 7)))
+    curve = risk_coverage(p, y)
+    assert curve.area == pytest.approx(np.mean(areas), abs=1e-14)
+    # A threshold keeps tied atoms together.
+    assert curve.coverage.tolist() == [1 / 6, 5 / 6, 1.0]
+    assert risk_coverage([0.5 + 1e-14, 0.5], [1, 0]).coverage.tolist() == [1.0]
+
+
+def test_the_least_area_is_that_of_geifman() -> None:
+    # Geifman, Uziel and El-Yaniv 2019: r + (1 - r) ln(1 - r) for an error rate r, in the limit.
+    n, rate = 200_000, 0.3
+    confidence = np.linspace(1.0, 0.51, n)
+    wrong = np.arange(n) >= n * (1 - rate)
+    curve = risk_coverage(confidence, ~wrong)
+    # A sum over 200,000 steps is that near its integral.
+    assert curve.area == pytest.approx(rate + 0.7 * math.log(0.7), abs=1e-5)
+    assert curve.excess == pytest.approx(0, abs=1e-12)
+    mixed = risk_coverage(confidence, ~np.random.default_rng(0).permutation(wrong))
+    # Confidence at random has the error rate as its risk everywhere, but for the first few.
+    assert mixed.area == pytest.approx(rate, abs=0.01)
+
+
+def test_harmonic_numbers() -> None:
+    x = np.array([0.0, 1.0, 2.0, 10.0, 39.5, 40.0, 41.0, 1000.0])
+    from scipy.special import digamma
+
+    # Euler's constant and digamma are rounded to 1e-16.
+    np.testing.assert_allclose(
+        harmonic_numbers(x), digamma(x + 1) + np.euler_gamma, rtol=0, atol=5e-15
+    )
+    assert harmonic_numbers(np.array([4.0]))[0] == pytest.approx(25 / 12, abs=1e-15)
+
+
+def test_points_without_weight_keep_nothing() -> None:
+    curve = risk_coverage([0.9, 0.8, 0.7], [1, 0, 1], weights=[1, 0, 1])
+    assert curve.coverage.tolist() == [0.5, 1.0]
+    assert curve.threshold.tolist() == [0.9, 0.7]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: risk_coverage([0.1], [1], rule="best"), "rule is 'best'; choose 'verdict'"),
+        (lambda: hosmer_lemeshow([0.1], [1], n_groups=0), "n_groups is 0"),
+        (lambda: hosmer_lemeshow([0.1], [1], n_fitted=-1), "n_fitted is -1"),
+        (lambda: spiegelhalter([0.1, 1.1], [1, 0]), r"p\[1\] is 1.1, outside \[0, 1\]"),
+    ],
+)
+def test_bad_input_is_named(call: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
