@@ -85,7 +85,7 @@ browser:
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed.
 $(VENV)/kernels: $(VENV)/installed $(shell find inference -path "*/kernels/*.py")
-	$(VENV)/bin/python -m experiments.compile_kernels
+	$(VENV)/bin/python -m inference.compile_kernels
 	touch $@
 
 $(CORE)/installed: requirements-core.lock

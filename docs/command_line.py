@@ -13,7 +13,7 @@ def page() -> str:
     """Return the page: every command with its text, its examples, arguments and options."""
     import typer
 
-    from experiments.cli import app
+    from experiments.cli.main import app
 
     group: Any = typer.main.get_command(app)
     parts = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 
-INTERNAL = ("inference.kernels", "experiments.commands")
+INTERNAL = ("inference.kernels", "experiments.cli.commands")
 """Packages without a page: compiled loops behind the backends, and the command line's options,
 which have a page of their own."""
 
@@ -105,11 +105,12 @@ def reference_page(package: str) -> str:
 
 def schemas_page() -> str:
     """Return the page of the JSON Schemas."""
-    from experiments.schemas import SCHEMAS, schema
+    from experiments.analyses.schemas import SCHEMAS, schema
 
     parts = [
         "# JSON Schemas\n",
-        "Draft 2020-12; `factormodels schema NAME` prints them, `experiments.schemas.schema` "
+        "Draft 2020-12; `factormodels schema NAME` prints them, "
+        "`experiments.analyses.schemas.schema` "
         "returns them. [Data formats](../guide/data-formats.md) says what they are of.\n",
     ]
     for name in SCHEMAS:
@@ -148,7 +149,7 @@ def promises_table() -> str:
 
 def rows_table() -> str:
     """Return the columns of a run's rows."""
-    from experiments.rows import SCHEMA
+    from experiments.results.rows import SCHEMA
 
     rows = [
         f"| `{field.name}` | {field.type} | {'yes' if field.nullable else 'no'} | "

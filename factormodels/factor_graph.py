@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -410,3 +411,20 @@ def _validate_tables(graph: FactorGraph) -> None:
             f"evidence on {graph.names[at]!r}: state {graph.evidence[at]} does not exist; "
             f"its states are 0 to {graph.cardinalities[at] - 1}"
         )
+
+
+def digest(graphs: Sequence[FactorGraph]) -> str:
+    """Return a digest of the numbers of graphs, whatever their variables are called."""
+    state = hashlib.sha256()
+    for graph in graphs:
+        for array in (
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            graph.evidence,
+        ):
+            state.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+        # The last digits of logarithms differ between mathematical libraries.
+        rounded = np.round(graph.log_values, 9) + 0.0
+        state.update(np.ascontiguousarray(rounded, dtype="<f8").tobytes())
+    return state.hexdigest()[:16]

@@ -44,9 +44,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, paper_style
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import datasets
 from inference import entries, get_backend
 from inference.tasks import without_variables

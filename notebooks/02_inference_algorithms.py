@@ -38,11 +38,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, MARKERS, paper_style
-from experiments.artefacts import Artefacts, PaperFigure
 from experiments.bench.families import select
-from experiments.bench.frontier import pareto
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.results.frontier import pareto
 from factormodels.synthetic import grid
 from inference import Status, get_backend
 from inference.messages.frustration import frustration

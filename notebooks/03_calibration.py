@@ -45,9 +45,9 @@ from calibration.learned_priors import (
     fit,
     stance_class,
 )
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import datasets
 
 NOTEBOOK = "03_calibration"

@@ -58,13 +58,13 @@ from calibration.self_knowledge import (
     simulate_counts,
 )
 from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
+from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
 from experiments.analyses.sigma_shift import prediction_row
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import DatasetChoice
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.drawn_judgements import DrawnModel, drawn
-from experiments.positions import claims_of_graphs
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import DatasetChoice
+from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
 
 NOTEBOOK = "04_sigma_formula"

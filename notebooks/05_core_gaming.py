@@ -44,11 +44,9 @@ from matplotlib.figure import Figure
 from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.significance.paired import paired_t_test
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.gaming import PADDINGS, padded, padding_alone
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.robustness import (
+from experiments.padding.assessors import by_inference, by_labels
+from experiments.padding.gaming import PADDINGS, padded, padding_alone
+from experiments.padding.robustness import (
     GAMMA,
     CoreChoices,
     robustness_curves,
@@ -56,7 +54,9 @@ from experiments.robustness import (
     score,
     selected,
 )
-from experiments.robustness_assessors import by_inference, by_labels
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import datasets
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 

@@ -46,12 +46,12 @@ from calibration.claims.counts import (
 )
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.assessment_costs import METHODS, Load
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.judged_claims import counts_of, judged_graphs
-from experiments.positions import claims_of_graphs
+from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
+from experiments.assess.costs import METHODS, Load
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
 from factormodels.extraction.fastfact import FastFactSettings
 from factormodels.extraction.preverification import choose_threshold

@@ -43,9 +43,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, paper_style
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.notebook import fast, preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import FactorGraph
 from factormodels.synthetic import (
     Densities,

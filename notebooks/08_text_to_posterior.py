@@ -45,12 +45,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, paper_style
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.assessment_costs import METHODS, Load
-from experiments.assessment_setup import language_model
-from experiments.graph_figure import draw_fact_graph
-from experiments.notebook import preview, write_results
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.assess.costs import METHODS, Load
+from experiments.assess.setup import language_model
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.graph_figure import draw_fact_graph
+from experiments.paper.notebook import preview, write_results
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import RelationKind, datasets
 from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.consumption import Consumption

@@ -41,14 +41,15 @@ from IPython.display import Image
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, MARKERS, paper_style
-from experiments import significance, tables
-from experiments.artefacts import Artefacts, Origin, PaperFigure
-from experiments.config import config_hash
-from experiments.config_file import read_raw, validated
-from experiments.notebook import fast, preview, results_folder, write_results
-from experiments.paper import Paper, one_page, page_image
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.runner import Where, design, run_study
+from experiments.paper import study_table as tables
+from experiments.paper.artefacts import Artefacts, Origin, PaperFigure
+from experiments.paper.notebook import fast, preview, results_folder, write_results
+from experiments.paper.page import Paper, one_page, page_image
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.results import significance
+from experiments.run.runner import Where, design, run_study
+from experiments.study.config import config_hash
+from experiments.study.config_file import read_raw, validated
 
 NOTEBOOK = "09_writing_the_paper"
 SEED = 0

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.notebook import FAST, RESULTS
+from experiments.paper.notebook import FAST, RESULTS
 
 logger = logging.getLogger(__name__)
 

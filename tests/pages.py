@@ -15,7 +15,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from experiments.cli import app
+from experiments.cli.main import app
 
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<what>file|not run): (?P<remark>[^>]+?) -->\n+)?"

@@ -100,7 +100,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
     path.write_text(
         "import numpy, calibration.scores.pointwise\n"
         "from factormodels import read\n"
-        "from experiments.cli import main\n"
+        "from experiments.cli.main import main\n"
         "from .. import exact\n"
         "from calibrationlike import thing\n"
         "def late():\n"
@@ -108,7 +108,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
     )
     assert upward_imports(path) == [
         "inference/deep/module.py:1 imports calibration.scores.pointwise",
-        "inference/deep/module.py:3 imports experiments.cli",
+        "inference/deep/module.py:3 imports experiments.cli.main",
         "inference/deep/module.py:7 imports calibration",
     ]
 

@@ -23,7 +23,7 @@ DOCS = ROOT / "docs"
 
 PAGES = [*sorted(DOCS.glob("guide/*.md")), DOCS / "theory.md"]
 
-WITHOUT_A_PAGE = ("inference.kernels", "experiments.commands")
+WITHOUT_A_PAGE = ("inference.kernels", "experiments.cli.commands")
 """Packages that the reference leaves out; docs/generated_pages.py says why."""
 
 
@@ -86,7 +86,7 @@ def test_every_public_module_is_in_the_reference(helper: Any) -> None:
 
 
 def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None:
-    from experiments.cli import app
+    from experiments.cli.main import app
 
     module = helper("command_line")
     text = module.page()
@@ -103,7 +103,7 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
 
 
 def test_the_table_of_keys_has_every_key_of_a_study(helper: Any) -> None:
-    from experiments.config import Study
+    from experiments.study.config import Study
 
     keys = re.findall(r"^\| `(\w+)` \|", helper("generated_pages").study_keys(), re.M)
     assert set(keys) == {"base", *(field.name for field in dataclasses.fields(Study))}

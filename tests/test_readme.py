@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.cli import app
+from experiments.cli.main import app
 from factormodels import FactGraph, read
 from inference import entries
 from tests.pages import blocks, faults, run_command, run_page

@@ -1,9 +1,9 @@
 """Uncertainty of a response's measures from the joint posterior of its atoms.
 
-The measures of `calibration.scores.measures` count atoms with P > 1/2, as if the verdicts were sure. Here
-they are random: the number S of true atoms has a distribution, exact from the model, by samples of
-its posterior, or Poisson-binomial where atoms are independent; and precision, F1@K and F1@K' have
-moments and intervals under it.
+The measures of `calibration.scores.measures` count atoms with P > 1/2, as if the verdicts were
+sure. Here they are random: the number S of true atoms has a distribution, exact from the model, by
+samples of its posterior, or Poisson-binomial where atoms are independent; and precision, F1@K and
+F1@K' have moments and intervals under it.
 
 from inference.tasks import count_distribution, pairwise_joints
 summarise_count(count_distribution(graph, atoms).probabilities, k=10).expected_f1_at_k

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -230,3 +232,20 @@ def _given_k(k: Any) -> float:
     if not is_number(k) or not 0 < k < math.inf:
         raise InputError(f"k is {k!r}; give a number above 0")
     return float(k)
+
+
+@contextmanager
+def entropy_warnings() -> Iterator[list[str]]:
+    """Collect the warnings about E, which every cell would repeat, instead of showing them."""
+    collected: list[str] = []
+    logger = logging.getLogger("calibration.scores.measures")
+
+    def collect(record: logging.LogRecord) -> bool:
+        collected.append(record.getMessage())
+        return False
+
+    logger.addFilter(collect)
+    try:
+        yield collected
+    finally:
+        logger.removeFilter(collect)

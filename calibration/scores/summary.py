@@ -30,6 +30,16 @@ from calibration.validation import (
     probability_array,
 )
 
+MEASURES = (
+    *("precision", "f1_at_k", "entropy", "precision_mae", "f1", "brier", "log_loss", "accuracy"),
+    *("expected_precision", "mean_surprisal", "human_precision"),
+    *("supported", "contradicted", "undecided"),
+)
+"""Names of the measures that a table can show, in its order: fields of `Summary`."""
+
+DEFAULT_MEASURES = MEASURES[:8]
+"""Measures that a table shows unless it is told which."""
+
 _UNDEFINED = float("nan")
 
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from calibration.significance import paired_t_test
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts
-from experiments.config_parts import STRICT, BackendName, Count, Encoding, Variant, known
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
-from experiments.papers.blocks import load_evidence
-from experiments.papers.printed_numbers import printed, records, rows_of
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData
-from experiments.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from experiments.analyses.context import Context
+from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
+from experiments.analyses.papers.blocks import load_evidence
+from experiments.analyses.papers.printed_numbers import printed, records, rows_of
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData
+from experiments.analyses.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from experiments.paper.artefacts import Artefacts
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, BackendName, Count, Encoding, Variant, known
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 

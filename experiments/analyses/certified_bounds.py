@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from experiments.analyses.context import Context
 from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
-from experiments.analyses.registry import Context
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, Count
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 from inference.mini_buckets.intervals import certified_intervals

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.assessment_costs import stride_ablation
-from experiments.config_parts import STRICT, Count
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.loading import language_model, load
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData
-from experiments.papers.stand_in_model import StandInModel
+from experiments.analyses.context import Context
+from experiments.analyses.papers.loading import language_model, load
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData
+from experiments.analyses.papers.stand_in_model import StandInModel
+from experiments.assess.costs import stride_ablation
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, Count
 from factormodels.extraction.language_model import LanguageModel
 
 if TYPE_CHECKING:

@@ -11,11 +11,8 @@ from pydantic import Field
 
 from calibration.claims.agreement import claim_edits, label_agreement, mean_edits
 from calibration.claims.counts import count_alignment, f1_at_k_prime
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts
-from experiments.config_parts import STRICT, Count
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.judged_claims import (
+from experiments.analyses.context import Context
+from experiments.analyses.papers.judged_claims import (
     JudgedResponse,
     counts_of,
     fastfact_pipeline,
@@ -24,11 +21,14 @@ from experiments.papers.judged_claims import (
     run_pipeline,
     sentence_pipeline,
 )
-from experiments.papers.loading import language_model, load, load_source
-from experiments.papers.printed_numbers import printed, records
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData
-from experiments.study_data import StudyData
+from experiments.analyses.papers.loading import language_model, load, load_source
+from experiments.analyses.papers.printed_numbers import printed, records
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData
+from experiments.paper.artefacts import Artefacts
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, Count
+from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.fact_graph import FactGraph
@@ -103,7 +103,7 @@ def _run(
     settings: Settings,
     context: Context,
 ) -> dict[str, list[JudgedResponse]]:
-    from experiments.papers.stand_in_model import StandInModel
+    from experiments.analyses.papers.stand_in_model import StandInModel
     from factormodels.extraction.relation_models.lexical import LexicalRelations
     from factormodels.extraction.retrieval.collection import build_collection
     from factormodels.extraction.retrieval.documents import documents_of_graphs

@@ -7,14 +7,14 @@ from typing import ClassVar, Literal
 
 from calibration.figures.positions import label_panels, position_figure
 from calibration.self_knowledge import IntervalSettings, label_positions
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, Count
-from experiments.papers.loading import load
-from experiments.papers.position_tables import position_table
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData
-from experiments.positions import claims_of_graphs
+from experiments.analyses.context import Context
+from experiments.analyses.papers.loading import load
+from experiments.analyses.papers.position_tables import position_table
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.study.config_parts import STRICT, Count
+from experiments.study.labelled_claims import claims_of_graphs
 
 
 @dataclass(frozen=True)

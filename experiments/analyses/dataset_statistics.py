@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, DatasetChoice
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.study_data import StudyData
+from experiments.analyses.context import Context
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.data import StudyData
 
 if TYPE_CHECKING:
     import pandas as pd

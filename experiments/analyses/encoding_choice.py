@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibration.grouping import group_by_response
+from experiments.analyses.context import Context
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -16,11 +17,10 @@ from experiments.analyses.posteriors import (
     score_sums,
     scores_with_intervals,
 )
-from experiments.analyses.registry import Context
 from experiments.analyses.resampled import difference_of_clusters, tiny
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, DatasetChoice
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 

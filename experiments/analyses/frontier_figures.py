@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.bench.frontier import FLOOR, pareto
+from experiments.results.frontier import FLOOR, pareto
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibration.self_knowledge import filter_refusals
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts
-from experiments.config_parts import STRICT
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.loading import load
-from experiments.papers.printed_numbers import printed, records
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData
-from experiments.study_data import StudyData
+from experiments.analyses.context import Context
+from experiments.analyses.papers.loading import load
+from experiments.analyses.papers.printed_numbers import printed, records
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData
+from experiments.paper.artefacts import Artefacts
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT
+from experiments.study.data import StudyData
 from factormodels.errors import InputError
 
 REFUSALS = (

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from experiments.config_parts import STRICT, Count, Encoding, Probability, Strength
-from experiments.view_graphs import strengthened
+from experiments.run.view_graphs import strengthened
+from experiments.study.config_parts import STRICT, Count, Encoding, Probability, Strength
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Densities, FactLaws, Uniform, draw_facts, mixed_reliability

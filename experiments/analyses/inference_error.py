@@ -12,6 +12,7 @@ from pydantic import Field
 
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
+from experiments.analyses.context import Context
 from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.posteriors import (
     LabelledAtoms,
@@ -20,7 +21,6 @@ from experiments.analyses.posteriors import (
     labelled_atoms,
     score_sums,
 )
-from experiments.analyses.registry import Context
 from experiments.analyses.resampled import (
     difference_of_clusters,
     kendall,
@@ -28,9 +28,9 @@ from experiments.analyses.resampled import (
     tiny,
     with_interval,
 )
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
 from inference import Backend

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibration.validation import Floats
+from experiments.analyses.context import Context
 from experiments.analyses.frontier_figures import (
     error_figure,
     frontier_figure,
@@ -18,19 +19,17 @@ from experiments.analyses.frontier_figures import (
 )
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import built_backends
-from experiments.analyses.registry import Context
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.bench.frontier import pareto
-from experiments.bench.results import digest
-from experiments.config_parts import STRICT, BackendChoice, Count, Probability, Strength
-from experiments.console import duration
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.warm_up import warm_up
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.text import duration
+from experiments.results.frontier import pareto
+from experiments.study.config_parts import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
-from factormodels.factor_graph import FactorGraph
+from factormodels.factor_graph import FactorGraph, digest
 from inference import Backend, InferenceError, TooLargeError, entries, infer
 from inference.messages.frustration import frustration
+from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
     import pandas as pd

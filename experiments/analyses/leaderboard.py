@@ -10,16 +10,16 @@ from pydantic import Field
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.intervals.estimands import student_quantile
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, DatasetChoice
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.judged_claims import counts_of, judged_graphs
-from experiments.papers.loading import FIGURE_TITLE, load_source
-from experiments.papers.printed_numbers import printed, records, rows_of
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, user_data
-from experiments.study_data import StudyData
+from experiments.analyses.context import Context
+from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
+from experiments.analyses.papers.loading import FIGURE_TITLE, load_source
+from experiments.analyses.papers.printed_numbers import printed, records, rows_of
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData, user_data
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 

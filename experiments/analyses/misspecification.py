@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from calibration.scores import smooth_ece
+from experiments.analyses.context import Context
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -17,12 +18,11 @@ from experiments.analyses.posteriors import (
     score_sums,
     scores_with_intervals,
 )
-from experiments.analyses.registry import Context
 from experiments.analyses.resampled import difference_of_clusters
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, DatasetChoice, Encoding, Probability
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.study_data import StudyData
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, DatasetChoice, Encoding, Probability
+from experiments.study.data import StudyData
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, Count, Probability
-from experiments.gaming import PADDINGS
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.loading import language_model, load
-from experiments.papers.printed_numbers import printed, records
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, UserData
-from experiments.robustness import (
+from experiments.analyses.context import Context
+from experiments.analyses.papers.loading import language_model, load
+from experiments.analyses.papers.printed_numbers import printed, records
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData, UserData
+from experiments.padding.assessors import Assessor, by_inference, by_labels, by_prompt
+from experiments.padding.gaming import PADDINGS
+from experiments.padding.robustness import (
     CoreChoices,
     CurveRow,
     TableRow,
@@ -25,7 +23,9 @@ from experiments.robustness import (
     robustness_figure,
     robustness_table,
 )
-from experiments.robustness_assessors import Assessor, by_inference, by_labels, by_prompt
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, Count, Probability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return the table of normal and padded responses and the curves of each assessor."""
-    from experiments.assessment_setup import Wishes, relation_model
+    from experiments.assess.setup import Wishes, relation_model
 
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts
-from experiments.config_parts import STRICT
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.assessor_measures import DIRECTIONS
-from experiments.papers.printed_numbers import printed, records, rows_of
-from experiments.papers.published import Published, published_table
+from experiments.analyses.context import Context
+from experiments.analyses.papers.assessor_measures import DIRECTIONS
+from experiments.analyses.papers.printed_numbers import printed, records, rows_of
+from experiments.analyses.papers.published import Published, published_table
+from experiments.paper.artefacts import Artefacts
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT
 
 if TYPE_CHECKING:
     import pandas as pd

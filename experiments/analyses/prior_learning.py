@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from experiments import learning
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, DatasetChoice, Encoding
-from experiments.learning import Learning
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.study_data import StudyData
+from experiments.analyses.context import Context
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.run import learning
+from experiments.run.learning import Learning
+from experiments.study.config_parts import STRICT, DatasetChoice, Encoding
+from experiments.study.data import StudyData
 from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
 
 if TYPE_CHECKING:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from experiments.analyses.asked_models import AskedModel
-from experiments.artefacts import Artefacts
-from experiments.config_parts import DatasetChoice
-from experiments.manifest import data_facts
-from experiments.study_data import StudyData, load_dataset
+from experiments.analyses.context import Context
+from experiments.paper.artefacts import Artefacts
 
 _MODULES = MappingProxyType(
     {
@@ -41,49 +36,6 @@ _MODULES = MappingProxyType(
     }
 )
 """Name of an analysis -> its module in this package."""
-
-Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
-"""(what is being done, steps) -> a context with what is to be called after every step."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What an analysis is run with, beside its settings.
-
-    Attributes:
-        study: name of the study.
-        seed: seed of whatever is drawn.
-        folder: where relative paths start.
-        where: what errors call the configuration.
-        track: shows progress.
-        data: what the manifest says of the data that were loaded, by name.
-        models: the language models that are asked, by the name that the study has for each.
-    """
-
-    study: str
-    seed: int
-    folder: Path
-    where: str
-    track: Tracker
-    data: dict[str, dict[str, Any]] = field(default_factory=dict)
-    models: dict[str, AskedModel] = field(default_factory=dict)
-
-    def load(self, choices: Iterable[DatasetChoice], key: str = "datasets") -> list[StudyData]:
-        """Return datasets of the settings, in order.
-
-        Args:
-            choices: the datasets.
-            key: the key of the settings that lists them.
-
-        Raises:
-            InputError: for an unknown dataset or option, a bad file, no response, repeated ids.
-        """
-        found = []
-        for position, choice in enumerate(choices):
-            where = f"{self.where}: settings.{key}[{position}]"
-            found.append(load_dataset(choice, self.folder, where))
-            self.data.update(data_facts(found[-1:]))
-        return found
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,21 @@ import numpy as np
 from pydantic import Field
 
 from calibration.scores import score_table
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, Count
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.factor_pairs import continuation_pairs
-from experiments.papers.loading import Loaded, language_model, load
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData, UserData
-from experiments.relation_quality import (
+from experiments.analyses.context import Context
+from experiments.analyses.papers.factor_pairs import continuation_pairs
+from experiments.analyses.papers.loading import Loaded, language_model, load
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData, UserData
+from experiments.assess.relation_quality import (
     LabelledPair,
     RelationForecasts,
     fit_lexical,
     labelled_pairs,
     relation_forecasts,
 )
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.lexical import KINDS
@@ -105,7 +105,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
 def _forecasts(
     pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: Context
 ) -> dict[str, dict[RelationKind, RelationForecasts]]:
-    from experiments.assessment_setup import Wishes, relation_model
+    from experiments.assess.setup import Wishes, relation_model
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
     found = {}

@@ -19,7 +19,7 @@ from calibration.intervals.estimands import (
     estimate_all,
 )
 from calibration.intervals.resampling import response_weights
-from experiments.console import ABSENT
+from experiments.paper.text import ABSENT
 
 Value = tuple[float, float, float]
 """A number and the ends of its interval; nan where there is none."""

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts
-from experiments.config_parts import STRICT
-from experiments.paper_table import PaperColumn, PaperTable
-from experiments.papers.loading import load
-from experiments.papers.printed_numbers import printed, records
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import PaperData
-from experiments.robustness import CoreChoices, selected
-from experiments.robustness_assessors import by_labels
+from experiments.analyses.context import Context
+from experiments.analyses.papers.loading import load
+from experiments.analyses.papers.printed_numbers import printed, records
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import PaperData
+from experiments.padding.assessors import by_labels
+from experiments.padding.robustness import CoreChoices, selected
+from experiments.paper.artefacts import Artefacts
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph
@@ -100,8 +100,8 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
 
 def _model(name: str) -> RelationModel:
-    from experiments.assessment_setup import Wishes, relation_model
-    from experiments.papers.worded_relations import ContainedWords
+    from experiments.analyses.papers.worded_relations import ContainedWords
+    from experiments.assess.setup import Wishes, relation_model
 
     kind, _, share = name.partition(":")
     if kind != "words":

@@ -21,16 +21,16 @@ from calibration.self_knowledge import (
     read_records,
     self_knowledge,
 )
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, Count
-from experiments.manifest import file_hash
-from experiments.papers.drawn_judgements import DrawnModel, drawn
-from experiments.papers.loading import FIGURE_TITLE
-from experiments.papers.position_tables import position_table
-from experiments.papers.published import Published, published_table
-from experiments.papers.sources import SOURCES, UserData, user_data
-from experiments.positions import claims_of_graphs
+from experiments.analyses.context import Context
+from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
+from experiments.analyses.papers.loading import FIGURE_TITLE
+from experiments.analyses.papers.position_tables import position_table
+from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.sources import SOURCES, UserData, user_data
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.results.manifest import file_hash
+from experiments.study.config_parts import STRICT, Count
+from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from calibration.self_knowledge import (
     read_records,
     simulate_counts,
 )
-from experiments.analyses.registry import Context
-from experiments.artefacts import Artefacts, PaperFigure
-from experiments.config_parts import STRICT, Count, Probability
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.analyses.context import Context
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT, Count, Probability
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:

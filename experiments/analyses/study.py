@@ -10,14 +10,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
-from experiments.analyses.registry import Analysis, Context, Tracker, analysis, names
-from experiments.artefacts import Artefacts, Origin, write_artefacts
-from experiments.config import plain_hash
-from experiments.config_errors import Fault, first_fault
-from experiments.config_file import RawStudy, expand_shorthands
-from experiments.config_parts import STRICT, Seed, file_name, known
-from experiments.manifest import environment, file_hash, manifest_text
-from experiments.outputs import MANIFEST, publish, workshop
+from experiments.analyses.context import Context, Tracker
+from experiments.analyses.registry import Analysis, analysis, names
+from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
+from experiments.results.files import MANIFEST, publish, temporary_folder
+from experiments.results.manifest import environment, file_hash, manifest_text
+from experiments.study.config import plain_hash
+from experiments.study.config_errors import Fault, first_fault
+from experiments.study.config_file import RawStudy, expand_shorthands
+from experiments.study.config_parts import STRICT, Seed, file_name, known
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
     context = Context(study.study, study.seed, loaded.folder, loaded.where, track)
     artefacts = loaded.analysis.run(loaded.settings, context)
     asked = {name: model.take() for name, model in context.models.items()}
-    with workshop(folder) as place:
+    with temporary_folder(folder) as place:
         files = list(write_artefacts(artefacts, place, loaded.origin()))
         document = {
             "format": "factormodels/manifest",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.bench.report import gather, geometric
 from experiments.bench.results import FamilyResult
+from experiments.results.frontier import FLOOR, pareto
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 STEM = "frontier"
 
-FLOOR = 1e-12
-"""Smaller errors are drawn here: they are rounding, and their size says nothing."""
 
 _COLUMNS = 3
 _PANEL = (2.25, 1.9)
@@ -57,17 +56,6 @@ def points(result: FamilyResult) -> tuple[str, dict[str, tuple[float, float]]]:
         if seconds is not None and sizes and all(math.isfinite(size) for size in sizes):
             found[name] = (seconds, max(*sizes, FLOOR))
     return "max |Δp|" if known else "gap of bounds (nats)", found
-
-
-def pareto(found: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points that no other beats in both, from the fastest to the most accurate."""
-    best = math.inf
-    kept = []
-    for seconds, error in sorted(found.values()):
-        if error < best:
-            kept.append((seconds, error))
-            best = error
-    return kept
 
 
 def _figure(

@@ -20,12 +20,11 @@ from experiments.bench.results import (
     FamilyResult,
     GraphResult,
     Measurement,
-    digest,
     errors,
     find_reference,
 )
-from experiments.child import Child, ChildError, limit_memory
-from factormodels.factor_graph import FactorGraph
+from experiments.run.child import Child, ChildError, limit_memory
+from factormodels.factor_graph import FactorGraph, digest
 
 Report = Callable[[str], None]
 

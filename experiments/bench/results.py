@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 
 from experiments.bench.answers import Answer
 from experiments.bench.families import Reference
-from factormodels.factor_graph import FactorGraph
 
 ABSENT = "absent"
 """Status of an algorithm whose library is not installed; other failures are `child` kinds."""
@@ -133,23 +131,6 @@ class FamilyResult:
         """Return the measurements of an algorithm with their graphs."""
         found = [(graph, graph.of(algorithm)) for graph in self.graphs]
         return [(graph, one) for graph, one in found if one is not None]
-
-
-def digest(graphs: Sequence[FactorGraph]) -> str:
-    """Return a digest of the numbers of graphs, whatever their variables are called."""
-    state = hashlib.sha256()
-    for graph in graphs:
-        for array in (
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            graph.evidence,
-        ):
-            state.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
-        # The last digits of logarithms differ between mathematical libraries.
-        rounded = np.round(graph.log_values, 9) + 0.0
-        state.update(np.ascontiguousarray(rounded, dtype="<f8").tobytes())
-    return state.hexdigest()[:16]
 
 
 def find_reference(answers: Mapping[str, Answer], given: Reference | None) -> Reference | None:

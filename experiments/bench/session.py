@@ -5,24 +5,20 @@ from __future__ import annotations
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from experiments.bench import report
 from experiments.bench.algorithms import ALGORITHMS, Algorithm, parse_algorithms
 from experiments.bench.families import PRESETS, RUNNER, Family, Preset, select
 from experiments.bench.frontier import write_frontier
 from experiments.bench.measure import Plan, Processes, measure
 from experiments.bench.results import FamilyResult
+from experiments.bench.runner_cost import RunnerCost, measure_runner
 from experiments.bench.solver import parse_solver
 from experiments.bench.store import write_run
-from experiments.manifest import code_version
-from experiments.outputs import results_folder
-from experiments.runner_cost import RunnerCost, measure_runner
+from experiments.results.manifest import code_version
 from factormodels.errors import InputError
+from factormodels.io.files import results_folder
 from inference.exact.backend import Exact
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,24 @@ class Request:
     seed: int = 0
 
 
-def run_session(request: Request, folder: Path, console: Console, remarks: Console) -> list[Path]:
-    """Measure, show each family as it is done, write results and return their paths.
+class Monitor(Protocol):
+    """What is told of a benchmark as it goes on."""
+
+    def remark(self, line: str) -> None:
+        """Take a line on what is being measured."""
+
+    def family(self, result: FamilyResult) -> None:
+        """Take the results of a family."""
+
+    def families_done(self) -> None:
+        """Be told that no further family comes after those that there were."""
+
+    def runner(self, cost: RunnerCost) -> None:
+        """Take what a study of many small graphs cost."""
+
+
+def run_session(request: Request, folder: Path, monitor: Monitor) -> list[Path]:
+    """Measure, tell of each family as it is done, write results and return their paths.
 
     Raises:
         InputError: for an unknown name, a file that cannot be read, or a folder that cannot be
@@ -86,17 +98,17 @@ def run_session(request: Request, folder: Path, console: Console, remarks: Conso
                     plan,
                     processes,
                     n_instances=most,
-                    report=lambda line: remarks.print(line, soft_wrap=True),
+                    report=monitor.remark,
                 )
             )
-            report.show(console, results[-1])
+            monitor.family(results[-1])
         if results:
-            report.show_explanation(console)
+            monitor.families_done()
         runner = None
         if not request.what or RUNNER in request.what:
-            remarks.print(f"{RUNNER}: {preset.runner:,} responses", soft_wrap=True)
+            monitor.remark(f"{RUNNER}: {preset.runner:,} responses")
             runner = _measured_runner(preset.runner)
-            report.show_runner(console, runner)
+            monitor.runner(runner)
         settings = {"request": asdict(request), "preset": asdict(preset), "plan": asdict(plan)}
         path = write_run(results, settings, folder, runner)
         return [path, *write_frontier(results, folder, {"version": code_version()})]

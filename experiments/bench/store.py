@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.bench.results import FamilyResult
-from experiments.manifest import environment
-from experiments.runner_cost import RunnerCost
-from experiments.text_input import jsonable
+from experiments.bench.runner_cost import RunnerCost
+from experiments.results.manifest import environment
+from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError
 from factormodels.io.files import read_text, write_text
 

@@ -14,7 +14,7 @@ from typing import Any
 from experiments.bench.algorithms import Algorithm
 from experiments.bench.answers import Answer
 from experiments.bench.batches import union
-from experiments.child import status_bytes
+from experiments.run.child import status_bytes
 from factormodels.factor_graph import FactorGraph
 
 TURN_SECONDS = 0.05

@@ -8,20 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.cell_choice import select
-from experiments.config_file import LoadedStudy, study_of_plain
-from experiments.design import algorithms, cells
-from experiments.diff import read_manifest
-from experiments.learn_priors import questions
-from experiments.manifest import file_hash, manifest_text
-from experiments.outputs import MANIFEST, ROWS, whole_summary
 from experiments.report.kept import kept_priors, with_kept_relations
-from experiments.report.subject import Subject
-from experiments.report.writing import FOLDER
-from experiments.rows import RowsFile
-from experiments.selections import remarks_of
-from experiments.significance import COLUMNS
-from experiments.study_data import StudyData, load_data
+from experiments.results.files import MANIFEST, REPORT, ROWS, read_manifest
+from experiments.results.manifest import file_hash, manifest_text
+from experiments.results.rows import RowsFile
+from experiments.results.significance import COLUMNS
+from experiments.run.learned_priors import questions
+from experiments.run.outputs import RunContents, whole_summary
+from experiments.run.selections import remarks_of
+from experiments.study.cell_choice import select
+from experiments.study.config_file import LoadedStudy, study_of_plain
+from experiments.study.data import StudyData, load_data
+from experiments.study.design import algorithms, cells
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
 
@@ -31,13 +29,13 @@ if TYPE_CHECKING:
 _TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status")
 
 
-def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> Subject:
+def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> RunContents:
     """Return what a report of a finished run is about.
 
     Args:
         folder: the folder of the run's results.
         files: texts NAME=PATH: where the data are that the run read from files.
-        only: which cells, as `experiments.cell_choice.select` takes them.
+        only: which cells, as `experiments.study.cell_choice.select` takes them.
 
     Raises:
         InputError: if the folder holds no finished run, or its data are absent or not the same.
@@ -61,7 +59,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     asked = questions(
         loaded, [cell for cell in all_cells if tuple(cell.key().values()) in held], data
     )
-    return Subject(
+    return RunContents(
         study=study,
         data=with_kept_relations(data, folder, manifest),
         cells=tuple(all_cells[position] for position in select(all_cells, only)),
@@ -85,13 +83,13 @@ def list_pages(folder: Path, pages: Sequence[Path]) -> None:
     kept = {
         name: digest
         for name, digest in manifest["files"].items()
-        if not name.startswith(f"{FOLDER}/")
+        if not name.startswith(f"{REPORT}/")
     }
-    manifest["files"] = kept | {f"{FOLDER}/{page.name}": file_hash(page) for page in pages}
+    manifest["files"] = kept | {f"{REPORT}/{page.name}": file_hash(page) for page in pages}
     write_text(folder / MANIFEST, manifest_text(manifest))
 
 
-def with_pages(subject: Subject, responses: int | None) -> Subject:
+def with_pages(subject: RunContents, responses: int | None) -> RunContents:
     """Return a subject of whose datasets so many responses have a page; None: as the study says."""
     if responses is None:
         return subject

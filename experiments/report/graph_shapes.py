@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from experiments.evidence import recorded_context
-from experiments.graph_figure import untangled
+from experiments.assess.evidence import recorded_context
+from experiments.paper.graph_figure import untangled
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from experiments import tables
-from experiments.cell_names import NO_GRAPH, shown
-from experiments.console import small
-from experiments.judgements import read_judgements
+from experiments.paper import study_table as tables
+from experiments.paper.text import small
 from experiments.report import plots
 from experiments.report.response_page import brier, precision
-from experiments.report.subject import Part, Subject
+from experiments.report.subject import Part
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
-from experiments.rows import CELL, FAILED, RowsFile
-from experiments.text_models import ASSESSING, RELATIONS
+from experiments.results.judgements import read_judgements
+from experiments.results.rows import CELL, FAILED, RowsFile
+from experiments.run.outputs import RunContents
+from experiments.run.text_models import ASSESSING, RELATIONS
+from experiments.study.cell_names import NO_GRAPH, shown
 from factormodels.fact_graph import FactGraph
 
 MAX_ERRORS = 200
@@ -92,7 +93,7 @@ class ResponseRow:
     n_failed: int
 
 
-def index_page(subject: Subject, parts: Sequence[Part]) -> dict[str, Any]:
+def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
     """Return what the template of the first page shows."""
     errors, n_errors = _errors(subject, parts)
     # The selections of a cell share its units.
@@ -127,7 +128,7 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
     return text
 
 
-def _summaries(subject: Subject) -> Iterator[SummaryTable]:
+def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
     cells = subject.summary
     own = tables.keys(cells)
     columns = tables.shown_columns(cells, own, subject.study.measures)
@@ -158,9 +159,9 @@ def _number(column: tables.Column, record: dict[Any, Any]) -> Number:
     return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
-def _plots(subject: Subject, parts: Sequence[Part]) -> Iterator[tuple[str, str, bool]]:
+def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, str, bool]]:
     """Yield (caption, SVG, whether it takes the whole width)."""
-    from experiments.figures import diagrams
+    from experiments.results.diagrams import diagrams
 
     study, number = subject.study, 0
     for part in parts:
@@ -195,7 +196,7 @@ def _plots(subject: Subject, parts: Sequence[Part]) -> Iterator[tuple[str, str, 
 
 
 def _scores(
-    subject: Subject, part: Part
+    subject: RunContents, part: Part
 ) -> dict[tuple[str, str], dict[str, tuple[float, float, float]]]:
     """Return (estimate, lower, upper) by cell and measure, of the cells that have scores."""
     result = {}
@@ -239,7 +240,7 @@ def _p_value(p: float) -> str:
     return fixed(p) if p >= 1e-3 else small(p)
 
 
-def _errors(subject: Subject, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
+def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
     """Return the failures, the first `MAX_ERRORS`, and how many kinds there are."""
     import pyarrow.compute as pc
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.cross_fits import CrossFit, priors_table
-from experiments.keyed_journal import read_keyed
-from experiments.learn_priors import Question, kept_fits
-from experiments.outputs import frame_text
-from experiments.run_folder import JOURNAL, PRIORS, TEXTS
-from experiments.study_data import StudyData
-from experiments.text_answers import TextAnswers, content_hashes
-from experiments.text_models import RELATIONS
+from experiments.results.files import frame_text
+from experiments.run.cross_fits import CrossFit, priors_table
+from experiments.run.folder import JOURNAL, PRIORS, TEXTS
+from experiments.run.keyed_journal import read_keyed
+from experiments.run.learned_priors import Question, kept_fits
+from experiments.run.text_answers import TextAnswers, content_hashes
+from experiments.run.text_models import RELATIONS
+from experiments.study.data import StudyData
 from factormodels.errors import InputError
 
 logger = logging.getLogger(__name__)

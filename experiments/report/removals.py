@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from experiments.cell_names import RECORDED
-from experiments.cross_fits import WHOLE, CrossFit, Key
-from experiments.design import NO_VIEW, View
-from experiments.evidence import Removals, context_removals
-from experiments.study_data import NoRelationsError, Related, related_graph
-from experiments.view_graphs import factor_graph, view_arrays
+from experiments.assess.evidence import Removals, context_removals
+from experiments.run.cross_fits import WHOLE, CrossFit, Key
+from experiments.run.view_graphs import factor_graph, view_arrays
+from experiments.study.cell_names import RECORDED
+from experiments.study.data import NoRelationsError, Related, related_graph
+from experiments.study.design import NO_VIEW, View
 from factormodels.errors import FactormodelsError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph

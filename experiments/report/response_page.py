@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
-from experiments.evidence import Removal, evidence_of_atoms, recorded_context
+from experiments.assess.evidence import Removal, evidence_of_atoms, recorded_context
 from experiments.report.graph_shapes import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals
 from experiments.report.subject import Answer, Part, Place
 from experiments.report.texts import ABSENT, change, fixed, label_word
-from experiments.rows import FAILED
+from experiments.results.rows import FAILED
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.fact_graph import FactGraph
 

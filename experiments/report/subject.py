@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cell_names import RECORDED
-from experiments.config import Study
-from experiments.config_parts import OWN_PRIORS
-from experiments.cross_fits import CrossFit
-from experiments.design import NO_VIEW, Cell, View
-from experiments.rows import FAILED, CellKey, CellRows, RowsFile
-from experiments.study_data import StudyData
-from experiments.summary import REFERENCE
+from experiments.results.rows import FAILED, CellKey, CellRows, RowsFile
+from experiments.results.summary import REFERENCE
+from experiments.run.outputs import RunContents
+from experiments.study.cell_names import RECORDED
+from experiments.study.config_parts import OWN_PRIORS
+from experiments.study.data import StudyData
+from experiments.study.design import NO_VIEW, Cell, View
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WITHOUT_GRAPH = "no graph"
 """What pages call the view of assessors, which judge texts alone."""
@@ -34,33 +29,6 @@ MAX_CELLS = 60
 Step = Callable[[], None]
 Watch = Callable[[int], AbstractContextManager[Step]]
 """(number of pages) -> a context with what is to be called after each page."""
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """A run with its results.
-
-    Attributes:
-        study: the study.
-        data: its datasets, with the relations that were found for them and are known.
-        cells: its cells.
-        rows: its tidy rows.
-        summary: its summary, one row per cell and selection.
-        tests: its significance tests.
-        manifest: its manifest.
-        fits: its learned priors that are known.
-        remarks: what is to be said of selections, by dataset and response.
-    """
-
-    study: Study
-    data: tuple[StudyData, ...]
-    cells: tuple[Cell, ...]
-    rows: RowsFile
-    summary: pd.DataFrame
-    tests: pd.DataFrame
-    manifest: dict[str, Any]
-    fits: tuple[CrossFit, ...] = ()
-    remarks: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +113,7 @@ class Part:
         return self.answers.get(response, {}).get((view, algorithm))
 
 
-def parts_of(subject: Subject, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
+def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
     """Return the datasets of a run that have rows, as their report shows them.
 
     One cell is in memory at a time.
@@ -180,7 +148,7 @@ def parts_of(subject: Subject, n_responses: int, chosen: Sequence[str] = ()) -> 
 
 
 def _part(
-    subject: Subject,
+    subject: RunContents,
     data: StudyData,
     cells: Sequence[tuple[CellRows, Cell]],
     responses: tuple[tuple[FactGraph, str], ...],

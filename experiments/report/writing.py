@@ -12,15 +12,14 @@ from experiments.report.index_page import index_page
 from experiments.report.pages import INDEX, RESPONSE, environment, page
 from experiments.report.removals import REPORT_SECONDS, removals_of
 from experiments.report.response_page import response_page
-from experiments.report.subject import Part, Step, Subject, Watch, parts_of
+from experiments.report.subject import Part, Step, Watch, parts_of
+from experiments.results.files import move_into_place
+from experiments.run.outputs import RunContents
 from factormodels.errors import InputError
-
-FOLDER = "report"
-"""The folder of a report within that of the results."""
 
 
 def write_pages(
-    subject: Subject,
+    subject: RunContents,
     folder: Path,
     *,
     chosen: Sequence[str] = (),
@@ -80,7 +79,7 @@ def _unwatched(_: int) -> Iterator[Step]:
 
 
 def write_report(
-    subject: Subject, folder: Path, *, chosen: Sequence[str] = (), watch: Watch | None = None
+    subject: RunContents, folder: Path, *, chosen: Sequence[str] = (), watch: Watch | None = None
 ) -> list[Path]:
     """Write a report as a folder, whole or not at all; a report that is there is replaced.
 
@@ -122,15 +121,6 @@ def check_replaceable(folder: Path) -> None:
         raise InputError(
             f"{folder}: it holds what is no report, which would be lost; give another with --out"
         )
-
-
-def move_into_place(new: Path, folder: Path) -> None:
-    """Let a folder take the place of the report that is there, if any."""
-    old = new.with_name(f"{new.name}.old")
-    if folder.exists():
-        folder.replace(old)
-    new.replace(folder)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _is_page(path: Path) -> bool:

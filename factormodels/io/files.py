@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from factormodels.errors import InputError
@@ -97,3 +97,43 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a folder for results, or fail before anything was computed.
+
+    Raises:
+        InputError: if it cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{folder}: the folder cannot be written; give another with --out")
+
+
+@contextmanager
+def results_folder(folder: Path) -> Iterator[None]:
+    """Make a folder of results; if the block fails, remove again the folders that were made.
+
+    Raises:
+        InputError: if it cannot be made or written.
+    """
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    try:
+        prepare_folder(folder)
+        yield
+    except BaseException:
+        remove_empty(absent)
+        raise
+
+
+def remove_empty(places: Sequence[Path]) -> None:
+    """Remove the folders that hold nothing, the innermost first."""
+    for place in places:
+        # A folder that holds something by now is not this run's alone.
+        with suppress(OSError):
+            place.rmdir()

@@ -47,8 +47,8 @@ class LoopyBeliefPropagation(Backend):
         max_iterations: after so many renewals of every factor the run ends as not converged.
         seed: of the schedule "random".
         diagnostics: whether stats tell the share of frustrated cycles, and whether the graph is
-            balanced and attractive (see `inference.messages.frustration`); None where a factor joins more
-            than two variables or states.
+            balanced and attractive (see `inference.messages.frustration`); None where a factor
+            joins more than two variables or states.
     """
 
     name: ClassVar[str] = "lbp"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.cli import app
+from experiments.cli.main import app
 
 Result = Any
 Invoke = Callable[..., Result]

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.config_file import load_study
-from experiments.journal import read_journal
-from experiments.runner import Design, Where, design, run_study
-from experiments.units import decode, encode
-from experiments.warm_up import warm_up
+from experiments.run.journal import read_journal
+from experiments.run.runner import Design, Where, design, run_study
+from experiments.run.units import decode, encode
+from experiments.study.config_file import load_study
 from inference import get_backend
+from inference.warm_up import warm_up
 from tests.experiments import strange
 from tests.experiments.conftest import environment
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from experiments.cli import app
+from experiments.cli.main import app
 from tests.experiments.conftest import study_file
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)> & | {{ 7 * 7 }}'

@@ -7,11 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from experiments.agenda import Agenda
-from experiments.config_file import load_study
-from experiments.design import algorithms, cells
-from experiments.study_data import load_data
-from experiments.units import Task
+from experiments.run.tasks import Agenda
+from experiments.run.units import Task
+from experiments.study.config_file import load_study
+from experiments.study.data import load_data
+from experiments.study.design import algorithms, cells
 from tests.experiments.conftest import study_file
 
 STUDY = """

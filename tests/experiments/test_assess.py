@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.assessment import View, assess_graph
-from experiments.cli import app
+from experiments.assess.response import View, assess_graph
+from experiments.cli.main import app
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
 from inference import get_backend
@@ -260,7 +260,7 @@ def test_a_file_that_is_no_journal_is_kept(notes: Path, invoke: Invoke) -> None:
 def test_an_interrupted_batch_keeps_what_is_finished(
     notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import experiments.assessment_batch as module
+    import experiments.assess.batch as module
 
     batch_of(notes, 4)
     whole = invoke(*BATCH)
@@ -362,8 +362,8 @@ def test_the_biographies_with_the_lexical_baseline(
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     from rich.console import Console
 
-    from experiments.assessment import Judged
-    from experiments.progress import response_progress
+    from experiments.assess.response import Judged
+    from experiments.cli.progress import response_progress
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.language_model import Completion
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.assessment_costs import (
+from experiments.assess.costs import (
     METHODS,
     Load,
     core,

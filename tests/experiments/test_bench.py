@@ -22,9 +22,8 @@ from experiments.bench.answers import Answer, Prepared
 from experiments.bench.batches import union
 from experiments.bench.families import FAMILIES, PRESETS, Family, select
 from experiments.bench.measure import Plan, Processes, measure
-from experiments.bench.results import digest
 from factormodels.errors import InputError
-from factormodels.factor_graph import FactorGraph
+from factormodels.factor_graph import FactorGraph, digest
 from factormodels.synthetic import fr1_forest, fr2, random_graph
 from inference import infer
 from tests.experiments.conftest import Invoke

@@ -13,7 +13,7 @@ import pytest
 from experiments.bench.answers import Answer
 from experiments.bench.compare import compare
 from experiments.bench.families import Reference
-from experiments.bench.frontier import pareto, points
+from experiments.bench.frontier import points
 from experiments.bench.ratios import paired_ratio, unpaired_ratio
 from experiments.bench.report import ratio
 from experiments.bench.results import (
@@ -24,6 +24,7 @@ from experiments.bench.results import (
     find_reference,
 )
 from experiments.bench.store import StoredRun, read_run, write_run
+from experiments.results.frontier import pareto
 from factormodels.errors import InputError
 from tests.experiments.conftest import Invoke
 

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments import paper_table, tables
-from experiments.best import significantly_best
-from experiments.config import Study
-from experiments.config_parts import DatasetChoice
-from experiments.config_selections import SelectionChoice
-from experiments.rows import SCHEMA, RowsFile, write_rows
-from experiments.summary import summarise_study
+from experiments.paper import study_table as tables
+from experiments.paper import table as paper_table
+from experiments.results.best import significantly_best
+from experiments.results.rows import SCHEMA, RowsFile, write_rows
+from experiments.results.summary import summarise_study
+from experiments.study.config import Study
+from experiments.study.config_parts import DatasetChoice
+from experiments.study.config_selections import SelectionChoice
 from tests.experiments.test_summary import row
 
 STUDY = Study("s", (DatasetChoice("d"),))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.child import (
+from experiments.run.child import (
     FAILED,
     OUT_OF_MEMORY,
     REFUSED,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import typer
 
-from experiments.cli import app
-from experiments.commands.help_text import unwrapped
+from experiments.cli.commands.help_text import unwrapped
+from experiments.cli.main import app
 from tests.experiments.conftest import Invoke, call, environment
 
 COMMANDS = (
@@ -75,7 +75,7 @@ def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
         "from typer.testing import CliRunner\n"
-        "from experiments.cli import app\n"
+        "from experiments.cli.main import app\n"
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
@@ -109,7 +109,7 @@ def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:
 
 INTERRUPTIBLE = """
 import signal
-from experiments.cli import main
+from experiments.cli.main import main
 # A test run in the background of a shell ignores interrupts, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main()

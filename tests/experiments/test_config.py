@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from experiments.analyses.study import is_analysis, load_analysis
-from experiments.config import Study, as_plain, config_hash
-from experiments.config_file import embedded_studies, load_study, read_raw, validated
-from experiments.config_parts import Only, PriorSetting
+from experiments.study.config import Study, as_plain, config_hash
+from experiments.study.config_file import embedded_studies, load_study, read_raw, validated
+from experiments.study.config_parts import Only, PriorSetting
 from factormodels.errors import InputError
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"

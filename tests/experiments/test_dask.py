@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from experiments.config_file import load_study
-from experiments.runner import Design, Progress, Where, design, run_study
+from experiments.run.runner import Design, Progress, Where, design, run_study
+from experiments.study.config_file import load_study
 from factormodels.errors import InputError
 from tests.experiments import strange
 from tests.experiments.conftest import study_file

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.rows import read_rows
+from experiments.results.rows import read_rows
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
 from tests.factormodels.io.published import CONFLICTBANK, FACTOR, LONGFACT, UNLI, WIKICONTRADICT
 

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from experiments.config_file import load_study
-from experiments.diff import Difference, compare_runs
-from experiments.diff_view import show
-from experiments.rows import CELL, RowsFile, as_xarray, read_rows
-from experiments.runner import Where, design, run_study
+from experiments.cli.views.diff import show
+from experiments.results.diff import Difference, compare_runs
+from experiments.results.rows import CELL, RowsFile, as_xarray, read_rows
+from experiments.run.runner import Where, design, run_study
+from experiments.study.config_file import load_study
 from tests.experiments.conftest import Invoke, study_file
 
 STUDY = """

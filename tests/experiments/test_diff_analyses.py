@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.diff_analyses import compare_analyses
+from experiments.results.diff_analyses import compare_analyses
 from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.test_analyses import STATISTICS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from calibration.learned_priors import ClassProbability, Free, Specification, Temperature, fit
-from experiments.learning import specification
+from experiments.run.learning import specification
 from factormodels import read_many, write_many
 from factormodels.errors import InputError
 from factormodels.synthetic import labelled_responses

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from experiments.graph_figure import draw_fact_graph, to_dot
+from experiments.paper.graph_figure import draw_fact_graph, to_dot
 from factormodels import Atom, Context, FactGraph, InputError, Relation, variant
 from factormodels.claims import RelationKind
 from factormodels.datasets import load

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.posterior_view import as_json
+from experiments.cli.views.posterior import as_json
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from tests.experiments.conftest import Invoke
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.journal import open_journal, read_journal
-from experiments.rows import FAILED
-from experiments.units import UnitResult, decode, encode
+from experiments.results.rows import FAILED
+from experiments.run.journal import open_journal, read_journal
+from experiments.run.units import UnitResult, decode, encode
 from factormodels.errors import InputError
 
 RECORDS = [b"first", b"", b"the third one", b"\0" * 9]

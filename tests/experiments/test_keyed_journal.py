@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.keyed_journal import keyed_journal
+from experiments.run.keyed_journal import keyed_journal
 from factormodels.errors import InputError
 
 

@@ -22,10 +22,10 @@ from calibration.learned_priors import (
     cross_validate,
     fit,
 )
-from experiments.config_file import load_study
-from experiments.rows import read_rows
-from experiments.runner import Design, Progress, Where, design, run_study
-from experiments.view_graphs import strengthened
+from experiments.results.rows import read_rows
+from experiments.run.runner import Design, Progress, Where, design, run_study
+from experiments.run.view_graphs import strengthened
+from experiments.study.config_file import load_study
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load
 from factormodels.synthetic import labelled_responses

@@ -13,8 +13,8 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 import pyarrow as pa
-from experiments.rows import SCHEMA, RowsFile, write_rows
-from experiments.summary import summarise_study
+from experiments.results.rows import SCHEMA, RowsFile, write_rows
+from experiments.results.summary import summarise_study
 
 N, CELLS, PER_RESPONSE = 100_000, 10, 5
 shared = {"study": "s", "dataset": "d", "variant": "FR1", "encoding": "implication",

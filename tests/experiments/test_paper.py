@@ -14,9 +14,9 @@ import pytest
 from matplotlib.figure import Figure
 from pypdf import PdfReader
 
-from experiments.artefacts import Origin, write_figure, write_table
-from experiments.paper import Paper, latex_document, one_page, page_image
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Origin, write_figure, write_table
+from experiments.paper.page import Paper, latex_document, one_page, page_image
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels.errors import InputError
 
 ORIGIN = Origin("odd & names", "0123456789abcdef" * 4)

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from experiments import paper_table
-from experiments.artefacts import (
+from experiments.cli.views.paper_table import show
+from experiments.paper import table as paper_table
+from experiments.paper.artefacts import (
     Artefacts,
     Origin,
     PaperFigure,
@@ -18,7 +19,7 @@ from experiments.artefacts import (
     write_figure,
     write_table,
 )
-from experiments.paper_table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable
 from factormodels.errors import InputError
 
 ORIGIN = Origin("a-study", "ab" * 32)
@@ -81,7 +82,7 @@ def test_markdown_shows_the_same_numbers() -> None:
 
 def test_the_terminal_keeps_numbers_whole() -> None:
     stream = io.StringIO()
-    paper_table.show(Console(file=stream, width=60), table())
+    show(Console(file=stream, width=60), table())
     text = stream.getvalue()
     assert "0.097 [0.080, 0.110]" in text
     assert "1,234" in text

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from calibration.self_knowledge import IntervalSettings, write_records
-from experiments.positions import analyse, load_claims
+from experiments.analyses.positions import analyse
+from experiments.study.labelled_claims import load_claims
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.experiments.conftest import Invoke

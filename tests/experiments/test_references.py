@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.child import REFUSED, TIMED_OUT
-from experiments.cli import app
-from experiments.references import compare, find_networks, groups, within
+from experiments.bench.references import compare, find_networks, groups, within
+from experiments.cli.main import app
+from experiments.run.child import REFUSED, TIMED_OUT
 from factormodels import InputError
 from inference import Backend, get_backend
 

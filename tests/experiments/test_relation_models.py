@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from experiments.config_file import load_study
-from experiments.config_models import LanguageModelChoice
-from experiments.rows import read_rows
-from experiments.runner import Design, Where, design, run_study
+from experiments.results.rows import read_rows
+from experiments.run.runner import Design, Where, design, run_study
+from experiments.study.config_file import load_study
+from experiments.study.config_models import LanguageModelChoice
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.errors import InputError
@@ -136,7 +136,7 @@ class Counting:
 
 def counting(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Counting:
     model = Counting(**settings)
-    monkeypatch.setattr("experiments.text_models.build_relation_model", lambda *_, **__: model)
+    monkeypatch.setattr("experiments.run.text_models.build_relation_model", lambda *_, **__: model)
     return model
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration import auroc
-from experiments.relation_quality import (
+from experiments.assess.relation_quality import (
     fit_lexical,
     labelled_pairs,
     relation_forecasts,

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.config_parts import PriorSetting
-from experiments.design import View
 from experiments.report import removals, subject, writing
-from experiments.rows import read_rows
+from experiments.results.rows import read_rows
+from experiments.study.config_parts import PriorSetting
+from experiments.study.design import View
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.variants import variant
 from tests.experiments.conftest import Invoke

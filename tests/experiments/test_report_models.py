@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 from calibration.folds import response_folds
-from experiments.config_parts import PriorSetting
-from experiments.design import View
 from experiments.report import removals
 from experiments.report.finished import read_subject
-from experiments.rows import read_rows
-from experiments.view_graphs import strengthened
+from experiments.results.rows import read_rows
+from experiments.run.view_graphs import strengthened
+from experiments.study.config_parts import PriorSetting
+from experiments.study.design import View
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations

@@ -11,9 +11,9 @@ from typing import ClassVar
 import pandas as pd
 import pytest
 
-from experiments.config_file import load_study
-from experiments.rows import read_rows
-from experiments.runner import Progress, Where, design, failures_of, run_study
+from experiments.results.rows import read_rows
+from experiments.run.runner import Progress, Where, design, failures_of, run_study
+from experiments.study.config_file import load_study
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
 from inference.exact.backend import Exact
@@ -96,7 +96,7 @@ def test_a_second_trial_that_is_cut_off_goes_on(
 
         yield report
 
-    monkeypatch.setattr("experiments.agenda._FIRST_UNITS", 2)
+    monkeypatch.setattr("experiments.run.tasks._FIRST_UNITS", 2)
     with pytest.raises(KeyboardInterrupt):
         run_study(study, out, Where(workers=1), resume=True, retry_failed=True, monitor=stopping)
     _, finished = run_study(study, out, Where(workers=1), resume=True)

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.gaming import (
+from experiments.padding.assessors import (
+    by_inference,
+    by_labels,
+    by_prompt,
+    by_related_atoms,
+)
+from experiments.padding.gaming import (
     DEMONSTRATION,
     PADDINGS,
     CanonicalRelations,
@@ -21,19 +27,13 @@ from experiments.gaming import (
     repeated_claim,
     subject_of,
 )
-from experiments.robustness import (
+from experiments.padding.robustness import (
     CoreChoices,
     robustness_curves,
     robustness_figure,
     robustness_table,
     score,
     selected,
-)
-from experiments.robustness_assessors import (
-    by_inference,
-    by_labels,
-    by_prompt,
-    by_related_atoms,
 )
 from factormodels import Atom, FactGraph, InputError, RelationKind, datasets
 from factormodels.extraction.assessors import ASSESSORS

@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from experiments.rows import SCHEMA, read_rows
+from experiments.results.rows import SCHEMA, read_rows
 from tests.experiments.conftest import Invoke, study_file
 
 

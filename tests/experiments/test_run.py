@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from experiments.rows import SCHEMA, read_rows
+from experiments.results.rows import SCHEMA, read_rows
 from factormodels.datasets import load
 from tests.experiments.conftest import Invoke, study_file
 
@@ -55,7 +55,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """The folder of a finished run of `STUDY`, and what it printed."""
     from typer.testing import CliRunner
 
-    from experiments.cli import app
+    from experiments.cli.main import app
 
     folder = tmp_path_factory.mktemp("finished")
     path = study_file(folder, STUDY)

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import outputs
-from experiments.rows import read_rows
+from experiments.results.rows import read_rows
+from experiments.run import outputs
 from factormodels.datasets import load
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, LogZKind, Marginals, Posterior, Status, register, unregister

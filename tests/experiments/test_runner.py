@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.config_file import load_study
-from experiments.console import counted
-from experiments.journal import open_journal
-from experiments.rows import read_rows
-from experiments.runner import Design, Progress, Where, design, failures_of, run_study
+from experiments.paper.text import counted
+from experiments.results.rows import read_rows
+from experiments.run.journal import open_journal
+from experiments.run.runner import Design, Progress, Where, design, failures_of, run_study
+from experiments.study.config_file import load_study
 from factormodels.datasets import load
 from tests.experiments import strange
 from tests.experiments.conftest import Invoke, environment, study_file
@@ -256,7 +256,7 @@ RUN_SLOWLY = """
 import signal
 from tests.experiments import strange
 strange.register_all()
-from experiments.cli import main
+from experiments.cli.main import main
 if __name__ == "__main__":
     # A test run in the background of a shell ignores interrupts, and so do its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.runner_cost import measure_runner
+from experiments.bench.runner_cost import measure_runner
 
 
 def test_the_cost_is_what_inference_leaves(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
+from experiments.analyses.schemas import SCHEMAS, schema
 from experiments.analyses.study import is_analysis, load_analysis
-from experiments.config_file import embedded_studies, expand_shorthands, read_raw, validated
-from experiments.models import with_evidence_file
-from experiments.schemas import SCHEMAS, schema
-from experiments.text_input import parse_yaml
+from experiments.study.config_file import embedded_studies, expand_shorthands, read_raw, validated
+from experiments.study.inputs import with_evidence_file
+from experiments.study.plain_yaml import parse_yaml
 from factormodels import FactGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
@@ -307,7 +307,7 @@ def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None
 
 
 def test_rows_and_manifests_of_runs_are_valid(folder: Path, invoke: Invoke) -> None:
-    from experiments.rows import read_rows
+    from experiments.results.rows import read_rows
 
     (folder / "graph.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
     empty = {"id": "empty", "nodes": [], "edges": []}

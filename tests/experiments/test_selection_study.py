@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from calibration.self_knowledge import IntervalSettings
-from experiments.robustness import CoreChoices
-from experiments.selection_study import selection_study
-from experiments.uncertain_selection import uncertain_rows
+from experiments.padding.robustness import CoreChoices
+from experiments.padding.selection_study import selection_study
+from experiments.padding.uncertain_selection import uncertain_rows
 from factormodels import Atom, FactGraph, InputError, read_many, write_many
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from tests.experiments.conftest import Invoke

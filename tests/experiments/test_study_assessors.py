@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from experiments.rows import RowsFile, as_xarray, read_rows
+from experiments.results.rows import RowsFile, as_xarray, read_rows
 from factormodels.datasets import load
 from factormodels.extraction.assessors import assess, posteriors
 from factormodels.extraction.language_model import Completion, Request

@@ -13,12 +13,12 @@ import pytest
 from calibration.scores.summary import summarise
 from calibration.self_knowledge import IntervalSettings
 from calibration.significance import paired_permutation
-from experiments import selections
-from experiments.config_file import load_study
-from experiments.robustness import CoreChoices
-from experiments.rows import read_rows
-from experiments.runner import Design, Where, design, run_study
-from experiments.selection_study import selection_study
+from experiments.padding.robustness import CoreChoices
+from experiments.padding.selection_study import selection_study
+from experiments.results.rows import read_rows
+from experiments.run import selections
+from experiments.run.runner import Design, Where, design, run_study
+from experiments.study.config_file import load_study
 from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, write_many
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from experiments import paper_table, tables
-from experiments.artefacts import Origin
-from experiments.config_parts import Reliability
-from experiments.figures import MAX_CURVES, distinct_curves, write_diagrams
-from experiments.rows import CELL, SCHEMA, RowsFile, write_rows
-from experiments.summary import summarise_study
+from experiments.cli.views.study_table import show
+from experiments.paper import study_table as tables
+from experiments.paper import table as paper_table
+from experiments.paper.artefacts import Origin
+from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diagrams
+from experiments.results.rows import CELL, SCHEMA, RowsFile, write_rows
+from experiments.results.summary import summarise_study
+from experiments.study.config_parts import Reliability
 
 ORIGIN = Origin("s", "0" * 64)
 
@@ -156,7 +158,7 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
     rows = file_of(rows_of({**many, "exact": P["exact"]}))
     curves = distinct_curves(rows, rows.cells())
     assert len(curves) == 9
-    from experiments.figures import _readable
+    from experiments.results.diagrams import _readable
 
     kept = _readable(curves)
     assert len(kept) == MAX_CURVES
@@ -224,7 +226,7 @@ def test_the_terminal_shows_every_number_at_any_width(
     two_datasets: pd.DataFrame, width: int
 ) -> None:
     stream = io.StringIO()
-    tables.show(Console(file=stream, width=width, markup=False), two_datasets)
+    show(Console(file=stream, width=width, markup=False), two_datasets)
     text = stream.getvalue()
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
@@ -235,7 +237,7 @@ def test_the_terminal_shows_every_number_at_any_width(
 
 
 def test_numbers_as_tables_show_them() -> None:
-    from experiments.console import duration, number, small
+    from experiments.paper.text import duration, number, small
 
     assert [number(v) for v in (0.12345, None, float("nan"))] == ["0.123", "--", "--"]
     assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.config_parts import PriorSetting
-from experiments.design import View
-from experiments.view_graphs import factor_graph, strengthened, view_arrays
+from experiments.run.view_graphs import factor_graph, strengthened, view_arrays
+from experiments.study.config_parts import PriorSetting
+from experiments.study.design import View
 from factormodels.datasets import load
 from factormodels.encodings import ENCODINGS
 from factormodels.synthetic import Uniform, labelled_responses

@@ -8,7 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
-from experiments.warm_up import announced
+from experiments.cli.progress import announced
 
 
 @pytest.mark.parametrize(

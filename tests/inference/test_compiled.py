@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import inference.kernels.compiled
-from experiments.warm_up import unannounced
 from inference.kernels.compiled import kernel
+from inference.warm_up import unannounced
 
 CALLEE = "from kernels.compiled import kernel\n@kernel\ndef value(x):\n    return x + {}\n"
 CALLER = (

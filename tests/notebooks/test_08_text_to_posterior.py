@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.assessment_costs import Load, fr3
+from experiments.assess.costs import Load, fr3
 from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.retrieval.collection import build_collection
 from factormodels.extraction.retrieval.documents import documents_of_graphs

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from experiments.analyses.papers.sources import VARIABLE
 from experiments.analyses.study import AnalysisResults, load_analysis, run_analysis
-from experiments.config_file import read_raw
-from experiments.papers.sources import VARIABLE
+from experiments.study.config_file import read_raw
 
 
 @pytest.fixture(autouse=True)

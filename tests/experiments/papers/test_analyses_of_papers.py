@@ -15,13 +15,13 @@ from scipy.stats import pearsonr, ttest_ind
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.self_knowledge import ClaimLabel, Setting, sigma
-from experiments.config_file import embedded_studies
-from experiments.papers.drawn_judgements import DrawnModel, drawn
-from experiments.papers.judged_claims import judged_graphs
-from experiments.papers.printed_numbers import printed, rows_of
-from experiments.papers.readme_rows import paper_studies
-from experiments.positions import claims_of_graphs
-from experiments.text_input import parse_yaml
+from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
+from experiments.analyses.papers.judged_claims import judged_graphs
+from experiments.analyses.papers.printed_numbers import printed, rows_of
+from experiments.analyses.papers.readme_rows import paper_studies
+from experiments.study.config_file import embedded_studies
+from experiments.study.labelled_claims import claims_of_graphs
+from experiments.study.plain_yaml import parse_yaml
 from factormodels import datasets
 from factormodels.claims import Atom
 from factormodels.errors import InputError
@@ -256,7 +256,7 @@ def test_drawn_judgements_have_their_rates_and_flip_one_way() -> None:
     labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "x").records * 20
     rates = {Setting.QUESTION_ANSWERING: 0.9, Setting.NONE_OF_THE_ABOVE: 0.7}
     unknown = {Setting.QUESTION_ANSWERING: 0.2, Setting.NONE_OF_THE_ABOVE: 0.3}
-    from experiments.config_parts import DatasetChoice
+    from experiments.study.config_parts import DatasetChoice
 
     model = DrawnModel("m", DatasetChoice("factcheck-bench"), rates, unknown)
     found = drawn(labelled, model, seed=0)

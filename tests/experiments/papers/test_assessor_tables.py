@@ -14,10 +14,10 @@ import pytest
 from scipy.stats import ttest_rel
 
 from calibration.scores.summary import summarise
-from experiments.papers.blocks import UNRECORDED, related
-from experiments.papers.sources import VARIABLE
-from experiments.papers.stand_in_model import StandInModel, shown_passages
-from experiments.papers.stand_ins import without_labels
+from experiments.analyses.papers.blocks import UNRECORDED, related
+from experiments.analyses.papers.sources import VARIABLE
+from experiments.analyses.papers.stand_in_model import StandInModel, shown_passages
+from experiments.analyses.papers.stand_ins import without_labels
 from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.asking import identity_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.papers.readme_rows import HEADING, paper_studies, readme_rows
+from experiments.analyses.papers.readme_rows import HEADING, paper_studies, readme_rows
 from tests.experiments.papers.conftest import run_study
 
 README = Path(__file__).resolve().parents[3] / "experiments" / "README.md"

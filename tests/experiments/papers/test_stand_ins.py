@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.papers.stand_in_model import StandInModel, shown_passages
-from experiments.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
-from experiments.papers.worded_relations import ContainedWords
+from experiments.analyses.papers.stand_in_model import StandInModel, shown_passages
+from experiments.analyses.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from experiments.analyses.papers.worded_relations import ContainedWords
 from factormodels import datasets
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError

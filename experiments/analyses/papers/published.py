@@ -1,0 +1,108 @@
+"""Published numbers beside ours: the rows of `experiments/README.md`, made by the studies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from experiments.analyses.papers.printed_numbers import rows_of
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.study.config_parts import STRICT
+from factormodels.errors import InputError
+
+STEM = "published"
+"""The files are published.csv, published.md and published.tex."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A number that a paper prints, and where this study has its own.
+
+    Attributes:
+        source: paper, table or figure, and what the number is.
+        printed: as it is printed.
+        table: stem of the study's table.
+        row: the values that tell its row.
+        stand_in: the values that tell it where there is no such row, among stand-ins.
+        column: its column.
+        digits: decimals of ours.
+        needs: the data and models that the paper's number needs.
+        why: why ours differs; empty where it does not.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    source: str
+    printed: str
+    table: str
+    column: str
+    row: Mapping[str, Any] = field(default_factory=dict)
+    stand_in: Mapping[str, Any] = field(default_factory=dict)
+    digits: int | None = None
+    needs: str = ""
+    why: str = ""
+
+
+def published_table(
+    entries: Sequence[Published], tables: Mapping[str, PaperTable], *, stand_in: bool = True
+) -> dict[str, PaperTable]:
+    """Return the table of published numbers beside ours, by its stem; empty without entries.
+
+    Args:
+        entries: the numbers.
+        tables: the tables of the study.
+        stand_in: whether ours are of stand-in data, which `why` then speaks of.
+
+    Raises:
+        InputError: if an entry names no table, column or single row of this study.
+    """
+    import pandas as pd
+
+    if not entries:
+        return {}
+    rows = [
+        {
+            "source": each.source,
+            "printed": each.printed,
+            "ours": _ours(each, tables),
+            "needs": each.needs,
+            "why": each.why if stand_in else "",
+        }
+        for each in entries
+    ]
+    columns = (
+        PaperColumn("source", "source"),
+        PaperColumn("printed", "printed", right=True),
+        PaperColumn("ours", "we get", right=True),
+        PaperColumn("needs", "data and models of the paper"),
+        PaperColumn("why", "why ours differs"),
+    )
+    caption = "Published numbers, and what this run gives."
+    return {STEM: PaperTable(pd.DataFrame(rows), columns, caption)}
+
+
+def _ours(entry: Published, tables: Mapping[str, PaperTable]) -> str:
+    where = f"settings.published: {entry.source}"
+    if entry.table not in tables:
+        raise InputError(f"{where}: there is no table {entry.table!r}; use {', '.join(tables)}")
+    frame = tables[entry.table].frame
+    for name in (*entry.row, *entry.stand_in, entry.column):
+        if name not in frame.columns:
+            raise InputError(
+                f"{where}: table {entry.table} has no column {name!r}; use one of "
+                f"{', '.join(map(str, frame.columns))}"
+            )
+    found = rows_of(frame, **entry.row)
+    if not len(found):
+        found = rows_of(frame, **{**entry.row, **entry.stand_in})
+    if not len(found):
+        return "-"  # the user's data have no such model
+    if len(found) > 1:
+        raise InputError(f"{where}: {dict(entry.row)} are {len(found)} rows; say which")
+    value = found[entry.column].iloc[0]
+    if isinstance(value, str) or value is None:
+        return value or "-"
+    if value != value:
+        return "-"
+    return f"{value:.{entry.digits}f}" if entry.digits is not None else f"{value:g}"

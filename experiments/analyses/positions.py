@@ -1,0 +1,200 @@
+"""Claims by relative position: from a file of labelled responses to a table and a figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calibration.figures.positions import Panel, knowledge_panel, label_panels, position_figure
+from calibration.self_knowledge import (
+    IntervalSettings,
+    PositionTable,
+    Setting,
+    label_positions,
+    self_knowledge,
+)
+from experiments.paper.text import number
+from experiments.study.labelled_claims import LabelledClaims
+from factormodels.io.files import results_folder, write_text
+
+STEM = "positions"
+"""The files are positions.csv, positions.md, positions.tex, positions.pdf and positions.png."""
+
+TITLES: Mapping[str, str] = {
+    "supported_share": "supported, share",
+    "unsupported_share": "unsupported, share",
+    "irrelevant_share": "irrelevant, share",
+    "supported_number": "supported per sentence",
+    "unsupported_number": "unsupported per sentence",
+    "irrelevant_number": "irrelevant per sentence",
+    "factuality": "factuality, S/(S + NS)",
+    "judged_correct": "judged correct",
+    "self_known": "Self-Known",
+    "self_unknown": "Self-Unknown",
+    "sigma": "sigma",
+    "rogan_gladen": "Rogan-Gladen",
+    "emq": "EMQ",
+}
+"""What a table calls each quantity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Positions:
+    """The tables of a file.
+
+    Attributes:
+        claims: the claims.
+        labels: kinds of claims by position.
+        knowledge: self-knowledge by setting, for the settings that the file has.
+    """
+
+    claims: LabelledClaims
+    labels: PositionTable
+    knowledge: Mapping[Setting, PositionTable]
+
+    def tables(self) -> dict[str, PositionTable]:
+        """Return the tables by what they show, in order."""
+        named = {
+            setting.value.replace("_", " "): table for setting, table in self.knowledge.items()
+        }
+        return {"kinds of claims": self.labels, **named}
+
+    def summary(self) -> str:
+        """Return what the tables rest on, in a sentence."""
+        claims = self.claims
+        with_claims = int(self.labels.n_sentences[-1])
+        text = (
+            f"{len(claims.records):,} labelled claims in {with_claims:,} of "
+            f"{claims.n_sentences:,} sentences; {claims.n_annotated:,} of {claims.n_responses:,} "
+            "responses are annotated"
+        )
+        if claims.n_unlabelled:
+            text += f"; {claims.n_unlabelled:,} claims without a label are left out"
+        return text
+
+
+def analyse(claims: LabelledClaims, intervals: IntervalSettings, n_positions: int) -> Positions:
+    """Return the tables of the claims."""
+    return Positions(
+        claims=claims,
+        labels=label_positions(claims.records, n_positions=n_positions, intervals=intervals),
+        knowledge={
+            setting: self_knowledge(
+                claims.records, setting, n_positions=n_positions, intervals=intervals
+            )
+            for setting in claims.settings
+        },
+    )
+
+
+def write_positions(positions: Positions, folder: Path, title: str) -> list[Path]:
+    """Write the tables (CSV, Markdown, LaTeX) and the figure (PDF, PNG) and return the paths.
+
+    Args:
+        positions: the tables.
+        folder: where they go; it is made if it does not exist.
+        title: the title of the figure and of the Markdown page.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    from calibration.figures import save_figure
+
+    texts = {
+        "csv": csv_text(positions),
+        "md": markdown(positions, title),
+        "tex": latex(positions),
+    }
+    panels: list[Panel] = list(label_panels(positions.labels))
+    panels += [knowledge_panel(table) for table in positions.knowledge.values()]
+    with results_folder(folder):
+        paths = []
+        for suffix, text in texts.items():
+            paths.append(folder / f"{STEM}.{suffix}")
+            write_text(paths[-1], text)
+        figure = position_figure(panels, title=title)
+        metadata = {"Title": title, "Subject": positions.summary()}
+        return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
+
+
+def csv_text(positions: Positions) -> str:
+    """Return the tidy rows as CSV, one row per table, quantity and position."""
+    rows = [
+        {"table": name, **row} for name, table in positions.tables().items() for row in table.rows()
+    ]
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _plain(value) for key, value in row.items()})
+    return buffer.getvalue()
+
+
+def markdown(positions: Positions, title: str) -> str:
+    """Return the tables as Markdown."""
+    blocks = [f"# {title}\n", f"{positions.summary()}. {_note(positions.labels)}\n"]
+    for name, table in positions.tables().items():
+        lines = [
+            f"## {name[0].upper()}{name[1:]}\n",
+            f"| quantity | {' | '.join(table.positions)} |",
+            f"| --- |{' ---: |' * len(table.positions)}",
+            *(f"| {' | '.join(row)} |" for row in _texts(table)),
+        ]
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def latex(positions: Positions) -> str:
+    """Return the tables as LaTeX that needs the package booktabs."""
+    columns = positions.labels.positions
+    lines = [
+        *(f"% {line}" for line in (positions.summary(), _note(positions.labels))),
+        r"% \usepackage{booktabs}",
+        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+        r"\toprule",
+        _latex_row(["", *columns]),
+    ]
+    for name, table in positions.tables().items():
+        lines.append(r"\midrule")
+        lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{name}}}}} \\")
+        lines += [_latex_row(row) for row in _texts(table)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _texts(table: PositionTable, digits: int = 3) -> list[list[str]]:
+    """Return a row per quantity: its title and per position its estimate and interval."""
+    rows = []
+    for name, estimates in table.quantities.items():
+        cells = []
+        for cell, status in enumerate(table.statuses[name]):
+            text = number(float(estimates.estimate[cell]), digits)
+            lower, upper = float(estimates.lower[cell]), float(estimates.upper[cell])
+            if lower == lower:
+                text += f" [{number(lower, digits)}, {number(upper, digits)}]"
+            elif status != "ok":
+                text += f" ({status.replace('_', ' ')})"
+            cells.append(text)
+        rows.append([TITLES.get(name, name), *cells])
+    return rows
+
+
+def _note(table: PositionTable) -> str:
+    estimates = next(iter(table.quantities.values()))
+    return (
+        f"In brackets: {100 * estimates.level:g}% intervals ({estimates.method} over responses)."
+        " Shares and numbers of kinds of claims are means over sentences; position i/n of sentence "
+        "i of n, an edge belonging to the bin below it."
+    )
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cell.replace("%", r"\%") for cell in cells) + r" \\"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a CSV cell: an undefined number is empty."""
+    return "" if value is None or value != value else value

@@ -1,0 +1,118 @@
+"""Assessing responses one after another, durably where there is an output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.assess.journal import Journal, open_journal, response_key
+from experiments.assess.response import METADATA_KEY, Judged, View, assess_graph, judged
+from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.pipeline import Stage, StageError, run_stages
+from factormodels.fact_graph import FactGraph
+
+CONSUMPTION_KEY = "consumption"
+
+Report = Callable[[Judged | None], None]
+"""Called with every response that is finished, None for one that failed."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What came of a batch.
+
+    Attributes:
+        responses: what tables need of every assessed response, in the order of the input.
+        resumed: number of these that an earlier run had finished.
+        failed: (id, reason) of every response that a stage could not go on with.
+    """
+
+    responses: tuple[Judged, ...]
+    resumed: int
+    failed: tuple[tuple[str, str], ...]
+
+
+def assess_responses(
+    graphs: Sequence[FactGraph],
+    stages: Sequence[Stage],
+    views: Sequence[View],
+    settings: Mapping[str, Any],
+    *,
+    out: Path | None = None,
+    report: Report | None = None,
+    keep: Callable[[FactGraph], None] | None = None,
+    consumption: Consumption | None = None,
+) -> Batch:
+    """Assess responses and write them to `out` as JSON Lines that the graph reader reads.
+
+    A line is the response's fact graph; its metadata hold what each stage did and the assessment.
+    With `out`, every finished response is kept in a journal beside it, which a later run with equal
+    settings goes on from, and which goes when all are finished. Responses that failed are not in
+    `out`; the journal then stays, and a later run tries them again.
+
+    Args:
+        graphs: the responses.
+        stages: what makes their graphs.
+        views: how these become posteriors.
+        settings: JSON values that results depend on.
+        out: where to write.
+        report: called after every response.
+        keep: called with every assessed graph, for what is shown of it.
+        consumption: the language model that stages ask; what it says of each response is written.
+
+    Raises:
+        InputError: if `out` or the journal cannot be written, or the journal is of other settings.
+    """
+    found: list[Judged] = []
+    failed: list[tuple[str, str]] = []
+    resumed = 0
+    with nullcontext() if out is None else open_journal(out, settings) as journal:
+        keys: list[str] = []
+        for graph, key in _with_keys(graphs, journal):
+            if journal is not None and key in journal:
+                assessed: FactGraph | None = journal.graph(key)
+                resumed += 1
+            else:
+                assessed = _assessed(graph, stages, views, failed, consumption)
+                if journal is not None and assessed is not None:
+                    journal.append(key, assessed)
+            if assessed is not None:
+                keys.append(key)
+                found.append(judged(assessed))
+                if keep is not None:
+                    keep(assessed)
+            if report is not None:
+                report(None if assessed is None else found[-1])
+        if journal is not None and out is not None:
+            journal.write(keys, out)
+            if not failed:
+                journal.path.unlink()
+    return Batch(tuple(found), resumed, tuple(failed))
+
+
+def _with_keys(
+    graphs: Sequence[FactGraph], journal: Journal | None
+) -> Iterator[tuple[FactGraph, str]]:
+    for graph in graphs:
+        yield graph, "" if journal is None else response_key(graph)
+
+
+def _assessed(
+    graph: FactGraph,
+    stages: Sequence[Stage],
+    views: Sequence[View],
+    failed: list[tuple[str, str]],
+    consumption: Consumption | None,
+) -> FactGraph | None:
+    try:
+        extracted = run_stages(graph, stages)
+    except StageError as error:
+        failed.append((graph.id, str(error)))
+        return None
+    finally:
+        taken = {} if consumption is None else {CONSUMPTION_KEY: consumption.take()}
+    assessment = {METADATA_KEY: assess_graph(extracted, views)}
+    return replace(extracted, metadata={**extracted.metadata, **taken, **assessment})

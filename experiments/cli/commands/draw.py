@@ -1,0 +1,78 @@
+"""`factormodels draw`: a fact graph as a figure for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Fact graph JSON, or the name of an embedded dataset."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="The figure, by its suffix: .pdf, .png, .svg, or .dot (text)."
+        ),
+    ],
+    response: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="The response to take from a file that holds many."),
+    ] = None,
+    variant: Annotated[
+        str, typer.Option(metavar="NAME", help="View of the graph: given, FR1, FR2 or FR3.")
+    ] = "given",
+    encoding: Annotated[
+        str, typer.Option(metavar="NAME", help="Encoding: implication or conditional.")
+    ] = "implication",
+    backend: Annotated[
+        str, typer.Option(metavar="NAME", help="Algorithm whose posteriors the claims show.")
+    ] = "exact",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
+    ] = None,
+    neutral: Annotated[bool, typer.Option("--neutral", help="Draw neutral relations too.")] = False,
+    graphviz: Annotated[
+        bool,
+        typer.Option("--graphviz", help="Let Graphviz place the nodes; it must be installed."),
+    ] = False,
+) -> None:
+    """Draw a fact graph: evidence, claims, relations with their strengths, posteriors.
+
+    The colour and the dashes of a line say what a relation is, its thickness how
+    probable; the bar of a claim is its posterior, the tick at its end the human
+    label. A graph of more than some 40 nodes does not fit on a page.
+
+    [b]Examples[/b]
+
+      factormodels draw worked-examples --response factreasoner-example-1 \\
+          --out example.pdf
+      factormodels draw graph.json --variant FR2 --backend lbp --out graph.png
+      factormodels draw graph.json --graphviz --out graph.svg
+      factormodels draw graph.json --out graph.dot
+    """
+    from experiments.cli.console import messages, output
+    from experiments.cli.progress import announced
+    from experiments.paper.drawing import draw
+    from experiments.study.inputs import load_model
+    from experiments.study.settings import build_backend, parse_settings
+    from factormodels.errors import InputError
+    from inference.warm_up import warm_up
+
+    algorithm = build_backend(backend, parse_settings(set_ or ()))
+    model = load_model(file, response=response, variant=variant, encoding=encoding)
+    if model.fact_graph is None:
+        raise InputError(f"{file}: this is a network without claims; give a fact graph")
+    with announced(messages()):
+        warm_up(algorithm)
+    posterior = algorithm.infer(model.factor_graph)
+    posteriors = {
+        atom.id: float(posterior.marginals[atom.id][1]) for atom in model.fact_graph.atoms
+    }
+    draw(model.fact_graph, posteriors, out, neutral=neutral, graphviz=graphviz)
+    output().print(f"{out}: {len(model.fact_graph.atoms)} claims", soft_wrap=True)

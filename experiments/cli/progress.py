@@ -1,0 +1,259 @@
+"""Progress on standard error: units or responses, rate, remaining time, failures."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from experiments.assess.response import Judged
+from experiments.paper.text import counted, duration
+from experiments.run.runner import Progress
+from factormodels.extraction.accounting import Ledger
+
+if TYPE_CHECKING:
+    from rich.console import Console
+from inference.warm_up import unannounced
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LINE_SECONDS = 30.0
+"""How often a log is told where a long run stands."""
+
+
+@contextmanager
+def run_progress(
+    console: Console, study: str, left: int, kept: int
+) -> Iterator[Callable[[Progress], None]]:
+    """Show how far a run is while the block runs; yield what is to be called with finished units.
+
+    Args:
+        console: where to.
+        study: name of the study.
+        left: number of units to be run.
+        kept: number of units that were finished before.
+    """
+    going_on = f", {kept:,} kept" if kept else ""
+    loading_too = "; loading and compiling backends" if left else ""
+    console.print(f"{study}: {counted(left, 'unit')}{going_on}{loading_too}")
+    with ExitStack() as loading:
+        loading.enter_context(announced(console))
+        with unit_progress(console, left) as bar:
+
+            def report(progress: Progress) -> None:
+                loading.close()
+                bar(progress)
+
+            yield report
+
+
+@contextmanager
+def text_progress(
+    console: Console, study: str, ledger: Ledger, total: int
+) -> Iterator[Callable[[], None]]:
+    """Show how far a run is with asking text models; yield what is to be called after each answer.
+
+    Args:
+        console: where to.
+        study: name of the study.
+        ledger: count of the language models' answers, shown as it grows.
+        total: number of responses to be asked about, each for every variant and model.
+    """
+    console.print(f"{study}: asking about {counted(total, 'response')}")
+    start = last = time.monotonic()
+    done = 0
+
+    with counted_progress(console, "responses", total, _answers(ledger)) as advance:
+
+        def report() -> None:
+            nonlocal last, done
+            done += 1
+            advance("")
+            now = time.monotonic()
+            if not console.is_terminal and now - last >= LINE_SECONDS and done < total:
+                last = now
+                remaining = duration((total - done) * (now - start) / done)
+                said = ", ".join(filter(None, (_answers(ledger)(), f"{remaining} remaining")))
+                console.print(f"{done:,} of {counted(total, 'response')}, {said}")
+
+        yield report
+
+
+def _answers(ledger: Ledger) -> Callable[[], str]:
+    def text() -> str:
+        # A copy: the ledger grows in another thread.
+        usages = tuple(ledger.stages.values())
+        calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
+        failed = sum(u.failures for u in usages)
+        told = f"{calls:,} calls, {cached:,} from the cache" if usages else ""
+        return f"{told}, {failed:,} failed" if failed else told
+
+    return text
+
+
+@contextmanager
+def unit_progress(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
+    """Show a bar while the block runs; yield what is to be called with units that are finished.
+
+    Outside a terminal no bar is drawn, so that a log holds no remains of it, but a line now and
+    then.
+    """
+    if console.is_terminal:
+        with _bar(console, total) as report:
+            yield report
+    else:
+        yield _lines(console, total)
+
+
+def _lines(console: Console, total: int) -> Callable[[Progress], None]:
+    start = last = time.monotonic()
+    done = failed = 0
+
+    def report(progress: Progress) -> None:
+        nonlocal last, done, failed
+        done += progress.n_units
+        failed += len(progress.failures)
+        now = time.monotonic()
+        if now - last >= LINE_SECONDS and done < total:
+            last = now
+            rate = done / (now - start)
+            console.print(
+                f"{done:,} of {counted(total, 'unit')}, {rate:,.0f} a second, "
+                f"{duration((total - done) / rate)} remaining, {failed:,} failed"
+            )
+
+    return report
+
+
+@contextmanager
+def _bar(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
+    failures = 0
+    with counted_progress(console, "units", total) as advance:
+
+        def report(progress: Progress) -> None:
+            nonlocal failures
+            failures += len(progress.failures)
+            advance(f"{failures} failed" if failures else "", progress.n_units)
+
+        yield report
+
+
+class Advance(Protocol):
+    """What takes steps of a bar."""
+
+    def __call__(self, text: str, steps: int = 1) -> None:
+        """Take steps, and show `text` in red beside the bar."""
+        ...
+
+
+@contextmanager
+def counted_progress(
+    console: Console, what: str, total: int, within: Callable[[], str] | None = None
+) -> Iterator[Advance]:
+    """Show a bar while the block runs; yield what takes its steps.
+
+    Outside a terminal nothing is drawn. `within` says what goes on between two steps; it is asked
+    several times a second, from another thread.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            return Text("" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {what}/s")
+
+    class WithinColumn(ProgressColumn):
+        def render(self, _: Task) -> Text:
+            return Text("" if within is None else within(), style="dim")
+
+    with Bar(
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        RateColumn(),
+        TextColumn("remaining"),
+        TimeRemainingColumn(),
+        WithinColumn(),
+        TextColumn("{task.fields[failed]}", style="red"),
+        console=console,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(what, total=total, failed="")
+
+        def advance(text: str, steps: int = 1) -> None:
+            bar.update(task, advance=steps, failed=text)
+
+        yield advance
+
+
+@contextmanager
+def step_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar of steps while the block runs; yield what is to be called after each."""
+    with counted_progress(console, what, total) as advance:
+        yield lambda: advance("")
+
+
+@contextmanager
+def response_progress(
+    console: Console, total: int, ledger: Ledger
+) -> Iterator[Callable[[Judged | None], None]]:
+    """Show a bar while the block runs; yield what is to be called with every response.
+
+    Args:
+        console: where to draw.
+        total: number of responses.
+        ledger: count of the language model's answers, shown as it grows.
+    """
+    failed = missing = failures = 0
+
+    with counted_progress(console, "responses", total, _answers(ledger)) as advance:
+
+        def report(response: Judged | None) -> None:
+            nonlocal failed, missing, failures
+            failed += response is None
+            if response is not None:
+                missing += response.missing
+                failures += response.failures
+            counts = (
+                (failed, "failed"),
+                (missing, "relations missing"),
+                (failures, "failures in stages"),
+            )
+            advance(", ".join(f"{count:,} {what}" for count, what in counts if count))
+
+        yield report
+
+
+PATIENCE = 2.0
+"""Seconds of silence after which a person in front of a terminal is told what goes on."""
+
+
+@contextmanager
+def announced(console: Console, patience: float = PATIENCE) -> Iterator[None]:
+    """Say on `console` that kernels are compiled if the block takes longer than `patience` seconds.
+
+    Outside a terminal nothing is said.
+    """
+    timer = threading.Timer(
+        patience, console.print, ["compiling kernels: once, up to a minute; later calls start fast"]
+    )
+    timer.daemon = True
+    if console.is_terminal:
+        timer.start()
+    try:
+        with unannounced():
+            yield
+    finally:
+        timer.cancel()

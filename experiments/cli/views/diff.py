@@ -1,0 +1,186 @@
+"""What the terminal shows of the difference between two runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from experiments.cli.console import heading, show_table
+from experiments.paper.text import counted, interval, number, plain_table, small
+from experiments.results.diff import CellChange, Difference, cell_title
+from experiments.results.diff_analyses import AnalysisDifference, TableChange, ValueChange
+from experiments.results.rows import CELL
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LONGEST = 60
+_MOST_VALUES = 6
+_MOST_MOVED = 20
+"""Values of analyses that are shown; a file can have all."""
+
+
+def show(console: Console, difference: Difference) -> None:
+    """Print what changed: settings, cells, posteriors, measures."""
+    _show_settings(console, difference.settings)
+    for title, cells in (("before", difference.only_before), ("after", difference.only_after)):
+        for one in _grouped(cells):
+            n_cells = math.prod(len(values) for values in one.values())
+            name = cell_title({column: _listed(values) for column, values in one.items()})
+            console.print(f"only {title}: {counted(n_cells, 'cell')}, {name}", soft_wrap=True)
+    if difference.only_before or difference.only_after:
+        console.print()
+    changed = [cell for cell in difference.cells if not cell.same]
+    if changed:
+        _show_cells(console, changed)
+        _show_measures(console, [cell for cell in changed if cell.measures])
+    unchanged = len(difference.cells) - len(changed)
+    console.print(f"{counted(unchanged, 'cell')} of {len(difference.cells):,} unchanged")
+
+
+def show_analyses(console: Console, difference: AnalysisDifference) -> None:
+    """Print what changed: settings, tables, and the values that moved most."""
+    _show_settings(console, difference.settings)
+    for title, stems in (("before", difference.only_before), ("after", difference.only_after)):
+        for stem in stems:
+            console.print(f"only {title}: {stem}", soft_wrap=True)
+    changed = [table for table in difference.tables if not table.same]
+    if changed:
+        _show_tables(console, changed)
+    unchanged = len(difference.tables) - len(changed)
+    console.print(f"{counted(unchanged, 'table')} of {len(difference.tables):,} unchanged")
+
+
+def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
+    heading(console, "values of tables")
+    table = plain_table()
+    table.add_column("table", overflow="fold")
+    for title in ("values", "changed", "only before", "only after"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in changed:
+        lost = (f"{counted(n, 'row')}" if n else "" for n in (one.only_before, one.only_after))
+        table.add_row(one.table, f"{one.n_values:,}", f"{len(one.values):,}", *lost)
+    show_table(console, table)
+    console.print()
+    for one in changed:
+        if one.columns:
+            console.print(f"{one.table}: only one has {', '.join(one.columns)}", soft_wrap=True)
+    moved = [value for one in changed for value in one.values]
+    if not moved:
+        return
+    moved.sort(key=_relative, reverse=True)
+    heading(console, f"values that moved most, of {len(moved):,}")
+    table = plain_table()
+    for title in ("table", "row", "column"):
+        table.add_column(title, overflow="fold")
+    for title in ("before", "after", "difference"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for value in moved[:_MOST_MOVED]:
+        before, after = (number(one, 4) for one in (value.before, value.after))
+        table.add_row(
+            value.table, _cut(value.row), value.column, before, after, small(value.difference)
+        )
+    show_table(console, table)
+    console.print()
+
+
+def _relative(value: ValueChange) -> float:
+    """Return a difference in units of the larger value; one that has no size comes first."""
+    change = value.difference
+    if change is None or change != change:
+        return float("inf")
+    return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
+
+
+def _show_settings(console: Console, settings: Sequence[tuple[str, str, str]]) -> None:
+    if not settings:
+        return
+    heading(console, "what was run")
+    table = plain_table()
+    for title in ("", "before", "after"):
+        table.add_column(title, overflow="fold")
+    for place, before, after in settings:
+        table.add_row(place, _cut(before), _cut(after))
+    show_table(console, table)
+    console.print()
+
+
+def _show_cells(console: Console, cells: Sequence[CellChange]) -> None:
+    heading(console, "posteriors")
+    table = plain_table()
+    table.add_column("cell", overflow="fold")
+    for title in ("claims", "changed", "flipped", "max |Δp|", "mean |Δp|", "failed", "status"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for cell in cells:
+        lost = cell.n_only_before + cell.n_only_after
+        others = f" (-{cell.n_only_before} +{cell.n_only_after})" if lost else ""
+        table.add_row(
+            cell_title(cell.key, _varying(cells)),
+            f"{cell.n_claims:,}{others}",
+            f"{cell.n_changed:,}",
+            f"{cell.n_flipped:,}",
+            small(cell.max_difference),
+            small(cell.mean_difference),
+            f"{cell.failed_before} → {cell.failed_after}",
+            f"{cell.n_status:,}",
+        )
+    show_table(console, table)
+    console.print()
+
+
+def _show_measures(console: Console, cells: Sequence[CellChange]) -> None:
+    if not cells:
+        return
+    heading(console, "measures, with 95% intervals of the difference over responses")
+    table = plain_table()
+    table.add_column("cell", overflow="fold")
+    table.add_column("measure", no_wrap=True)
+    for title in ("before", "after", "difference", "interval"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for cell in cells:
+        for one in cell.measures:
+            table.add_row(
+                cell_title(cell.key, _varying(cells)),
+                one.measure.replace("_", " "),
+                number(one.before),
+                number(one.after),
+                f"{one.difference:+z.4f}",
+                interval(one.lower, one.upper, 4),
+            )
+    show_table(console, table)
+    console.print()
+
+
+def _varying(cells: Sequence[CellChange]) -> list[str]:
+    """Return the columns in which cells differ, and always the backend."""
+    return [
+        name
+        for name in CELL
+        if name == "backend_label" or len({cell.key[name] for cell in cells}) > 1
+    ]
+
+
+def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
+    """Return the cells in groups: every combination of the values of each column."""
+    groups = [{name: (cell[name],) for name in CELL} for cell in cells]
+    for name in reversed(CELL):
+        merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
+        for group in groups:
+            rest = tuple(values for column, values in group.items() if column != name)
+            so_far = merged.setdefault(rest, {**group, name: ()})
+            so_far[name] += group[name]
+        groups = list(merged.values())
+    return groups
+
+
+def _listed(values: Sequence[Any]) -> Any:
+    """Return a single value as it is, several in braces, of many the first."""
+    if len(values) == 1:
+        return values[0]
+    more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+    return f"{{{', '.join(map(str, values[:_MOST_VALUES]))}{more}}}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

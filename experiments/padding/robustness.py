@@ -1,0 +1,355 @@
+"""How scores stand up to padding: curves and tables with and without Core, for any assessor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.claims.counts import f1_at_k_prime
+from calibration.figures.style import COLOURS, MARKERS
+from experiments.padding.assessors import Assessor
+from experiments.padding.gaming import (
+    PADDINGS,
+    CanonicalRelations,
+    Padded,
+    Padding,
+    corrupted,
+    padded,
+    padding_alone,
+    subject_of,
+)
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import (
+    CachedRelations,
+    Core,
+    Informativeness,
+    SolverSettings,
+    Weighting,
+    read_templates,
+    restricted,
+    select,
+    subclaims_of,
+    templates_of,
+    uniform,
+)
+from factormodels.selection.program import EdgeRule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WEIGHTS = ("informativeness", "uniform")
+
+GAMMA = 0.1
+"""Gamma of F1@K' in tables: four claims too many or too few leave a recall of 0.80."""
+
+
+@dataclass(frozen=True)
+class CoreChoices:
+    """How selection is set up for each response.
+
+    Attributes:
+        relations: the relation model that judges claims.
+        weights: "informativeness", with the bleached claims of the response's domain, or "uniform".
+        rule: see `factormodels.selection.conflicts_of`.
+        templates_known: whether the relation model sees through the templates of padding, as a
+            perfect judge of paraphrases would; otherwise it judges the words that are there.
+        domain: domain of the bleached claims; None takes that of `subject_of`.
+        templates: file of bleached claims by domain; None takes the project's.
+        solver: limits of the solver.
+
+    Raises:
+        InputError: for unknown weights, or templates that do not have the domain.
+    """
+
+    relations: RelationModel
+    weights: str = "informativeness"
+    rule: EdgeRule = "either"
+    templates_known: bool = True
+    domain: str | None = None
+    templates: Path | None = None
+    solver: SolverSettings = field(default_factory=SolverSettings)
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTS:
+            raise InputError(
+                f"the weights {self.weights!r} are unknown; use one of {', '.join(WEIGHTS)}"
+            )
+
+    def core(self, graph: FactGraph, padding: Padded | None = None) -> Core:
+        """Return Core for a response and its padded versions."""
+        model = self.relations
+        if self.templates_known and padding is not None:
+            model = CanonicalRelations(model, padding.canonical)
+        cached = CachedRelations(model)
+        weighting: Weighting = uniform
+        if self.weights == "informativeness":
+            weighting = Informativeness(cached, self._templates(graph))
+        return Core(cached, weighting, self.rule, solver=self.solver)
+
+    def _templates(self, graph: FactGraph) -> tuple[str, ...]:
+        domain = self.domain or subject_of(graph).domain
+        if self.templates is None:
+            return templates_of(domain)
+        own = read_templates(self.templates)
+        if domain not in own:
+            raise InputError(
+                f"{self.templates}: it has no bleached claims of the domain {domain!r}; name one "
+                f"of {', '.join(own)}"
+            )
+        return own[domain]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one response.
+
+    Attributes:
+        counted: number of claims that count.
+        supported: number of these that the assessor supports.
+    """
+
+    counted: int
+    supported: int
+
+    @property
+    def precision(self) -> float:
+        """The share that is supported; 0 if nothing counts."""
+        return self.supported / self.counted if self.counted else 0.0
+
+
+@dataclass(frozen=True)
+class CurveRow:
+    """Mean precision over responses with so many sentences appended.
+
+    Attributes:
+        assessor: its name.
+        core: whether selection went before.
+        response: "clean" or "corrupted", what was padded.
+        padding: "repetitive" or "uninformative".
+        appended: number of sentences appended.
+        precision: mean over responses.
+        raised: number of responses whose precision is above that of the clean, unpadded one.
+        responses: number of responses.
+    """
+
+    assessor: str
+    core: bool
+    response: str
+    padding: str
+    appended: int
+    precision: float
+    raised: int
+    responses: int
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of the table of normal and padded responses (Core, table 4).
+
+    Attributes:
+        assessor: its name.
+        core: whether selection went before.
+        kind: "normal", or a padding "appended" or "alone".
+        counted: mean number of claims that count.
+        precision: mean factual precision over responses.
+        f1: mean F1@K' with K' the number of claims of the normal response.
+    """
+
+    assessor: str
+    core: bool
+    kind: str
+    counted: float
+    precision: float
+    f1: float
+
+
+def selected(graph: FactGraph, core: Core) -> FactGraph:
+    """Return the response with the claims that count: what an assessor then sees."""
+    topic = subject_of(graph).name
+    claims = [replace(claim, topic=topic) for claim in subclaims_of(graph)]
+    return restricted(graph, [claim.id for claim in select(claims, core).chosen])
+
+
+def score(graph: FactGraph, assessor: Assessor) -> Score:
+    """Return the score of a response."""
+    found = list(assessor(graph))
+    return Score(len(found), sum(found))
+
+
+def robustness_curves(
+    graphs: Sequence[FactGraph],
+    assessors: Mapping[str, Assessor],
+    choices: CoreChoices,
+    *,
+    counts: Sequence[int] = (0, 5, 10, 15, 20),
+    corrupt: float = 0.5,
+    seed: int = 0,
+) -> list[CurveRow]:
+    """Return precision against the number of appended sentences (Core, figure 4).
+
+    Args:
+        graphs: labelled responses with texts, each with a claim labelled true.
+        assessors: by name.
+        choices: how selection is set up.
+        counts: numbers of appended sentences; 0 is always one of them.
+        corrupt: share of the true claims that are turned false in the corrupted responses.
+        seed: seed of the corruption.
+
+    Raises:
+        InputError: as `padded` and `corrupted` do, or without responses.
+    """
+    _check(graphs)
+    lengths = sorted({0, *counts})
+    rows = []
+    for padding in PADDINGS:
+        versions = {
+            "clean": list(graphs),
+            "corrupted": [corrupted(graph, corrupt, seed + k) for k, graph in enumerate(graphs)],
+        }
+        scores: dict[tuple[str, bool, str, int], list[float]] = {}
+        for response, given in versions.items():
+            for graph in given:
+                # One relation model for all lengths: it is asked about each pair once.
+                core = choices.core(graph, padded(graph, padding, lengths[-1]))
+                for n in lengths:
+                    version = padded(graph, padding, n).graph
+                    for with_core, view in ((False, version), (True, selected(version, core))):
+                        for name, assessor in assessors.items():
+                            key = (name, with_core, response, n)
+                            scores.setdefault(key, []).append(score(view, assessor).precision)
+        order = {name: k for k, name in enumerate(assessors)}
+        for (name, with_core, response, n), values in sorted(
+            scores.items(), key=lambda item: (item[0][2], order[item[0][0]], *item[0][1:])
+        ):
+            clean = scores[name, with_core, "clean", 0]
+            raised = sum(v > c + 1e-12 for v, c in zip(values, clean, strict=True))
+            rows.append(
+                CurveRow(
+                    assessor=name,
+                    core=with_core,
+                    response=response,
+                    padding=padding,
+                    appended=n,
+                    precision=float(np.mean(values)),
+                    raised=raised,
+                    responses=len(values),
+                )
+            )
+    return rows
+
+
+def robustness_table(
+    graphs: Sequence[FactGraph],
+    assessors: Mapping[str, Assessor],
+    choices: CoreChoices,
+    *,
+    appended: int = 20,
+    gamma: float = GAMMA,
+) -> list[TableRow]:
+    """Return the scores of normal and padded responses with and without Core (Core, table 4).
+
+    Beside the paper's columns, in which a whole response is padding ("alone"), there are those in
+    which padding is appended to a normal response. One repeated claim alone is one claim after
+    selection, and where it is true its precision is 1: precision cannot tell, F1@K' does.
+
+    Args:
+        graphs: labelled responses with texts, each with a claim labelled true.
+        assessors: by name.
+        choices: how selection is set up.
+        appended: number of sentences of padding.
+        gamma: of F1@K'.
+
+    Raises:
+        InputError: as `padded` does, or without responses.
+    """
+    _check(graphs)
+    k_prime = [len(graph.atoms) for graph in graphs]
+    scores: dict[tuple[str, bool, str], list[Score]] = {}
+    for graph in graphs:
+        paddings: dict[Padding, Padded] = {p: padded(graph, p, appended) for p in PADDINGS}
+        kinds = [("normal", graph, Padded(graph))]
+        for padding, made in paddings.items():
+            kinds.append((f"{padding}, appended", made.graph, made))
+            kinds.append((f"{padding}, alone", padding_alone(made, len(graph.atoms)), made))
+        for kind, version, made in kinds:
+            core = choices.core(graph, made)
+            for with_core, view in ((False, version), (True, selected(version, core))):
+                for name, assessor in assessors.items():
+                    scores.setdefault((name, with_core, kind), []).append(score(view, assessor))
+    rows = []
+    for (name, with_core, kind), found in scores.items():
+        supported = [one.supported for one in found]
+        unsupported = [one.counted - one.supported for one in found]
+        rows.append(
+            TableRow(
+                assessor=name,
+                core=with_core,
+                kind=kind,
+                counted=float(np.mean([one.counted for one in found])),
+                precision=float(np.mean([one.precision for one in found])),
+                f1=float(f1_at_k_prime(supported, unsupported, k_prime, gamma).mean()),
+            )
+        )
+    order = {kind: k for k, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
+    names = {name: k for k, name in enumerate(assessors)}
+    return sorted(rows, key=lambda row: (names[row.assessor], row.core, order[row.kind]))
+
+
+def robustness_figure(
+    rows: Sequence[CurveRow], assessor: str, padding: str, *, title: str | None = None
+) -> Figure:
+    """Return the curves of one assessor and padding, with the clean responses' level as a line.
+
+    Raises:
+        InputError: if there are no rows of them.
+    """
+    from calibration.figures.sheet import panel_figure
+
+    mine = [row for row in rows if (row.assessor, row.padding) == (assessor, padding)]
+    if not mine:
+        raise InputError(f"there are no curves of {assessor!r} with {padding!r} padding")
+    entries: list[str] = []
+
+    def draw(axes: Axes) -> list[object]:
+        handles: list[object] = []
+        for with_core in (False, True):
+            colour, marker = COLOURS[int(with_core)], MARKERS[int(with_core)]
+            curve = [row for row in mine if row.core is with_core and row.response == "corrupted"]
+            clean = [
+                row
+                for row in mine
+                if (row.core, row.response, row.appended) == (with_core, "clean", 0)
+            ]
+            curve.sort(key=lambda row: row.appended)
+            handles += axes.plot(
+                [row.appended for row in curve],
+                [row.precision for row in curve],
+                color=colour,
+                marker=marker,
+            )
+            entries.append(f"corrupted and padded, {'with' if with_core else 'without'} Core")
+            if clean:
+                handles.append(axes.axhline(clean[0].precision, color=colour, linestyle="--"))
+                entries.append(f"clean, {'with' if with_core else 'without'} Core")
+        axes.set_xticks(sorted({row.appended for row in mine}))
+        axes.set_ylim(0, 1)
+        return handles
+
+    return panel_figure(
+        draw,  # type: ignore[arg-type]
+        entries,
+        labels=(f"{padding} sentences appended", f"factual precision, {assessor}"),
+        title=title,
+    )
+
+
+def _check(graphs: Sequence[FactGraph]) -> None:
+    if not graphs:
+        raise InputError("there are no responses to pad; give at least one")

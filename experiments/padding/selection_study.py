@@ -1,0 +1,234 @@
+"""What selection takes from labelled responses: how many claims, where, and which of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibration.self_knowledge import (
+    IntervalSettings,
+    PositionTable,
+    label_positions,
+)
+from experiments.study.labelled_claims import claims_of_graphs
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import prepare_folder, write_text
+from factormodels.selection import Core, Selection, restricted, select, subclaims_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STEM = "selection"
+
+QUANTITIES = ("factuality", "supported_number", "unsupported_number", "irrelevant_number")
+"""What is compared at each position."""
+
+
+@dataclass(frozen=True)
+class SentenceRow:
+    """The claims of the sentences that stand at one place.
+
+    Attributes:
+        sentence: the place, from 1; None sums over all.
+        responses: number of responses with claims there.
+        before, after: number of claims before and after selection.
+        supported_before, supported_after: of these the number with the label true.
+    """
+
+    sentence: int | None
+    responses: int
+    before: int
+    after: int
+    supported_before: int
+    supported_after: int
+
+    @property
+    def survival(self) -> float:
+        """The share of claims that is left."""
+        return self.after / self.before if self.before else math.nan
+
+
+@dataclass(frozen=True)
+class SelectionStudy:
+    """Claims before and after selection.
+
+    Attributes:
+        rows: by place of the sentence, and last the sum.
+        before, after: claims by relative position.
+        selections: of each response with claims, by its id.
+    """
+
+    rows: tuple[SentenceRow, ...]
+    before: PositionTable
+    after: PositionTable
+    selections: Mapping[str, Selection]
+
+    def summary(self) -> str:
+        """Return the numbers in a sentence."""
+        total = self.rows[-1]
+        empty = sum(not found.solution.chosen for found in self.selections.values())
+        limited = sum(found.solution.status != "optimal" for found in self.selections.values())
+        missing = sum(found.missing for found in self.selections.values())
+        text = (
+            f"{total.before:,} claims of {len(self.selections):,} responses, {total.after:,} "
+            f"selected; {empty} responses keep none, {limited} selections are not proved optimal"
+        )
+        return f"{text}; {missing:,} judgements are missing" if missing else text
+
+
+def selection_study(
+    graphs: Sequence[FactGraph],
+    core_of: Callable[[FactGraph], Core],
+    *,
+    source: object,
+    intervals: IntervalSettings | None = None,
+    n_positions: int = 5,
+) -> SelectionStudy:
+    """Return what selection does to labelled responses.
+
+    Args:
+        graphs: labelled responses with texts; those without claims are left out. One that does
+            not say how many sentences it has is split into them.
+        core_of: how to select from each.
+        source: their file, which errors name.
+        intervals: how intervals over responses are made.
+        n_positions: bins of relative position.
+
+    Raises:
+        InputError: if no claim has a label, text or sentence, or selection leaves no labelled one.
+    """
+    before = [_with_length(graph) for graph in graphs if graph.atoms]
+    selections = {graph.id: select(subclaims_of(graph), core_of(graph)) for graph in before}
+    if len(selections) < len(before):
+        raise InputError(f"{source}: two responses have the same id; name each differently")
+    after = [
+        restricted(graph, [claim.id for claim in selections[graph.id].chosen]) for graph in before
+    ]
+    settings = intervals or IntervalSettings()
+    tables = [
+        label_positions(
+            claims_of_graphs(versions, source).records,
+            n_positions=n_positions,
+            intervals=settings,
+        )
+        for versions in (before, after)
+    ]
+    return SelectionStudy(_sentence_rows(before, after), tables[0], tables[1], selections)
+
+
+def write(study: SelectionStudy, folder: Path, title: str) -> list[Path]:
+    """Write the tables (two CSV files) and the figure (PDF, PNG) and return the paths.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    from calibration.figures import save_figure
+
+    prepare_folder(folder)
+    sentences = [{**asdict(row), "survival": row.survival} for row in study.rows]
+    positions = [
+        {"claims": name, **row}
+        for name, table in (("all", study.before), ("selected", study.after))
+        for row in table.rows()
+    ]
+    paths = [folder / f"{STEM}-sentences.csv", folder / f"{STEM}-positions.csv"]
+    write_text(paths[0], csv_text(sentences))
+    write_text(paths[1], csv_text(positions))
+    figure = factuality_figure(study, title=title)
+    metadata = {"Title": title, "Subject": study.summary()}
+    return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; what is undefined is empty."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: "" if v is None or v != v else v for k, v in row.items()})
+    return buffer.getvalue()
+
+
+def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Figure:
+    """Return factuality by relative position, of all and of the selected claims."""
+    from calibration.figures.sheet import panel_figure
+    from calibration.figures.style import COLOURS, MARKERS
+
+    places = range(len(study.before.positions) - 1)
+
+    def draw(axes: Axes) -> list[object]:
+        handles: list[object] = []
+        for at, table in enumerate((study.before, study.after)):
+            found = table["factuality"]
+            estimate = found.estimate[:-1]
+            spread = [estimate - found.lower[:-1], found.upper[:-1] - estimate]
+            handles.append(
+                axes.errorbar(
+                    [place + 0.06 * (2 * at - 1) for place in places],
+                    estimate,
+                    yerr=spread,
+                    color=COLOURS[at],
+                    marker=MARKERS[at],
+                    capsize=2,
+                )
+            )
+        axes.set_xticks(list(places), study.before.positions[:-1])
+        axes.set_ylim(0, 1)
+        return handles
+
+    return panel_figure(
+        draw,  # type: ignore[arg-type]
+        ("all claims", "selected claims"),
+        labels=("relative position of the sentence", "share of claims that are supported"),
+        title=title,
+    )
+
+
+def _with_length(graph: FactGraph) -> FactGraph:
+    if "sentences" in graph.metadata or not graph.response.strip():
+        return graph
+    from factormodels.extraction.sentences import split_sentences
+
+    found = len(split_sentences(graph.response))
+    length = max(found, *(atom.sentence or 0 for atom in graph.atoms))
+    return replace(graph, metadata={**graph.metadata, "sentences": length})
+
+
+def _sentence_rows(
+    before: Sequence[FactGraph], after: Sequence[FactGraph]
+) -> tuple[SentenceRow, ...]:
+    empty = SentenceRow(None, 0, 0, 0, 0, 0)
+    found: dict[int, SentenceRow] = {}
+    for graph, left in zip(before, after, strict=True):
+        kept = set(left.atom_ids)
+        seen: set[int] = set()
+        for atom in graph.atoms:
+            place = atom.sentence or 0
+            row = found.get(place, replace(empty, sentence=place))
+            survives, true = atom.id in kept, atom.label is True
+            found[place] = replace(
+                row,
+                responses=row.responses + (place not in seen),
+                before=row.before + 1,
+                after=row.after + survives,
+                supported_before=row.supported_before + true,
+                supported_after=row.supported_after + (true and survives),
+            )
+            seen.add(place)
+    rows = [found[place] for place in sorted(found)]
+    total = replace(
+        empty,
+        responses=len(before),
+        **{
+            name: sum(getattr(row, name) for row in rows)
+            for name in ("before", "after", "supported_before", "supported_after")
+        },
+    )
+    return (*rows, total)

@@ -1,0 +1,95 @@
+"""The plain program beside selection under uncertain redundancy, on labelled responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import Core, adjusted_precision, select, subclaims_of
+from factormodels.selection.expected import (
+    expected_weight,
+    redundancy,
+    score_distribution,
+    select_expected,
+)
+
+
+@dataclass(frozen=True)
+class UncertainRow:
+    """One response under three readings of the same judgements; precision is by human labels.
+
+    Attributes:
+        response: its id.
+        claims: number of claims.
+        plain_count, plain_precision: of Core's program, which decides each entailment.
+        expected_count, expected_precision: of the set of greatest expected weight, each claim
+            counted with the probability that nothing heavier makes it redundant.
+        gain: expected weight of that set over that of the plain program's set.
+        proved: whether that set is the best.
+        sampled_precision, lower, upper: mean and central 95 % of Core's precision over sampled
+            redundancy graphs.
+    """
+
+    response: str
+    claims: int
+    plain_count: int
+    plain_precision: float
+    expected_count: float
+    expected_precision: float
+    gain: float
+    proved: bool
+    sampled_precision: float
+    lower: float
+    upper: float
+
+
+def uncertain_rows(
+    graphs: Sequence[FactGraph],
+    core_of: Callable[[FactGraph], Core],
+    *,
+    samples: int = 200,
+    seed: int = 0,
+) -> list[UncertainRow]:
+    """Return a row per response with claims.
+
+    Args:
+        graphs: labelled responses with texts; a claim without a label is not supported.
+        core_of: how to select from each.
+        samples: redundancy graphs per response.
+        seed: seed of the graphs.
+
+    Raises:
+        InputError: as `select` and `score_distribution` do.
+    """
+    rows = []
+    for graph in graphs:
+        if not graph.atoms:
+            continue
+        core = core_of(graph)
+        plain = select(subclaims_of(graph), core)
+        supported = [atom.label is True for atom in graph.atoms]
+        weights = plain.program.weights
+        r = redundancy(plain.entailments, core.rule)
+        best = select_expected(weights, r, start=plain.solution.chosen)
+        drawn = score_distribution(
+            weights, r, supported, samples=samples, seed=seed, solver=core.solver
+        )
+        base = expected_weight(plain.solution.chosen, weights, r)
+        lower, upper = drawn.interval()
+        rows.append(
+            UncertainRow(
+                response=graph.id,
+                claims=len(graph.atoms),
+                plain_count=len(plain.solution.chosen),
+                plain_precision=adjusted_precision(supported, plain.solution.chosen),
+                expected_count=best.expected_count,
+                expected_precision=best.precision(supported),
+                gain=best.expected_weight / base if base > 0 else float("nan"),
+                proved=best.status == "optimal",
+                sampled_precision=float(drawn.scores.mean()),
+                lower=lower,
+                upper=upper,
+            )
+        )
+    return rows

@@ -1,0 +1,1 @@
+"""Tables and figures that one prints, and the text of numbers."""

@@ -1,0 +1,71 @@
+"""A fact graph as a file: drawn by matplotlib, laid out by Graphviz, or as Graphviz's text."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.paper.graph_figure import draw_fact_graph, to_dot
+from factormodels.errors import InputError, MissingDependencyError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import atomic_path, write_text
+
+FORMATS = ("pdf", "png", "svg")
+
+
+def draw(
+    graph: FactGraph,
+    posteriors: Mapping[str, float],
+    path: Path,
+    *,
+    neutral: bool = False,
+    graphviz: bool = False,
+) -> None:
+    """Write a drawing of a fact graph, whole or not at all.
+
+    Args:
+        graph: the fact graph.
+        posteriors: P(true) by id of atom.
+        path: the file; its suffix says what it is: .pdf, .png, .svg, or .dot for Graphviz's text.
+        neutral: whether matplotlib draws neutral relations too; Graphviz draws all.
+        graphviz: whether Graphviz places the nodes.
+
+    Raises:
+        InputError: for another suffix, a graph without claims, or a file that cannot be written.
+        MissingDependencyError: if Graphviz is asked for and not installed.
+    """
+    suffix = path.suffix.lstrip(".")
+    if suffix == "dot":
+        write_text(path, to_dot(graph, posteriors))
+        return
+    if suffix not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise InputError(f"{path}: {path.suffix!r} is no format; end the name in {known} or .dot")
+    if graphviz:
+        _by_graphviz(to_dot(graph, posteriors), path, suffix)
+        return
+    from calibration.figures import save_figure
+
+    figure = draw_fact_graph(graph, posteriors, neutral=neutral)
+    save_figure(figure, path.with_suffix(""), formats=(suffix,), metadata={"Title": graph.id})
+
+
+def _by_graphviz(text: str, path: Path, suffix: str) -> None:
+    program = shutil.which("dot")
+    if program is None:
+        raise MissingDependencyError(
+            "Graphviz is not installed: there is no program 'dot'; install it from "
+            "https://graphviz.org or your system's packages, or leave --graphviz out"
+        )
+    with atomic_path(path) as temporary:
+        done = subprocess.run(
+            [program, f"-T{suffix}", "-o", str(temporary)],
+            input=text.encode("utf-8", "replace"),
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
+            raise InputError(f"{path}: Graphviz cannot draw the graph ({said[0]})")

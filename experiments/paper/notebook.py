@@ -1,0 +1,89 @@
+"""What a notebook needs beside the packages: how thorough to be, and where its results go.
+
+from experiments.paper.notebook import fast, write_results
+draws = 500 if fast() else 10_000
+
+Two environment variables are read, when they are asked for: FACTORMODELS_FAST=1 asks for less
+thorough numbers in less time, FACTORMODELS_RESULTS names the folder of results.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
+from experiments.study.config import plain_hash
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from IPython.display import Image
+    from matplotlib.figure import Figure
+
+FAST = "FACTORMODELS_FAST"
+RESULTS = "FACTORMODELS_RESULTS"
+
+_PREVIEW_DPI = 200
+
+
+def fast() -> bool:
+    """Return whether a notebook is to answer in seconds, at the cost of wider intervals.
+
+    Raises:
+        InputError: if FACTORMODELS_FAST is set to anything but 0 or 1.
+    """
+    value = os.environ.get(FAST, "0")
+    if value not in ("", "0", "1"):
+        raise InputError(f"{FAST} is {value!r}; set it to 1 for the fast mode, or to 0")
+    return value == "1"
+
+
+def results_folder(notebook: str) -> Path:
+    """Return the folder of a notebook's results, ``results/notebooks/NAME`` of the checkout.
+
+    Args:
+        notebook: its name without suffix, such as ``01_worked_examples``.
+    """
+    return Path(os.environ.get(RESULTS, "../results/notebooks")) / notebook
+
+
+def preview(figure: Figure) -> Image:
+    """Return a figure as a notebook shows it: what the paper gets, at its size."""
+    from io import BytesIO
+
+    from IPython.display import Image
+
+    from calibration.figures.style import paper_style
+
+    buffer = BytesIO()
+    with paper_style():
+        figure.savefig(buffer, format="png", dpi=_PREVIEW_DPI)
+    width = round(100 * figure.get_figwidth())
+    return Image(buffer.getvalue(), width=width)  # type: ignore[no-untyped-call]
+
+
+def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
+    """Write a notebook's tables and figures into its folder of results; return the files' names.
+
+    Each carries the notebook's name, whether it ran in the fast mode, and the hash of both and of
+    its script.
+
+    Args:
+        notebook: its name without suffix; it runs in the folder of its script.
+        artefacts: the tables and figures.
+
+    Raises:
+        InputError: if its script is not in the working folder, or a file cannot be written.
+    """
+    script = Path(f"{notebook}.py")
+    if not script.is_file():
+        raise InputError(
+            f"{script}: there is no such file in {Path.cwd()}; run a notebook in its own folder, "
+            "beside its script"
+        )
+    asked = {"notebook": notebook, "script": script.read_text(encoding="utf-8"), "fast": fast()}
+    origin = Origin(f"{notebook} (fast mode)" if fast() else notebook, plain_hash(asked))
+    folder = results_folder(notebook)
+    folder.mkdir(parents=True, exist_ok=True)
+    return tuple(path.name for path in write_artefacts(artefacts, folder, origin))

@@ -1,0 +1,194 @@
+"""A page of a paper from the tables and the figure of a study: as PDF, and as LaTeX to go on from.
+
+The PDF is set by Typst, which comes as a library with its own fonts, so that no LaTeX is needed;
+the LaTeX takes in the very files of the tables and the figure, and needs the packages it names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from experiments.paper.artefacts import Origin
+from experiments.paper.table import PACKAGES, PaperTable, blocks, escape_latex, is_right
+from factormodels.errors import InputError
+from factormodels.extraction.optional import optional_module
+from factormodels.io.files import atomic_path, write_text
+
+PDF, LATEX = "paper.pdf", "paper.tex"
+
+TALLEST = "10cm"
+"""Height beyond which a figure or a table is made smaller, so that a page holds more than it."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What stands on the page, from top to bottom.
+
+    Attributes:
+        title: its title.
+        authors: who wrote it, in order.
+        abstract: a paragraph of plain text.
+        tables: the tables by the stem of their files, in order.
+        figure: the stem of the figure's files.
+        caption: what the figure shows.
+    """
+
+    title: str
+    authors: tuple[str, ...]
+    abstract: str
+    tables: Mapping[str, PaperTable]
+    figure: str
+    caption: str
+
+
+def one_page(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> tuple[Path, Path]:
+    """Write a paper as paper.pdf, one page of A4, and as paper.tex; return their paths.
+
+    The tables show the value, interval, bold and stars of every column. The foot of the page names
+    the study and its hash. Equal papers make equal files.
+
+    Args:
+        paper: the paper.
+        folder: where STEM.tex of every table and STEM.pdf of the figure lie, and the paper goes.
+        origin: where they come from.
+
+    Raises:
+        InputError: if one of these files is missing or cannot be read or written, the figure is no
+            PDF that can be set, or all of it does not fit on a page.
+        MissingDependencyError: if typst is not installed.
+    """
+    place = Path(folder)
+    for name in (*(f"{stem}.tex" for stem in paper.tables), f"{paper.figure}.pdf"):
+        if not (place / name).is_file():
+            raise InputError(
+                f"{place / name}: the paper takes in this file and it is not there; write the "
+                "tables and the figure first"
+            )
+    # The time of day would make every file another one.
+    content = _set(paper, place, origin, format="pdf", timestamp=0)
+    with atomic_path(place / PDF) as temporary:
+        temporary.write_bytes(content)
+    write_text(place / LATEX, latex_document(paper, origin))
+    return place / PDF, place / LATEX
+
+
+def latex_document(paper: Paper, origin: Origin) -> str:
+    r"""Return a whole LaTeX document that takes in the files of the tables and of the figure.
+
+    It is compiled where these lie, by pdflatex or what understands the same.
+    """
+    authors = ", ".join(map(escape_latex, paper.authors))
+    lines = [
+        *(f"% {line}" for line in origin.comments()),
+        r"\documentclass[10pt]{article}",
+        r"\usepackage[a4paper, hmargin = 2cm, vmargin = 1.7cm]{geometry}",
+        r"\usepackage{graphicx}",
+        *PACKAGES,
+        r"\setlength{\belowcaptionskip}{4pt}",
+        r"\setlength{\intextsep}{8pt}",
+        "% Shrinks what is wider or taller than it should be.",
+        r"\newcommand{\fitted}[1]{\sbox0{#1}%",
+        r"  \ifdim\wd0>\linewidth\sbox0{\resizebox{\linewidth}{!}{\usebox0}}\fi",
+        rf"  \ifdim\ht0>{TALLEST}\sbox0{{\resizebox{{!}}{{{TALLEST}}}{{\usebox0}}}}\fi",
+        r"  \usebox0}",
+        r"\begin{document}",
+        r"\begin{center}",
+        rf"{{\Large\bfseries {escape_latex(paper.title)}}}\par\smallskip",
+        authors,
+        r"\end{center}",
+        rf"\begin{{quote}}\small\textbf{{Abstract.}} {escape_latex(paper.abstract)}\end{{quote}}",
+    ]
+    for stem, table in paper.tables.items():
+        lines += [
+            r"\begin{table}[!htbp]\centering\small",
+            rf"\caption{{{escape_latex(table.caption)}}}",
+            rf"\fitted{{\input{{{stem}.tex}}\unskip}}",
+            *_latex_note(table),
+            r"\end{table}",
+        ]
+    lines += [
+        r"\begin{figure}[!htbp]\centering",
+        rf"\fitted{{\includegraphics{{{paper.figure}.pdf}}}}",
+        rf"\caption{{{escape_latex(paper.caption)}}}",
+        r"\end{figure}",
+        rf"\noindent{{\scriptsize {escape_latex(_origin_line(origin))}}}",
+        r"\end{document}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_note(table: PaperTable) -> Sequence[str]:
+    note = rf"\par\smallskip\raggedright\footnotesize {escape_latex(table.note)}"
+    return [note] if table.note else []
+
+
+def _origin_line(origin: Origin) -> str:
+    return f"Study {origin.study}, SHA-256 of its configuration {origin.sha256}"
+
+
+def page_image(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> bytes:
+    """Return the page that `one_page` writes as PNG, for the eye; the same errors are raised."""
+    return _set(paper, Path(folder), origin, format="png", ppi=_PREVIEW_PPI)
+
+
+_PREVIEW_PPI = 120
+
+
+def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
+    """Return the page in some format."""
+    typst = optional_module("typst", "notebooks")
+    template = resources.files(__package__).joinpath("page.typ").read_bytes()
+    inputs = {"paper": json.dumps(_plain(paper, origin))}
+    asked = {"root": str(folder), "ignore_system_fonts": True, "sys_inputs": inputs}
+    try:
+        # A compiler that has compiled cannot be asked any more, so there are two of them.
+        pages = json.loads(typst.Compiler(template, **asked).query("<pages>", "value", one=True))
+        content = typst.Compiler(template, **asked).compile(**output) if pages == 1 else b""
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{folder / PDF}: the page cannot be set ({reason})") from None
+    if pages != 1:
+        raise InputError(
+            f"{folder / PDF}: it takes {pages} pages; leave a table out, show fewer measures or "
+            "rows, or shorten the texts"
+        )
+    return bytes(content)
+
+
+def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
+    return {
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "abstract": paper.abstract,
+        "keywords": [f"{key} {value}" for key, value in origin.metadata().items()],
+        "origin": _origin_line(origin),
+        "tables": [_plain_table(table) for table in paper.tables.values()],
+        "figure": f"/{paper.figure}.pdf",
+        "caption": paper.caption,
+        "tallest": TALLEST,
+    }
+
+
+def _plain_table(table: PaperTable) -> dict[str, Any]:
+    return {
+        "caption": table.caption,
+        "note": table.note,
+        "columns": [
+            {
+                "title": column.title,
+                "right": is_right(column),
+                "double": column.interval or bool(column.stars),
+            }
+            for column in table.columns
+        ],
+        "blocks": [
+            {"title": title, "rows": [[asdict(cell) for cell in row] for row in rows]}
+            for title, rows in blocks(table)
+        ],
+    }

@@ -1,0 +1,294 @@
+"""A table of a paper: as LaTeX (booktabs, siunitx), as Markdown, and on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.paper.text import ABSENT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PACKAGES = (r"\usepackage{booktabs, siunitx}", r"\sisetup{detect-weight = true}")
+"""What the preamble of a document that takes the tables in must say."""
+
+
+@dataclass(frozen=True)
+class PaperColumn:
+    """One column of a table.
+
+    Attributes:
+        name: its column in the frame.
+        title: its heading.
+        latex: its heading in LaTeX; `title`, escaped, if empty.
+        digits: decimals of its numbers, aligned at the point; None: it holds texts, or what `show`
+            makes of its values.
+        show: how a value becomes text where `digits` is None.
+        lower: the frame's column of the lower ends of intervals, shown behind the numbers.
+        upper: that of the upper ends.
+        bold: the frame's column that says whether a number is in bold: of the best where its
+            difference is significant, and of nothing else.
+        stars: the frame's column of marks of significance, shown behind the numbers.
+        right: whether texts are aligned to the right, as those of numbers should be.
+    """
+
+    name: str
+    title: str
+    latex: str = ""
+    digits: int | None = None
+    show: Callable[[Any], str] = str
+    lower: str = ""
+    upper: str = ""
+    bold: str = ""
+    stars: str = ""
+    right: bool = False
+
+    @property
+    def interval(self) -> bool:
+        """Whether intervals are shown."""
+        return bool(self.lower and self.upper)
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table with what it says of itself.
+
+    Attributes:
+        frame: the numbers, one row per line; columns that no `PaperColumn` names are data only.
+        columns: the columns that are shown, in order.
+        caption: what the table shows, one sentence or more.
+        group: the frame's column whose values head blocks of rows; empty: there are no blocks.
+        note: what stands below it: what intervals, bold and stars mean.
+    """
+
+    frame: pd.DataFrame
+    columns: tuple[PaperColumn, ...]
+    caption: str = ""
+    group: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PaperCell:
+    """What a table shows at one place.
+
+    Attributes:
+        text: the number or text.
+        stars: marks of significance behind it.
+        interval: its interval, in brackets; empty where there is none.
+        bold: whether it is in bold.
+    """
+
+    text: str
+    stars: str = ""
+    interval: str = ""
+    bold: bool = False
+
+
+Block = tuple[str, list[list[PaperCell]]]
+"""The heading of a block of rows, empty if there is none, and the rows."""
+
+
+def blocks(table: PaperTable) -> Iterator[Block]:
+    """Yield what a table shows, block by block, for whatever sets it."""
+    for title, rows in _groups(table):
+        yield title, [[_cell(column, row) for column in table.columns] for row in rows]
+
+
+def is_right(column: PaperColumn) -> bool:
+    """Return whether a column is aligned to the right."""
+    return column.right or column.digits is not None
+
+
+def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
+    """Return a table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
+
+    Args:
+        table: the table.
+        comments: lines for the head of the file, such as its origin.
+    """
+    columns = table.columns
+    width = sum(1 + column.interval for column in columns)
+    lines = [f"% {line}" for text in comments for line in text.splitlines()]
+    lines += [f"% {line}" for line in PACKAGES]
+    lines += [f"% {line}" for line in (table.caption, table.note) if line]
+    lines += [
+        rf"\begin{{tabular}}{{{' '.join(_specification(table, column) for column in columns)}}}",
+        r"\toprule",
+        " & ".join(_latex_heading(column) for column in columns) + r" \\",
+    ]
+    for title, rows in blocks(table):
+        lines.append(r"\midrule")
+        if title:
+            heading = escape_latex(title)
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\")
+        lines += [" & ".join(map(_latex_value, columns, row)) + r" \\" for row in rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
+    """Return a table as Markdown; `comments` stand at its head, out of a reader's sight."""
+    parts = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
+    if table.caption:
+        parts.append(f"{_escaped(table.caption)}\n")
+    columns = table.columns
+    head = [
+        _markdown_row(_escaped(column.title) for column in columns),
+        _markdown_row("---:" if is_right(column) else "---" for column in columns),
+    ]
+    for title, rows in blocks(table):
+        if title:
+            parts.append(f"## {_escaped(title)}\n")
+        lines = [_markdown_row(map(_markdown_value, row)) for row in rows]
+        parts.append("\n".join([*head, *lines]) + "\n")
+    if table.note:
+        note = _escaped(table.note).replace("*", r"\*")
+        parts.append(f"{note}\n")
+    return "\n".join(parts)
+
+
+def _terminal_value(cell: PaperCell) -> tuple[str, bool]:
+    """Return what a terminal shows of a value, and whether in bold."""
+    return f"{cell.text}{cell.stars} {cell.interval}".rstrip(), cell.bold
+
+
+def escape_latex(text: str) -> str:
+    """Return a text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
+    if not table.group:
+        yield "", table.frame.to_dict("records")
+        return
+    for title, block in table.frame.groupby(table.group, sort=False):
+        yield str(title), block.to_dict("records")
+
+
+def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
+    return PaperCell(
+        _text(column, row[column.name]),
+        str(row[column.stars]) if column.stars else "",
+        _interval(column, row) if column.interval else "",
+        bool(column.bold and row[column.bold]),
+    )
+
+
+def _number(value: Any, digits: int) -> str:
+    absent = value is None or math.isnan(value)
+    return ABSENT if absent else f"{value:z.{digits}f}"
+
+
+def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
+    """Return an interval as text; empty where there is none."""
+    ends = [row[name] for name in (column.lower, column.upper)]
+    if any(end is None or math.isnan(end) for end in ends):
+        return ""
+    lower, upper = (_number(end, column.digits or 0) for end in ends)
+    return f"[{lower}, {upper}]"
+
+
+def _text(column: PaperColumn, value: Any) -> str:
+    absent = value is None or (isinstance(value, float) and math.isnan(value))
+    if column.digits is not None:
+        return _number(value, column.digits)
+    return ABSENT if absent and column.show is str else column.show(value)
+
+
+def _specification(table: PaperTable, column: PaperColumn) -> str:
+    """Return the specification of a column, a number's with the digits that it needs."""
+    if column.digits is None:
+        return "r" if column.right else "l"
+    texts = [_number(value, column.digits) for value in table.frame[column.name]]
+    whole = [text.lstrip("-").partition(".")[0] for text in texts if text != ABSENT]
+    sign = "-" if any(text.startswith("-") and text != ABSENT for text in texts) else ""
+    places = f"{sign}{max(map(len, whole), default=1)}.{column.digits}"
+    after = ", table-space-text-post = {***}" if column.stars else ""
+    number = f"S[table-format = {places}{after}]"
+    return rf"{number}@{{\,}}l" if column.interval else number
+
+
+def _latex_heading(column: PaperColumn) -> str:
+    title = column.latex or escape_latex(column.title)
+    if column.interval:
+        return rf"\multicolumn{{2}}{{c}}{{{title}}}"
+    return f"{{{title}}}" if column.digits is not None else title
+
+
+def _latex_value(column: PaperColumn, cell: PaperCell) -> str:
+    value = cell.text
+    if column.digits is None:
+        return rf"\textbf{{{escape_latex(value)}}}" if cell.bold else escape_latex(value)
+    if value == ABSENT:
+        value = f"{{{ABSENT}}}"
+    elif cell.bold:
+        value = rf"\bfseries {value}"
+    if cell.stars:
+        value += rf"{{\,{cell.stars}}}"
+    if not column.interval:
+        return value
+    return rf"{value} & {{\footnotesize {cell.interval}}}" if cell.interval else f"{value} &"
+
+
+def _markdown_value(cell: PaperCell) -> str:
+    value = _escaped(cell.text)
+    if cell.bold:
+        value = f"**{value}**"
+    stars = cell.stars.replace("*", r"\*")
+    return f"{value}{stars} {cell.interval}".rstrip()
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "|": r"\textbar{}",
+    "–": "--",
+    "—": "---",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    "→": r"$\rightarrow$",
+    "∞": r"$\infty$",
+    "′": "$'$",
+    **{
+        chr(first + position): rf"$\{name}$"
+        for first, names in (
+            (0x3B1, "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi"),
+            (0x3C0, "pi rho varsigma sigma tau upsilon varphi chi psi omega"),
+        )
+        for position, name in enumerate(names.split())
+    },
+    **{
+        chr(0x391 + position): rf"$\{name}$"
+        for position, name in (
+            *((2, "Gamma"), (3, "Delta"), (7, "Theta"), (10, "Lambda"), (13, "Xi"), (15, "Pi")),
+            *((18, "Sigma"), (21, "Phi"), (23, "Psi"), (24, "Omega")),
+        )
+    },
+}

@@ -1,0 +1,115 @@
+"""Which numbers of a table are the best of their column, beyond chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments.study.config import Study
+from experiments.results.diagrams import SAME_CURVE
+from experiments.results.judgements import Judgements
+from experiments.results.rows import RowsFile
+from experiments.results.significance import Side, labelled_pair, sides_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMPARED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
+"""Measures of which better and worse can be said, because they are against labels."""
+
+LEVEL = 0.05
+"""Corrected p-values below this are significant."""
+
+
+def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return, by measure, which cells of a study are significantly the best of their dataset.
+
+    A cell is, if it has the best value of its dataset (and selection) or posteriors like the one
+    that has, and every other cell differs from it: paired permutation tests over responses,
+    corrected (Holm) for the number of these others. Cells with failed or missing units or verdicts
+    are left out.
+
+    Args:
+        study: the study.
+        rows: its rows.
+        cells: its summary, one row per cell, or per cell and selection.
+
+    Returns:
+        A frame of booleans with the index of `cells`, a column MEASURE_best for each of `COMPARED`.
+
+    Raises:
+        InputError: for unlabelled atoms under the policy "error".
+    """
+    import pandas as pd
+
+    best = pd.DataFrame(False, index=cells.index, columns=[f"{name}_best" for name in COMPARED])
+    sides = sides_of(study, rows)
+    # Of two selections the claims differ, so that neither can be better over the same ones.
+    together = ["dataset", *(["selection"] if study.selected else [])]
+    for _, group in cells.groupby(together, sort=False):
+        whole = group["n_responses"] == group["n_responses"].max()
+        complete = group[whole & (group[["n_failed", "n_missing"]] == 0).all(axis=1)]
+        if len(complete) < 2 or not complete["n_labelled"].max():
+            continue
+        placed = {place: sides[place] for place in complete.index}
+        for measure in COMPARED:
+            for place in _leaders(study, rows, placed, complete[measure], measure):
+                best.loc[place, f"{measure}_best"] = True
+    return best
+
+
+def _leaders(
+    study: Study,
+    rows: RowsFile,
+    placed: dict[int, Side],
+    values: pd.Series[float],
+    measure: str,
+) -> list[int]:
+    """Return the cells that are significantly best, none if that cannot be said."""
+    from calibration.significance import adjust
+    from calibration.significance.measures import MEASURES
+
+    if not np.isfinite(values).all():
+        return []
+    # The nearest first: one that does not differ settles it.
+    order = values.sort_values(ascending=not MEASURES[measure].higher_is_better, kind="stable")
+    first, *others = order.index
+    own = placed[first].judgements(rows)
+    leaders, p_values = [first], []
+    for place in others:
+        other = placed[place].judgements(rows)
+        if _alike(own, other):
+            leaders.append(place)
+            continue
+        p_values.append(_p_value(study, own, other, measure))
+        if not p_values[-1] < LEVEL:
+            return []
+    return leaders if p_values and float(np.max(adjust(p_values))) < LEVEL else []
+
+
+def _alike(own: Judgements, other: Judgements) -> bool:
+    mine, its = own.same_rows(other)
+    return bool(np.allclose(own.p[mine], other.p[its], rtol=0, atol=SAME_CURVE, equal_nan=True))
+
+
+def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> float:
+    from calibration.significance import compare_methods
+
+    p, its, y, responses = labelled_pair(own, other, study.unlabelled)
+    if len(np.unique(responses)) < 2:
+        return 1.0
+    from calibration.intervals.estimands import IntervalSettings
+
+    table = compare_methods(
+        {"other": its, "own": p},
+        y,
+        responses,
+        measures=[measure],
+        correction=None,
+        k=study.k,
+        n_resamples=study.significance.resamples,
+        intervals=IntervalSettings(method="delta", seed=study.seed),
+    )
+    p_value = table.cell("own", measure).p_value
+    return 1.0 if np.isnan(p_value) else p_value

@@ -1,0 +1,241 @@
+"""The reliability diagrams of a study: few curves, each one that can be told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.paper.artefacts import Origin, write_figure
+from experiments.study.cell_names import NO_GRAPH
+from experiments.study.config_parts import OWN_PRIORS
+from experiments.results.judgements import read_judgements
+from experiments.results.rows import FAILED, CellRows, RowsFile
+from experiments.results.summary import REFERENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from calibration.curves.reliability import ReliabilityBins
+    from experiments.study.config_parts import Reliability
+
+SAME_CURVE = 5e-3
+"""Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
+
+MAX_CURVES = 6
+"""Curves in one diagram; beyond these, backends other than the exact one are left out first."""
+
+_DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Cells that share a curve.
+
+    Attributes:
+        cells: what each is called, part by part, the drawn one first.
+        p: posteriors (n,).
+        label: human labels (n,), NaN where there is none.
+        response: positions of the responses (n,).
+    """
+
+    cells: tuple[tuple[str, ...], ...]
+    p: NDArray[np.float64]
+    label: NDArray[np.float64]
+    response: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A reliability diagram.
+
+    Attributes:
+        stem: name of its files.
+        title: its dataset and encoding.
+        bins: its curves by name.
+        figure: the diagram.
+    """
+
+    stem: str
+    title: str
+    bins: dict[str, ReliabilityBins]
+    figure: Figure
+
+
+def write_diagrams(
+    rows: RowsFile,
+    folder: Path,
+    *,
+    policy: str,
+    binning: Reliability,
+    seed: int,
+    origin: Origin,
+) -> list[Path]:
+    """Write the reliability diagrams of a study, with their points as CSV.
+
+    Args:
+        rows: tidy rows of a study.
+        folder: where to write.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+        origin: where they come from.
+
+    Returns:
+        The paths of the files.
+    """
+    paths: list[Path] = []
+    for one in diagrams(rows, policy=policy, binning=binning, seed=seed):
+        paths += write_figure(one.figure, _points(one.bins), folder, one.stem, origin, one.title)
+    return paths
+
+
+def diagrams(
+    rows: RowsFile, *, policy: str, binning: Reliability, seed: int, titled: bool = True
+) -> Iterator[Diagram]:
+    """Yield a reliability diagram per encoding and dataset with labels.
+
+    The dataset with the most labelled atoms under the study's first encoding is called
+    reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+        titled: whether the title stands above the diagram.
+    """
+    from calibration.figures import reliability_diagram
+
+    panels: dict[tuple[str, str], list[CellRows]] = {}
+    assessors: list[CellRows] = []
+    for cell in rows.cells():
+        named = cell.named()
+        if named["variant"] == NO_GRAPH:
+            assessors.append(cell)
+        else:
+            panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    for (dataset, _), cells in panels.items():
+        cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
+    labelled = {
+        key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
+        for key, cells in panels.items()
+    }
+    main = max(labelled, key=lambda key: labelled[key], default=None)
+    for key, cells in panels.items():
+        if not labelled[key]:
+            continue
+        curves = _readable(distinct_curves(rows, cells))
+        if not curves:
+            continue
+        everything = [cell for curve in curves for cell in curve.cells]
+        bins = {
+            _curve_label(curve.cells, everything): _bins(curve, policy, binning, seed)
+            for curve in curves
+        }
+        stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
+        title = ", ".join(key)
+        yield Diagram(stem, title, bins, reliability_diagram(bins, title=title if titled else None))
+
+
+def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
+    """Return the curves of one dataset and encoding; cells with the same posteriors share one.
+
+    Cells with a failed unit are left out: a curve over fewer atoms is another question.
+    """
+    curves: list[Curve] = []
+    for cell in cells:
+        own = read_judgements(rows, cell)
+        if (own.status == FAILED).any():
+            continue
+        judged = own.judged
+        p, label, response = own.p[judged], own.label[judged], own.index[judged]
+        key = _curve_key(cell)
+        for position, curve in enumerate(curves):
+            if p.shape == curve.p.shape and np.allclose(p, curve.p, rtol=0, atol=SAME_CURVE):
+                curves[position] = replace(curve, cells=(*curve.cells, key))
+                break
+        else:
+            curves.append(Curve((key,), p, label, response))
+    return curves
+
+
+def _curve_key(cell: CellRows) -> tuple[str, ...]:
+    """Return what tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    named = cell.named()
+    if named["variant"] == NO_GRAPH:
+        return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
+    prior = "the data's priors" if named["prior"] == OWN_PRIORS else f"priors {named['prior']}"
+    return (
+        named["variant"],
+        f"{named['relation_model']} relations",
+        prior,
+        f"strength {named['strength']:g}",
+        f"seed {named['seed']}",
+        named["backend_label"],
+    )
+
+
+def _readable(curves: Sequence[Curve]) -> list[Curve]:
+    if len(curves) <= MAX_CURVES:
+        return list(curves)
+    exact = [curve for curve in curves if any(cell[-1] == REFERENCE for cell in curve.cells)]
+    others = [curve for curve in curves if curve not in exact]
+    kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
+    return [curve for curve in curves if id(curve) in kept]
+
+
+def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
+    from calibration.curves.reliability import reliability_bins
+    from calibration.labels import apply_policy
+
+    scored = apply_policy(curve.p, curve.label, curve.response, policy)
+    return reliability_bins(
+        scored.p,
+        scored.y,
+        n_bins=binning.bins,
+        strategy=binning.strategy,
+        responses=scored.responses,
+        seed=seed,
+    )
+
+
+def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
+    """Return the points of a diagram, one row per curve and bin."""
+    import pandas as pd
+
+    names = ("mean_predicted", "observed", "lower", "upper", "count")
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "curve": label,
+                    "bin_start": bins.edges[bins.position],
+                    "bin_end": bins.edges[bins.position + 1],
+                    **{name: getattr(bins, name) for name in names},
+                }
+            )
+            for label, bins in curves.items()
+        ]
+    )
+
+
+def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
+    """Return the name of a curve: its cells, less what every cell of the diagram shares."""
+    parts = []
+    values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
+    product = 1
+    for own in values:
+        product *= len(own)
+    if product != len(cells):
+        varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
+        return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
+    for dimension, own in enumerate(values):
+        if len({cell[dimension] for cell in everything}) > 1:
+            parts.append(" ≈ ".join(own))
+    return ", ".join(filter(None, parts)) or cells[0][-1]

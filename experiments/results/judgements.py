@@ -1,0 +1,111 @@
+"""What one cell of a study judged, as arrays: read from the tidy rows, a cell at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.results.rows import FAILED, CellRows, RowsFile
+
+_COLUMNS = ("response", "atom", "p", "label", "status", "seconds", "selections")
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """The rows of one cell.
+
+    Attributes:
+        responses: ids of the responses, in order.
+        index: int64 (n_rows,), the position in `responses` of every row's.
+        atoms: object (n_rows,), ids of the atoms; None in the row of a response without atoms.
+        p: float64 (n_rows,), posteriors; NaN where there is none.
+        label: float64 (n_rows,), human labels 1 and 0; NaN where there is none.
+        status: object (n_responses,), how inference ended.
+        seconds: float64 (n_responses,), NaN where it failed.
+        kept_by: which selections may keep an atom, each as rows have it.
+        kept: int64 (n_rows,), the position in `kept_by` of every row's.
+        counts: bool (n_rows,), whether the atom is in the selection that is looked at.
+    """
+
+    responses: tuple[str, ...]
+    index: NDArray[np.int64]
+    atoms: NDArray[Any]
+    p: NDArray[np.float64]
+    label: NDArray[np.float64]
+    status: NDArray[Any]
+    seconds: NDArray[np.float64]
+    kept_by: tuple[str, ...]
+    kept: NDArray[np.int64]
+    counts: NDArray[np.bool_]
+
+    def selected(self, selection: str) -> Judgements:
+        """Return the rows with posteriors only of the atoms that a selection keeps."""
+        keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
+        counts = keeps[self.kept]
+        return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Whether there is a posterior, bool (n_rows,)."""
+        return ~np.isnan(self.p)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of claims without a posterior in responses that did not fail."""
+        failed = (self.status == FAILED)[self.index]
+        claims = np.array([atom is not None for atom in self.atoms], dtype=np.bool_)
+        return int((claims & self.counts & ~self.judged & ~failed).sum())
+
+    def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions of the rows that two cells of one dataset have in common.
+
+        Rows are in the order of the data, so that of the responses in common they are the same;
+        where the data differ (two runs), atoms are matched by their ids.
+        """
+        if self.responses == other.responses and np.array_equal(self.atoms, other.atoms):
+            everything = np.arange(len(self.p))
+            return everything, everything
+        place = {
+            (self.responses[response], atom): row
+            for row, (response, atom) in enumerate(
+                zip(self.index.tolist(), self.atoms.tolist(), strict=True)
+            )
+        }
+        pairs = [
+            (place[key], row)
+            for row, (response, atom) in enumerate(
+                zip(other.index.tolist(), other.atoms.tolist(), strict=True)
+            )
+            if (key := (other.responses[response], atom)) in place
+        ]
+        both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
+
+
+def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
+    """Return what a cell judged."""
+    table = rows.read(cell, _COLUMNS).combine_chunks()
+    encoded = table["response"].combine_chunks().dictionary_encode()
+    index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
+    _, first = np.unique(index, return_index=True)
+    selections = table["selections"].fill_null("").combine_chunks().dictionary_encode()
+    return Judgements(
+        responses=tuple(encoded.dictionary.to_pylist()),
+        index=index,
+        atoms=np.array(table["atom"].to_pylist(), dtype=object),
+        p=_floats(table["p"]),
+        label=_floats(table["label"].cast("uint8")),
+        status=np.array(table["status"].take(first).to_pylist(), dtype=object),
+        seconds=_floats(table["seconds"].take(first)),
+        kept_by=tuple(selections.dictionary.to_pylist()),
+        kept=np.asarray(selections.indices.to_numpy(), dtype=np.int64),
+        counts=np.ones(len(index), dtype=np.bool_),
+    )
+
+
+def _floats(column: Any) -> NDArray[np.float64]:
+    """Return a column as numbers, null as NaN."""
+    return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)

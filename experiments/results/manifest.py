@@ -1,0 +1,189 @@
+"""The manifest of a run: all that is needed to know what was computed, and with what.
+
+It names no folder, user or host: a manifest is published with its results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from experiments.study.config import Study, as_plain, config_hash
+from experiments.study.data import StudyData
+
+DISTRIBUTION = "factormodels"
+
+_PACKAGES = (
+    "distributed",
+    "jax",
+    "jaxlib",
+    "litellm",
+    "llvmlite",
+    "matplotlib",
+    "networkx",
+    "numba",
+    "numpy",
+    "numpyro",
+    "pandas",
+    "pgmax",
+    "pgmpy",
+    "pyagrum",
+    "pyarrow",
+    "pydantic",
+    "pyro-ppl",
+    "PyYAML",
+    "scikit-learn",
+    "scipy",
+    "statsmodels",
+    "torch",
+)
+
+
+def manifest(
+    study: Study,
+    data: Sequence[StudyData],
+    units: Mapping[str, int],
+    missing: int,
+    code: Sequence[str],
+    files: Iterable[Path],
+    models: Mapping[str, Any] = MappingProxyType({}),
+    relations: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the manifest of a run as plain data.
+
+    Args:
+        study: the study.
+        data: its datasets.
+        units: counts of units by how they ended.
+        missing: number of units that have not been run.
+        code: versions of the code that the units were computed with.
+        files: the files that the run wrote; each is named with its hash.
+        models: what its relation models and assessors were asked, by key of the study and title.
+        relations: hashes of the relations that they found, by dataset, model and variant.
+    """
+    return {
+        "format": "factormodels/manifest",
+        "version": 2,
+        "complete": missing == 0,
+        "study": study.study,
+        "config": as_plain(study),
+        "config_sha256": config_hash(study),
+        "data": data_facts(data, relations),
+        "models": dict(models),
+        "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
+        "units": dict(units),
+        "units_missing": missing,
+        "code_of_units": list(code),
+        "files": {path.name: file_hash(path) for path in files},
+        **environment(),
+    }
+
+
+def manifest_text(document: Mapping[str, Any]) -> str:
+    """Return a manifest as the text of its file."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def data_facts(
+    data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return what is to be known of datasets, by name: hash, sizes, and relations found anew."""
+    return {
+        dataset.name: {
+            "sha256": dataset.sha256,
+            "responses": len(dataset.graphs),
+            "atoms": dataset.n_atoms,
+            "labelled": dataset.n_labelled,
+            **({"relations": relations[dataset.name]} if dataset.name in relations else {}),
+        }
+        for dataset in data
+    }
+
+
+def environment() -> dict[str, Any]:
+    """Return what the results may depend on beside the study: code, Python, machine, packages."""
+    return {
+        "code": {"version": code_version(), **_commit()},
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cpu_count": os.cpu_count(),
+        "packages": package_versions(),
+    }
+
+
+def processor() -> str:
+    """Return the model of the processor; its architecture where the system does not say."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def code_identity() -> str:
+    """Return what tells this state of the code from others: version, commit, and if modified."""
+    commit = _commit()
+    if not commit:
+        return code_version()
+    modified = " modified" if commit["modified"] else ""
+    return f"{code_version()} {commit['commit']}{modified}"
+
+
+def code_version() -> str:
+    """Return the version of this package; "unknown" where it is not installed."""
+    return _version(DISTRIBUTION) or "unknown"
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of the installed packages that results may depend on."""
+    versions = {name: _version(name) for name in _PACKAGES}
+    return {name: version for name, version in versions.items() if version is not None}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> dict[str, Any]:
+    """Return the commit of the checkout that this file is tracked in, if it is in one."""
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return {}
+    commit = _git("rev-parse", "--verify", "HEAD")
+    if commit is None:
+        return {}
+    return {"commit": commit, "modified": bool(_git("status", "--porcelain"))}
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        result = subprocess.run(
+            ["git", "--no-optional-locks", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout.strip()

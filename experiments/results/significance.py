@@ -1,0 +1,302 @@
+"""Tests between the cells of a study, paired by response and corrected together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.study.cell_names import NO_GRAPH, cell_words
+from experiments.study.config import Study
+from experiments.study.config_parts import Selector
+from experiments.results.judgements import Judgements, read_judgements
+from experiments.paper.table import PaperColumn, PaperTable
+from experiments.results.rows import CELL, CellRows, RowsFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.significance.measures import Judged
+
+_COLUMN = {"backend": "backend_label"}
+
+COLUMNS = (
+    *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
+    *("value_first", "value_second", "difference", "lower", "upper"),
+    *("p_value", "corrected", "stars", "status"),
+)
+"""Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
+sides that differ in selection are each over their own."""
+
+
+def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
+    """Return every test that a study asks for, with p-values corrected over all of them.
+
+    A pair is tested wherever two cells differ in it alone, over the labelled claims that both
+    judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
+    difference, by the bootstrap over responses.
+
+    Raises:
+        InputError: for a measure that cannot be compared, such as an infinite log loss.
+    """
+    import pandas as pd
+
+    from calibration.significance import adjust, stars
+
+    found = list(_tests(study, rows))
+    correction = study.significance.correction
+    if correction != "none" and found:
+        corrected = adjust([one["p_value"] for one in found], correction)
+        for one, value in zip(found, corrected, strict=True):
+            one |= {"corrected": float(value), "stars": stars(float(value))}
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+@dataclass(frozen=True)
+class Side:
+    """What may be compared with another: a cell, and which of its atoms count.
+
+    Attributes:
+        cell: the cell.
+        selection: what counts; None where every atom does and nothing else.
+    """
+
+    cell: CellRows
+    selection: str | None
+
+    def named(self) -> dict[str, Any]:
+        """Return what tells it from the others, by column."""
+        own = {} if self.selection is None else {"selection": self.selection}
+        return {**self.cell.named(), **own}
+
+    def judgements(self, rows: RowsFile) -> Judgements:
+        """Return what it judged."""
+        everything = read_judgements(rows, self.cell)
+        return everything if self.selection is None else everything.selected(self.selection)
+
+
+def sides_of(study: Study, rows: RowsFile) -> list[Side]:
+    """Return what may be compared, in the order of the summary's rows."""
+    return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
+
+
+def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
+    """Return the tests of a study as a table of a paper, a block per dataset."""
+    settings = study.significance
+    corrected = settings.correction != "none"
+    p_value = "corrected" if corrected else "p_value"
+    texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
+    columns = (
+        *(PaperColumn(name, title.lower(), title) for name, title in texts),
+        PaperColumn("measure", "measure", "Measure"),
+        PaperColumn(
+            "difference", "difference", "Difference", digits=4,
+            lower="lower", upper="upper", stars="stars",
+        ),
+        PaperColumn(p_value, "p", "$p$", digits=4),
+    )  # fmt: skip
+    note = "p not corrected; "
+    if corrected:
+        how = f"corrected ({settings.correction}) over {len(tests)} tests"
+        note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
+    return PaperTable(
+        tests,
+        columns,
+        f"Paired {settings.test} tests over responses, {settings.alternative}.",
+        "dataset",
+        f"{note}in brackets 95% intervals of the difference, by the bootstrap over responses.",
+    )
+
+
+def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
+    sides = sides_of(study, rows)
+    for first, second in study.significance.pairs:
+        for one in sides:
+            if not _matches(one, first):
+                continue
+            others = (side for side in sides if _counterpart(one, side, second))
+            # An assessor has one cell, to be compared with every view's.
+            for other in others if _without_graph(one) else islice(others, 1):
+                yield from _compared(study, rows, (one, first), (other, second))
+
+
+def _matches(side: Side, selector: Selector) -> bool:
+    named = side.named()
+    # A study of a single selection, all, has no such column.
+    return all(
+        named.get(_COLUMN.get(name, name), value) == value
+        for name, value in selector.given().items()
+    )
+
+
+def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
+    told_apart = {_COLUMN.get(name, name) for name in selector.given()}
+    if "backend_label" in told_apart and "seed" not in told_apart:
+        # Of a backend without seeds there is one cell, to be compared with every seed's.
+        told_apart.add("seed")
+    if "backend_label" in told_apart and _without_graph(one) != _without_graph(other):
+        told_apart.update(set(CELL) - {"dataset"})
+    mine, its = one.named(), other.named()
+    return _matches(other, selector) and all(
+        mine[name] == its[name] for name in mine if name not in told_apart
+    )
+
+
+def _without_graph(side: Side) -> bool:
+    return bool(side.named()["variant"] == NO_GRAPH)
+
+
+def _compared(
+    study: Study,
+    rows: RowsFile,
+    first: tuple[Side, Selector],
+    second: tuple[Side, Selector],
+) -> Iterator[dict[str, Any]]:
+    from calibration.significance import compare_judged
+    from calibration.significance.measures import MEASURES
+
+    settings = study.significance
+    judgements = [side.judgements(rows) for side, _ in (first, second)]
+    shared = {
+        "dataset": first[0].named()["dataset"],
+        **{name: _title(side[1]) for name, side in (("first", first), ("second", second))},
+        "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
+        "corrected": np.nan,
+        "stars": "",
+    }
+    if first[0].selection == second[0].selection:
+        p, other, y, responses = labelled_pair(judgements[0], judgements[1], study.unlabelled)
+        claims = [(p, y, responses), (other, y, responses)]
+    else:
+        claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
+    for measure in settings.measures:
+        if not len(claims[0][0]):
+            empty = dict.fromkeys(COLUMNS[7:13], np.nan)
+            yield {**shared, **empty, "measure": measure, "n_responses": 0, "n_claims": 0,
+                   "status": "no_labels"}  # fmt: skip
+            continue
+        sides = [_judged(*one, study.k) for one in claims]
+        result = compare_judged(
+            sides[0],
+            sides[1],
+            measure,
+            test=settings.test,
+            alternative=settings.alternative,
+            n_resamples=settings.resamples,
+            seed=study.seed,
+        )
+        values = [float(MEASURES[measure].sums(side).estimate()[0]) for side in sides]
+        lower, upper = _interval(sides[0], sides[1], measure, study.seed)
+        yield {
+            **shared,
+            "measure": measure,
+            "n_responses": len(sides[0].grouping.responses),
+            "n_claims": sides[0].y.size,
+            "value_first": values[0],
+            "value_second": values[1],
+            "difference": result.estimate,
+            "lower": lower,
+            "upper": upper,
+            "p_value": result.p_value,
+            "status": str(result.status),
+        }
+
+
+def _title(selector: Selector) -> str:
+    return " ".join(str(value) for value in selector.given().values())
+
+
+_Claims = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""(p, labels, responses) of some claims."""
+
+
+def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[_Claims]:
+    """Return the labelled claims of each side, in the responses in which both have some."""
+    from calibration.labels import apply_policy
+
+    sides: list[_Claims] = []
+    for one in (first, second):
+        names = np.array(one.responses, dtype=object)[one.index[one.judged]]
+        scored = apply_policy(one.p[one.judged], one.label[one.judged], names, policy)
+        sides.append((scored.p, scored.y, np.array(scored.responses, dtype=object)))
+    both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
+    kept = [np.array([name in both for name in own.tolist()], dtype=bool) for *_, own in sides]
+    return [(p[at], y[at], names[at]) for (p, y, names), at in zip(sides, kept, strict=True)]
+
+
+def labelled_pair(
+    first: Judgements, second: Judgements, policy: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return (p of the first, p of the second, labels, responses) of the claims that both judged.
+
+    Args:
+        first: one cell.
+        second: another, of the same dataset.
+        policy: what unlabelled atoms count as.
+
+    Raises:
+        InputError: for unlabelled atoms under the policy "error".
+    """
+    from calibration.labels import apply_policy
+
+    mine, its = first.same_rows(second)
+    both = first.judged[mine] & second.judged[its]
+    mine, its = mine[both], its[both]
+    place = np.arange(len(mine))
+    # The policy decides by label alone, so that the positions it keeps are the same for both.
+    scored = apply_policy(first.p[mine], first.label[mine], place, policy)
+    kept = np.array(scored.responses, dtype=np.int64)
+    return scored.p, second.p[its][kept], scored.y, first.index[mine][kept]
+
+
+def difference_interval(
+    p: np.ndarray,
+    other: np.ndarray,
+    y: np.ndarray,
+    responses: np.ndarray,
+    measure: str,
+    k: int | str,
+    seed: int,
+) -> tuple[float, float]:
+    """Return the interval of a measure's difference, by the paired bootstrap over responses.
+
+    Args:
+        p: probabilities (n,) of one method.
+        other: those of the other, of the same claims.
+        y: labels (n,).
+        responses: responses (n,).
+        measure: a measure of `calibration.significance`.
+        k: how the K of F1@K is chosen.
+        seed: seed of the bootstrap.
+    """
+    sides = [_judged(values, y, responses, k) for values in (p, other)]
+    return _interval(sides[0], sides[1], measure, seed)
+
+
+def _judged(p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> Judged:
+    from calibration.grouping import group_by_response
+    from calibration.significance.measures import Judged, response_k
+
+    grouping = group_by_response(responses)
+    return Judged(p, y, grouping, response_k(k, grouping))
+
+
+def _interval(first: Judged, second: Judged, measure: str, seed: int) -> tuple[float, float]:
+    from calibration.significance.measures import MEASURES
+    from calibration.significance.paired import bootstrap_difference
+
+    sums = MEASURES[measure].sums
+    result = bootstrap_difference(sums(first), sums(second), n_bootstrap=_REPLICATES, seed=seed)
+    return result.lower, result.upper
+
+
+_REPLICATES = 2000
+
+
+def _elsewhere(side: Side, selector: Selector) -> str:
+    told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
+    named = side.named()
+    return cell_words(named, [name for name in named if name not in told_apart])

@@ -1,0 +1,123 @@
+"""The summary of a study: one row per cell, from the tidy rows alone, a cell at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.scores.measures import entropy_warnings
+from calibration.scores.summary import Summary, summarise
+from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
+from experiments.results.judgements import Judgements, read_judgements
+from experiments.results.rows import FAILED, CellRows, RowsFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REFERENCE = "exact"
+"""The backend whose posteriors the others are compared with."""
+
+TIMES = ("seconds_total", "seconds_median")
+"""Columns that no two runs have alike; they have a file of their own."""
+
+_NO_MEASURES = (
+    *(name for name in Summary.__dataclass_fields__ if not name.startswith("n_")),
+    *(f"{name}_{end}" for name in WITH_INTERVALS for end in ("lower", "upper")),
+)
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """What a study found, cell by cell.
+
+    Attributes:
+        cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
+            of a cell, `backend`, `setting`; `n_responses` and `n_failed` (units);
+            `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
+            fail, on which an assessor has no verdict or one that takes them out); the measures of
+            `calibration.scores.summary.Summary`, with the ends of their 95% intervals over responses as
+            MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
+            against the exact backend over atoms that both judged (NaN for itself);
+            `seconds_total` and `seconds_median` per response. Where there are selections a row
+            each, with `selection`, over the atoms that it keeps.
+        n_misordered: number of cells in which E does not order responses by truth.
+    """
+
+    cells: pd.DataFrame
+    n_misordered: int
+
+
+def summarise_study(
+    rows: RowsFile, *, policy: str, k: int | str, selections: Sequence[str] = ()
+) -> StudySummary:
+    """Return the summary of a study's rows.
+
+    Args:
+        rows: tidy rows; those of one cell are in memory at a time, and of the exact backend's.
+        policy: what unlabelled atoms count as.
+        k: how the K of F1@K is chosen.
+        selections: names of the selections; none where every atom counts and nothing else.
+
+    Raises:
+        InputError: for an unknown `policy` or `k`, or unlabelled atoms under the policy "error".
+    """
+    import pandas as pd
+
+    summaries = []
+    with entropy_warnings() as misordered:
+        for _, group in itertools.groupby(rows.cells(), key=lambda cell: cell.question):
+            cells = list(group)
+            exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
+            reference = None if exact is None else read_judgements(rows, exact)
+            for cell in cells:
+                judgements = reference if cell is exact else read_judgements(rows, cell)
+                if judgements is None:
+                    continue
+                against = None if cell is exact else reference
+                if not selections:
+                    summaries.append(_summarise_cell(cell, judgements, against, policy, k))
+                for name in selections:
+                    own = judgements.selected(name)
+                    row = _summarise_cell(cell, own, against, policy, k)
+                    summaries.append({**cell.named(), "selection": name, **row})
+    return StudySummary(pd.DataFrame(summaries), len(misordered))
+
+
+def _summarise_cell(
+    cell: CellRows, own: Judgements, reference: Judgements | None, policy: str, k: int | str
+) -> dict[str, Any]:
+    done = own.seconds[~np.isnan(own.seconds)]
+    judged = own.judged
+    if judged.any():
+        atoms = own.p[judged], own.label[judged], own.index[judged]
+        measures = asdict(summarise(*atoms, policy=policy, k=k))
+        for name, ends in summary_intervals(*atoms, policy=policy, k=k).items():
+            measures |= {f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
+    else:
+        measures = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_NO_MEASURES)}
+    return {
+        **cell.named(),
+        "backend": cell.backend,
+        "setting": cell.setting,
+        **measures,
+        "n_responses": len(own.responses),
+        "n_failed": int((own.status == FAILED).sum()),
+        "n_missing": own.n_missing,
+        "n_not_converged": int((own.status == "not_converged").sum()),
+        "max_difference": _max_difference(own, reference),
+        "seconds_total": float(done.sum()) if done.size else np.nan,
+        "seconds_median": float(np.median(done)) if done.size else np.nan,
+    }
+
+
+def _max_difference(own: Judgements, reference: Judgements | None) -> float:
+    if reference is None:
+        return np.nan
+    mine, exact = own.same_rows(reference)
+    differences = np.abs(own.p[mine] - reference.p[exact])
+    differences = differences[~np.isnan(differences)]
+    return float(differences.max()) if differences.size else np.nan

@@ -1,0 +1,1 @@
+"""Running a study: units, journals, processes, resumption."""

@@ -1,0 +1,220 @@
+"""The folder of a run: whose it is, what of it is finished, and whether one may go on with it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.results.manifest import code_identity
+from experiments.run.assembly import Finished, finished_units
+from experiments.run.journal import Journal, open_journal, read_journal
+from experiments.run.keyed_journal import KeyedJournal, keyed_journal
+from experiments.run.text_models import TextModel
+from experiments.study.config import Study, computed_part, plain_hash
+from experiments.study.data import StudyData
+from experiments.study.design import Cell
+from factormodels.errors import InputError
+from factormodels.io.files import prepare_folder, remove_empty, write_text
+
+JOURNAL = "journal"
+"""The folder of the plan and the units, within that of the results."""
+
+_PLAN, _UNITS = "plan.json", "units.bin"
+
+PRIORS, SELECTIONS, TEXTS = "priors.bin", "selections.bin", "texts.bin"
+"""What is worked out once for a run, beside its units."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run computes: equal plans have equal posteriors.
+
+    Attributes:
+        study: what the posteriors depend on, as plain data.
+        cells: every cell with its settings.
+        data: hashes of the data by name.
+        models: what the answers of text models depend on, by their place in the study.
+    """
+
+    study: dict[str, Any]
+    cells: list[dict[str, Any]]
+    data: dict[str, str]
+    models: dict[str, Any]
+
+    @staticmethod
+    def of(
+        study: Study,
+        cells: Sequence[Cell],
+        data: Sequence[StudyData],
+        models: Iterable[TextModel] = (),
+    ) -> Plan:
+        """Return the plan of a study."""
+        return Plan(
+            study=computed_part(study),
+            cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
+            data={dataset.name: dataset.sha256 for dataset in data},
+            models={one.place: dict(one.facts) for one in models},
+        )
+
+    @property
+    def sha256(self) -> str:
+        """Its hash."""
+        return plain_hash(vars(self))
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run whose folder is this process's alone.
+
+    Attributes:
+        journal: where finished units go.
+        finished: those that it held.
+        code: versions of the code that its units were computed with, the first one first.
+        folder: where its journals are.
+    """
+
+    journal: Journal
+    finished: Finished
+    code: tuple[str, ...]
+    folder: Path
+
+    def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
+        """Open one of the journals beside that of the units."""
+        return keyed_journal(self.folder / name)
+
+
+def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
+    """Return the units that a folder holds of a plan.
+
+    Args:
+        folder: the folder of the results.
+        plan: the plan.
+        sizes: number of responses of every cell's dataset.
+
+    Raises:
+        InputError: if the folder holds another run, or its journal is damaged.
+    """
+    _refuse_another(folder, plan)
+    path = folder / JOURNAL / _UNITS
+    return finished_units(read_journal(path), sizes, path)
+
+
+@contextmanager
+def open_run(
+    folder: Path, plan: Plan, sizes: Sequence[int], *, resume: bool, overwrite: bool
+) -> Iterator[OpenRun]:
+    """Open the folder of a run; if the block fails and nothing is finished, leave no trace.
+
+    Args:
+        folder: the folder of the results.
+        plan: what is to be computed.
+        sizes: number of responses of every cell's dataset.
+        resume: go on with what is finished.
+        overwrite: drop whatever run the folder holds.
+
+    Raises:
+        InputError: if the folder cannot be written, another run is at work in it, or it holds
+            units that this one neither goes on with nor may drop.
+    """
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    own = folder / JOURNAL
+    units = own / _UNITS
+    try:
+        if not overwrite:
+            _refuse_another(folder, plan)
+        prepare_folder(folder)
+        prepare_folder(own)
+        with open_journal(units) as journal:
+            try:
+                finished = finished_units(() if overwrite else read_journal(units), sizes, units)
+                if not overwrite and not resume:
+                    _refuse_unfinished(folder, finished, sizes, n_answers(folder))
+                code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
+                if not resume:
+                    journal.clear()
+                    for name in (PRIORS, SELECTIONS, TEXTS):
+                        (own / name).unlink(missing_ok=True)
+                    finished = finished_units((), sizes, units)
+                current = code_identity()
+                code = code if current in code else (*code, current)
+                document = {**vars(plan), "sha256": plan.sha256, "code": code}
+                write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+                yield OpenRun(journal, finished, code, own)
+            except BaseException as error:
+                # Bad input is to be mended, which may make it another run: then fits are no reason
+                # to hold on to the folder.
+                kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
+                if not any(_n_records(own / name) for name in kept):
+                    shutil.rmtree(own, ignore_errors=True)
+                raise
+    except BaseException:
+        remove_empty(absent)
+        raise
+
+
+def _refuse_another(folder: Path, plan: Plan) -> None:
+    path = folder / JOURNAL / _PLAN
+    if not path.exists():
+        return
+    before = _read_plan(path)
+    if before.get("sha256") == plan.sha256:
+        return
+    raise InputError(
+        f"{folder}: it holds a run that differs in {_differences(before, plan)}; give another "
+        "--out, or drop that run with --overwrite"
+    )
+
+
+def _differences(before: Mapping[str, Any], plan: Plan) -> str:
+    """Return in which keys of the study, settings or data two plans differ."""
+    study = before.get("study", {})
+    keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
+    if not keys and before.get("cells") != plan.cells:
+        keys.append("the settings of its backends")
+    models = before.get("models", {})
+    if not keys and models != plan.models:
+        keys += [place for place, facts in plan.models.items() if models.get(place) != facts]
+    data = before.get("data", {})
+    changed = [name for name in plan.data if name in data and data[name] != plan.data[name]]
+    keys += [f"the content of {name!r}" for name in changed]
+    return ", ".join(keys) or "its version"
+
+
+def n_answers(folder: Path) -> int:
+    """Return how many answers of text models a folder holds."""
+    return _n_records(folder / JOURNAL / TEXTS)
+
+
+def _n_records(journal: Path) -> int:
+    return sum(1 for _ in read_journal(journal))
+
+
+def _refuse_unfinished(
+    folder: Path, finished: Finished, sizes: Sequence[int], n_texts: int
+) -> None:
+    count = finished.table.num_rows
+    if count < sum(sizes) and (count or n_texts):
+        answers = f" and {n_texts:,} answers about its texts" if n_texts else ""
+        raise InputError(
+            f"{folder}: it holds {count:,} of {sum(sizes):,} units{answers} of this study; go on "
+            "with --resume, or drop them with --overwrite"
+        )
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        plan = None
+    if not isinstance(plan, dict):
+        raise InputError(f"{path}: the plan of a run cannot be read; drop the run with --overwrite")
+    return plan
+
+
+def _codes(path: Path) -> tuple[str, ...]:
+    return tuple(_read_plan(path).get("code", ())) if path.exists() else ()

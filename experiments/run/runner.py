@@ -1,0 +1,421 @@
+"""The runner: every unit of a study, each safe once it is finished, wherever it is run."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.results.rows import FAILED
+from experiments.run.assembly import Finished
+from experiments.run.cross_fits import CrossFit
+from experiments.run.folder import (
+    PRIORS,
+    SELECTIONS,
+    TEXTS,
+    OpenRun,
+    Plan,
+    open_run,
+    read_finished,
+)
+from experiments.run.journal import Journal
+from experiments.run.learned_priors import Question, fit_all, questions
+from experiments.run.outputs import Pages, Results, write_results
+from experiments.run.selections import Selector, select_all, selectors
+from experiments.run.tasks import Agenda
+from experiments.run.text_answers import (
+    Place,
+    TextAnswers,
+    TextMonitor,
+    ask_texts,
+    asked_of,
+    content_hashes,
+    uses,
+)
+from experiments.run.text_models import TextModel, check_texts, open_models, text_models
+from experiments.run.units import UnitResult, decode, encode
+from experiments.run.workers import (
+    Outcomes,
+    at_first_here,
+    in_processes,
+    in_this_process,
+    on_dask,
+)
+from experiments.study.cell_choice import select
+from experiments.study.config import Study
+from experiments.study.config_file import LoadedStudy
+from experiments.study.data import StudyData, load_data
+from experiments.study.design import Algorithm, Cell, algorithms, cells
+from factormodels.extraction.accounting import Ledger
+from inference import Backend
+from inference.warm_up import warm_up
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A study with everything that is needed to run it.
+
+    Attributes:
+        study: the study.
+        algorithms: its algorithms, built and not yet warm.
+        cells: its cells.
+        data: its datasets.
+        questions: the priors that are to be learned.
+        selectors: what decides which atoms count.
+        loaded: where the study came from.
+        models: its relation models and assessors, not yet opened.
+    """
+
+    study: Study
+    algorithms: tuple[Algorithm, ...]
+    cells: tuple[Cell, ...]
+    data: tuple[StudyData, ...]
+    questions: tuple[Question, ...]
+    selectors: tuple[Selector, ...]
+    loaded: LoadedStudy
+    models: tuple[TextModel, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of responses of every cell's dataset."""
+        by_name = {dataset.name: len(dataset.graphs) for dataset in self.data}
+        return [by_name[cell.dataset] for cell in self.cells]
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The backends that can be run."""
+        return tuple(one.backend for one in self.algorithms if one.backend is not None)
+
+    def plan(self) -> Plan:
+        """Return what its run computes."""
+        return Plan.of(self.study, self.cells, self.data, self.models)
+
+    def places(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[Place]:
+        """Return what text models are to say before the units of some cells that are not done.
+
+        Args:
+            cells: positions of the cells.
+            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+        """
+        number = {dataset.name: position for position, dataset in enumerate(self.data)}
+        return [
+            place._replace(response=response)
+            for cell in cells
+            if (place := asked_of(self.cells[cell])) is not None
+            for response in np.flatnonzero(~done[number[place.dataset]][cell]).tolist()
+        ]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the units are run.
+
+    Attributes:
+        workers: number of processes; 1: this one; None: this one, then as many as there are
+            processors once that pays.
+        dask: address of a Dask scheduler, in their place.
+    """
+
+    workers: int | None = None
+    dask: str | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit that failed.
+
+    Attributes:
+        cell: its cell.
+        response: id of its response.
+        error: why.
+    """
+
+    cell: Cell
+    response: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of some units.
+
+    Attributes:
+        n_units: how many.
+        failures: those of them that failed.
+    """
+
+    n_units: int
+    failures: tuple[Failure, ...]
+
+
+Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
+"""(units to be run, units kept) -> a context with what is to be called as units are finished."""
+
+
+def design(loaded: LoadedStudy) -> Design:
+    """Return the design of a study.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take, or bad data.
+        MissingDependencyError: if a library that learning or selecting needs is not installed.
+    """
+    chosen = algorithms(loaded)
+    all_cells, data = cells(loaded.study, chosen), load_data(loaded)
+    asked, models = questions(loaded, all_cells, data), text_models(loaded)
+    check_texts(loaded, models, data)
+    return Design(loaded.study, chosen, all_cells, data, asked, selectors(loaded), loaded, models)
+
+
+def n_finished(folder: Path, planned: Design) -> list[int]:
+    """Return how many units of each cell a folder holds.
+
+    Raises:
+        InputError: if it holds another run.
+    """
+    finished = read_finished(folder, planned.plan(), planned.sizes)
+    return [int(count) for count in np.diff(finished.starts)]
+
+
+def run_study(
+    planned: Design,
+    folder: Path,
+    where: Where,
+    *,
+    only: Iterable[str] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    retry_failed: bool = False,
+    monitor: Monitor | None = None,
+    text_monitor: TextMonitor | None = None,
+    ledger: Ledger | None = None,
+    notice: Callable[[str], None] = logger.info,
+    pages: Pages | None = None,
+) -> tuple[Results, Finished]:
+    """Run the units of a study and write its results; what is finished is never lost.
+
+    Args:
+        planned: the study.
+        folder: the folder of the results.
+        where: where the units are run.
+        only: which cells, as `select` takes them.
+        resume: go on with the units that the folder holds.
+        overwrite: drop whatever run the folder holds.
+        retry_failed: with `resume`, do again the units that failed.
+        monitor: shows how far it is.
+        text_monitor: shows how far it is with asking text models, which comes first.
+        ledger: where what language models answer is counted.
+        notice: is told what is worked out before the units.
+        pages: writes the pages of the report, if the study asks for one; None: there is none.
+
+    Raises:
+        InputError: if the folder holds what may not be dropped, a text model cannot be asked,
+            priors cannot be learned of the data, or the rows cannot be scored.
+        WorkerError: if the processes that should run the units cannot.
+    """
+    wanted = select(planned.cells, only)
+    sizes = planned.sizes
+    with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
+        before = _without_failed(run.finished, wanted) if retry_failed else run.finished
+        done = _done(planned, before)
+        answers = _ask(
+            planned,
+            planned.places(wanted, done),
+            run,
+            retry_failed,
+            text_monitor or _unwatched,
+            ledger or Ledger(),
+        )
+        data = answers.related(planned.data)
+        fits = _learned(planned, data, wanted, run, retry_failed, notice)
+        judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
+        judged = [
+            answers.unit(cell, place) for cell in judging for place in planned.places([cell], done)
+        ]
+        inferring = [cell for cell in wanted if cell not in set(judging)]
+        agenda = Agenda(data, planned.cells, inferring, done, fits)
+        watched = (monitor or _unwatched)(agenda.left + len(judged), before.table.num_rows)
+        with watched as report:
+            if judged:
+                _keep(planned, encode(judged), run.journal, report)
+            if agenda.left:
+                _run_units(planned, agenda, where, run.journal, report)
+        finished = read_finished(folder, planned.plan(), sizes)
+        with run.keyed(SELECTIONS) as kept:
+            selected = select_all(planned.selectors, planned.data, kept, notice=notice)
+        results = write_results(
+            planned.study,
+            data,
+            planned.cells,
+            finished,
+            run.code,
+            folder,
+            fits=fits,
+            selected=selected,
+            texts=uses(planned.models, answers),
+            relations=content_hashes(answers),
+            pages=pages,
+        )
+    return results, finished
+
+
+def _learned(
+    planned: Design,
+    data: Sequence[StudyData],
+    wanted: Sequence[int],
+    run: OpenRun,
+    again: bool,
+    notice: Callable[[str], None],
+) -> tuple[CrossFit, ...]:
+    """Return the learned priors of some cells, and of those that have finished units."""
+    places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
+    finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
+    views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
+    asked = [one for one in planned.questions if any(one.answers(*view) for view in views)]
+    if not asked:
+        return ()
+    with run.keyed(PRIORS) as kept:
+        return fit_all(
+            asked,
+            data,
+            planned.study.seed,
+            kept,
+            finished=finished,
+            again=again,
+            notice=notice,
+        )
+
+
+def _at(chosen: Sequence[Cell], places: Iterable[int]) -> list[Cell]:
+    return [chosen[place] for place in places]
+
+
+def failures_of(planned: Design, finished: Finished) -> list[Failure]:
+    """Return the units that failed, in the order of the study."""
+    import pyarrow.compute as pc
+
+    failed = finished.table.filter(pc.equal(finished.table["status"], FAILED))
+    return _failures(planned, failed)
+
+
+@contextmanager
+def _unwatched(*_: int) -> Iterator[Callable[..., None]]:
+    yield lambda *_: None
+
+
+def _ask(
+    planned: Design,
+    places: Sequence[Place],
+    run: OpenRun,
+    again: bool,
+    monitor: TextMonitor,
+    ledger: Ledger,
+) -> TextAnswers:
+    """Return what text models say, asked about what is not known yet, or failed if `again`."""
+    if not planned.models:
+        return TextAnswers()
+    with run.keyed(TEXTS) as kept:
+        answers = TextAnswers.of(kept)
+        left = [place for place in places if not answers.has(place, again=again)]
+        needed = {(place.key, place.title) for place in left}
+        models = [one for one in planned.models if (one.key, one.title) in needed]
+        if models:
+            opened = open_models(planned.loaded, models, ledger)
+            with monitor(len(set(left))) as report:
+                for place, answer in ask_texts(left, planned.data, opened):
+                    answers.keep(place, answer, kept)
+                    report()
+    return answers
+
+
+def _run_units(
+    planned: Design,
+    agenda: Agenda,
+    where: Where,
+    journal: Journal,
+    report: Callable[[Progress], None],
+) -> None:
+    with closing(_outcomes(planned, agenda, where)) as outcomes:
+        for task, answer in outcomes:
+            if answer is None:
+                if not agenda.died(task):
+                    continue
+                lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
+                answer = encode([lost])
+            else:
+                batch = decode(answer)
+                units = (batch[name].to_pylist() for name in ("cell", "response"))
+                agenda.settle(task, zip(*units, strict=True))
+            _keep(planned, answer, journal, report)
+
+
+def _keep(
+    planned: Design, units: bytes, journal: Journal, report: Callable[[Progress], None]
+) -> None:
+    """Add encoded units to the journal, and tell of them."""
+    journal.append(units)
+    batch = decode(units)
+    report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
+
+
+_DIED = (
+    "the process that ran it ended without an answer, twice: it was killed, as for want of "
+    "memory, or crashed"
+)
+
+
+def _outcomes(planned: Design, agenda: Agenda, where: Where) -> Outcomes:
+    backends = planned.backends
+    if where.dask is not None:
+        return on_dask(agenda.take, where.dask, backends)
+    processors = len(os.sched_getaffinity(0))
+    if where.workers is not None and where.workers > 1:
+        return in_processes(agenda.take, where.workers, backends)
+    # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
+    for backend in backends:
+        warm_up(backend)
+    if where.workers == 1 or processors == 1:
+        return in_this_process(agenda.take)
+    return at_first_here(agenda.take, lambda: agenda.left, processors, backends)
+
+
+def _without_failed(finished: Finished, wanted: Sequence[int]) -> Finished:
+    """Return the finished units less those of some cells that failed."""
+    failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
+    cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
+    return finished.where(~(failed & np.isin(cell_of, wanted)))
+
+
+def _done(planned: Design, finished: Finished) -> list[np.ndarray]:
+    """Return whether each unit is done, per dataset bool (n_cells, n_responses)."""
+    done = [
+        np.zeros((len(planned.cells), len(dataset.graphs)), dtype=np.bool_)
+        for dataset in planned.data
+    ]
+    number = {dataset.name: position for position, dataset in enumerate(planned.data)}
+    for position, cell in enumerate(planned.cells):
+        done[number[cell.dataset]][position, finished.responses[finished.of_cell(position)]] = True
+    return done
+
+
+def _failures_in(planned: Design, batch: Any) -> list[Failure]:
+    if batch["error"].null_count == batch.num_rows:
+        return []
+    return _failures(planned, batch.filter(batch["error"].is_valid()))
+
+
+def _failures(planned: Design, table: Any) -> list[Failure]:
+    graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
+    columns = (table[name].to_pylist() for name in ("cell", "response", "error"))
+    result = []
+    for number, response, error in zip(*columns, strict=True):
+        cell = planned.cells[number]
+        result.append(Failure(cell, graphs[cell.dataset].graphs[response].id, error))
+    return result

@@ -1,0 +1,248 @@
+"""Where tasks run: in this process, in processes of this machine, or on a Dask cluster.
+
+Each way is a generator of (task, what `run_task` returned, or None if its process died). It takes
+the next task when a worker is free, after the caller has dealt with what was yielded before.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from experiments.run.units import Task, run_task
+from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
+from inference import Backend
+from inference.warm_up import warm_up
+
+Take = Callable[[], Task | None]
+Outcomes = Generator[tuple[Task, bytes | None]]
+
+_READY = b"ready"
+_END_SECONDS = 5.0
+_WORKERS_SECONDS = 60.0
+
+
+class WorkerError(FactormodelsError):
+    """The processes that run tasks cannot do so: the message says why."""
+
+
+def in_this_process(take: Take) -> Outcomes:
+    """Run tasks here, one after the other."""
+    while (task := take()) is not None:
+        yield task, run_task(task)
+
+
+def in_processes(take: Take, count: int, backends: Sequence[Backend]) -> Outcomes:
+    """Run tasks in processes of this machine, each started anew and warmed up.
+
+    Args:
+        take: gives the next task.
+        count: how many processes.
+        backends: the backends that they warm up.
+
+    Raises:
+        WorkerError: if a process cannot start.
+    """
+    team: list[_Worker] = []
+    idle: list[_Worker] = []
+    try:
+        while True:
+            while (idle or len(team) < count) and (task := take()) is not None:
+                if idle:
+                    worker = idle.pop()
+                else:
+                    worker = _start(backends)
+                    team.append(worker)
+                worker.give(task)
+            busy = {worker.connection: worker for worker in team if worker.task is not None}
+            if not busy:
+                return
+            for connection in wait(list(busy)):
+                worker = busy[connection]  # type: ignore[index]
+                task, answer = worker.answer()
+                if task is None:
+                    continue
+                if answer is None:
+                    team.remove(worker)
+                    worker.end(at_once=True)
+                else:
+                    idle.append(worker)
+                yield task, answer
+    except BaseException:
+        for worker in team:
+            worker.end(at_once=True)
+        raise
+    finally:
+        for worker in team:
+            worker.end(at_once=False)
+
+
+def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
+    """Run tasks on a Dask cluster.
+
+    Args:
+        take: gives the next task.
+        address: of the cluster's scheduler.
+        backends: the backends that its workers warm up.
+
+    Raises:
+        MissingDependencyError: if Dask is not installed.
+        InputError: if no scheduler answers at the address.
+        WorkerError: if the cluster cannot run a task.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        raise MissingDependencyError(
+            "--dask needs dask and distributed, which are not installed; "
+            "run: pip install 'factormodels[dask]'"
+        ) from None
+    try:
+        client = distributed.Client(address, timeout=10, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"--dask {address}: no Dask scheduler answers there ({error}); check the address"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+        except TimeoutError:
+            raise WorkerError(
+                f"the Dask cluster at {address} has no worker; start one, then go on with --resume"
+            ) from None
+        client.run(_warm_up_all, tuple(backends))
+        running: dict[Any, Task] = {}
+        completed = distributed.as_completed(loop=client.loop)
+        while True:
+            # A task in hand for each thread of the cluster, and one that waits behind it.
+            places = 2 * max(1, sum(client.nthreads().values()))
+            while len(running) < places and (task := take()) is not None:
+                future = client.submit(run_task, task, pure=False)
+                running[future] = task
+                completed.add(future)
+            if not running:
+                return
+            future = next(completed)
+            task = running.pop(future)
+            raised = future.exception()
+            if raised is not None and not isinstance(raised, distributed.scheduler.KilledWorker):
+                raise WorkerError(
+                    f"the Dask cluster at {address} cannot run a task "
+                    f"({type(raised).__name__}: {raised}); give its workers the same packages as "
+                    "here; what is finished is kept, go on with --resume"
+                )
+            yield task, None if raised is not None else future.result()
+
+
+@dataclass
+class _Worker:
+    """A process with the pipe to it; `task` is the one that it is at, if any."""
+
+    process: BaseProcess
+    connection: Connection
+    task: Task | None = None
+    ready: bool = False
+
+    def give(self, task: Task) -> None:
+        self.task = task
+        if self.ready:
+            self._send()
+
+    def answer(self) -> tuple[Task | None, bytes | None]:
+        """Return the task and its answer (None: died), or (None, None) if it has just started."""
+        try:
+            answer = self.connection.recv_bytes()
+        except (EOFError, OSError):
+            if not self.ready:
+                raise WorkerError(
+                    "a worker process ended before it could start; run with --workers 1 to see why"
+                ) from None
+            task, self.task = self.task, None
+            return task, None
+        if not self.ready:
+            self.ready = True
+            self._send()
+            return None, None
+        task, self.task = self.task, None
+        return task, answer
+
+    def end(self, *, at_once: bool) -> None:
+        self.connection.close()
+        if at_once:
+            self.process.terminate()
+        self.process.join(_END_SECONDS)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+    def _send(self) -> None:
+        try:
+            self.connection.send(self.task)
+        except OSError:
+            return  # It has died; the end of its pipe says so next.
+
+
+def _start(backends: Sequence[Backend]) -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    own, other = context.Pipe()
+    process = context.Process(target=_serve, args=(other, tuple(backends)), daemon=True)
+    # An interrupt from the terminal reaches all processes; this one ends the others.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    other.close()
+    return _Worker(process, own)
+
+
+def _serve(connection: Connection, backends: Iterable[Backend]) -> None:
+    """Run tasks until the other end of the pipe is closed."""
+    # It starts with interrupts blocked; a library that unblocks them must not let one through.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _warm_up_all(backends)
+    try:
+        connection.send_bytes(_READY)
+        while True:
+            connection.send_bytes(run_task(connection.recv()))
+    except (EOFError, OSError):
+        return
+
+
+def _warm_up_all(backends: Iterable[Backend]) -> None:
+    for backend in backends:
+        warm_up(backend)
+
+
+def at_first_here(
+    take: Take, left: Callable[[], int], count: int, backends: Sequence[Backend]
+) -> Outcomes:
+    """Run tasks here, and go over to processes once that pays for starting them.
+
+    Args:
+        take: gives the next task.
+        left: how many units are left.
+        count: how many processes.
+        backends: the backends that they warm up.
+    """
+    start, total = time.monotonic(), left()
+    while (task := take()) is not None:
+        yield task, run_task(task)
+        spent, remaining = time.monotonic() - start, left()
+        if spent > _TRIAL_SECONDS and remaining:
+            done = max(1, total - remaining)
+            if remaining / done * spent > _PAYS_SECONDS:
+                yield from in_processes(take, count, backends)
+                return
+
+
+_TRIAL_SECONDS = 2.0
+_PAYS_SECONDS = 10.0
+"""Starting processes takes each of them some seconds, which must be repaid."""

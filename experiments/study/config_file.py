@@ -1,0 +1,356 @@
+"""Reading a study: a YAML file or an embedded one, the file it is based on, and overrides."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from experiments.study.config import Study
+from experiments.study.config_errors import Fault, Step, first_fault
+from experiments.study.config_parts import LEARNED
+from experiments.study.plain_yaml import parse_assignment, parse_yaml
+from factormodels.errors import InputError, nearest
+from factormodels.io.files import read_text
+
+_SHORTHANDS = {
+    "datasets": "name",
+    "backends": "backend",
+    "relation_models": "model",
+    "assessors": "assessor",
+    "selections": "selection",
+}
+"""Lists whose entries may be written as a text, and the key that the text stands for."""
+
+_LISTS = (*_SHORTHANDS, "variants", "encodings", "measures", "outputs")
+
+_HOLDERS = ("datasets", "relation_models", "assessors", "selections")
+_PATHS = ("path", "templates", "cache")
+"""Lists whose entries may name a file or folder, and the keys that do."""
+
+_SINGLES = ("priors", "strengths", "seeds")
+"""Lists of which a single entry may be written without brackets."""
+
+_PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What said something of a study.
+
+    Attributes:
+        steps: the place that it set.
+        name: what errors call it: a file, or an override.
+    """
+
+    steps: tuple[Step, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class LoadedStudy:
+    """A study with where it came from.
+
+    Attributes:
+        study: the study.
+        folder: where its relative paths start.
+        where: what errors call its configuration.
+        sources: what set its places, later ones over earlier ones.
+    """
+
+    study: Study
+    folder: Path
+    where: str
+    sources: tuple[Source, ...] = ()
+
+    def blame(self, place: str) -> str:
+        """Return what an error at a place begins with: who said it, then the place."""
+        steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(place))
+        return f"{_blamed(self.sources, steps, self.where)}: {place}"
+
+
+@dataclass(frozen=True)
+class RawStudy:
+    """A study as it was written, with its base below it and the overrides laid over it.
+
+    Attributes:
+        raw: what it says.
+        before: what it says without the overrides.
+        overrides: the overrides.
+        where: what errors call its configuration.
+        folder: where its relative paths start.
+        sources: what set its places, later ones over earlier ones.
+    """
+
+    raw: dict[str, Any]
+    before: dict[str, Any]
+    overrides: tuple[str, ...]
+    where: str
+    folder: Path
+    sources: tuple[Source, ...]
+
+    def refusal(self, fault: Fault, fault_before: Callable[[], Fault | None]) -> InputError:
+        """Return the error for a fault: it begins with the file or the override that said so.
+
+        Args:
+            fault: what is wrong.
+            fault_before: says what is wrong without the overrides, if anything is.
+        """
+        blamed = _blamed(self.sources, fault.steps, self.where)
+        if blamed == self.where and self.overrides and fault_before() is None:
+            # The file alone is a study, so that it is what the overrides make of it.
+            several = "s" if len(self.overrides) > 1 else ""
+            blamed = f"override{several} {', '.join(map(repr, self.overrides))}"
+        return InputError(f"{blamed}: {fault.sentence}")
+
+
+def embedded_studies() -> dict[str, str]:
+    """Return the text of every embedded study by name, such as compare or ours/NAME."""
+    return dict(_texts(resources.files("experiments") / "configs", ""))
+
+
+def _texts(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    entries = sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name))
+    for entry in entries:
+        if entry.is_dir():
+            yield from _texts(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".yaml"):
+            yield f"{prefix}{entry.name.removesuffix('.yaml')}", entry.read_text(encoding="utf-8")
+
+
+def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
+    """Return the study that `config` names: an embedded one, or a YAML file.
+
+    Args:
+        config: a name without folder and suffix for an embedded study, else the path of a file.
+        overrides: "key=value" texts; a key is a place such as "priors.atom" or "backends[1].label".
+
+    Raises:
+        InputError: for an unknown name, a bad file, or a key or value that a study cannot have;
+            it begins with the file or the override that said so.
+    """
+    return validated(read_raw(config, overrides))
+
+
+def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
+    """Return what the configuration that `config` names says, as plain data.
+
+    Args:
+        config: a name of an embedded study, else the path of a file.
+        overrides: "key=value" texts.
+
+    Raises:
+        InputError: for an unknown name, a file that is not YAML, or an override of no place.
+    """
+    raw, where, folder, sources = _read(config, Path(), ())
+    given = tuple(overrides)
+    changed = copy.deepcopy(raw)
+    for override in given:
+        name = f"override {override!r}"
+        key, value = parse_assignment(override, "override")
+        steps = _assign(changed, key, value, name)
+        expand_shorthands(changed)
+        sources.append(Source(steps, name))
+    return RawStudy(changed, raw, given, where, folder, tuple(sources))
+
+
+def validated(raw: RawStudy) -> LoadedStudy:
+    """Return the study that plain data stand for.
+
+    Raises:
+        InputError: for a key or value that a study cannot have.
+    """
+    study, fault = _study_or_fault(raw.raw)
+    if study is None:
+        raise raw.refusal(fault, lambda: _fault_of(raw.before))
+    return LoadedStudy(study, raw.folder, raw.where, raw.sources)
+
+
+def expand_shorthands(raw: dict[str, Any]) -> None:
+    """Write out what a study may say in short, in place.
+
+    One text stands for a list of one; a text in the list of datasets, backends, relation models or
+    assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
+    policy for unlabelled atoms.
+    """
+    for key in _LISTS:
+        if isinstance(raw.get(key), str):
+            raw[key] = [raw[key]]
+    for key, meaning in _SHORTHANDS.items():
+        if isinstance(items := raw.get(key), list):
+            raw[key] = [{meaning: item} if isinstance(item, str) else item for item in items]
+    if isinstance(model := raw.get("language_model"), str):
+        raw["language_model"] = {"model": model}
+    if isinstance(policy := raw.get("unlabelled"), bool):
+        raw["unlabelled"] = str(policy).lower()
+
+
+def _read(
+    config: str, beside: Path, seen: tuple[str, ...]
+) -> tuple[dict[str, Any], str, Path, list[Source]]:
+    """Return the raw study that `config` names, on top of the one that it is based on."""
+    path = beside / config
+    embedded = embedded_studies()
+    parts = Path(config).parts
+    in_folder = len(parts) > 1 and any(name.startswith(f"{parts[0]}/") for name in embedded)
+    if path.is_file() or path.suffix or not (len(parts) == 1 or in_folder):
+        text, where, folder = read_text(path), str(path), path.parent
+    else:
+        if config not in embedded:
+            near = nearest(config, embedded)
+            hint = "" if near is None else f" (did you mean {near!r}?)"
+            raise InputError(
+                f"there is no embedded study {config!r}{hint}; use one of {', '.join(embedded)}, "
+                "or name a YAML file"
+            )
+        text, where, folder = embedded[config], f"{config}.yaml", Path()
+    if where in seen:
+        raise InputError(f"{where}: the study is based on itself; mend 'base' of {seen[-1]}")
+    own = parse_yaml(text, where)
+    if not isinstance(own, dict):
+        raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
+    base = own.pop("base", None)
+    expand_shorthands(own)
+    if base is None:
+        return own, where, folder, []
+    if not isinstance(base, str):
+        raise InputError(f"{where}: base: {base!r} is no study; name a file or an embedded study")
+    try:
+        raw, _, base_folder, sources = _read(base, folder, (*seen, where))
+    except InputError as error:
+        raise InputError(f"{where}: base: {error}") from None
+    _move_paths(raw, base_folder, folder)
+    base_name = str(folder / base) if (folder / base).is_file() else f"{base}.yaml"
+    sources = sources or [Source((), base_name)]
+    _merge(raw, own, (), where, sources)
+    return raw, where, folder, sources
+
+
+def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
+    """Have the relative paths of a study start in another folder."""
+    lists = [raw[key] for key in _HOLDERS if isinstance(raw.get(key), list)]
+    parts = itertools.chain([raw.get("language_model")], *lists)
+    for part, key in itertools.product(parts, _PATHS):
+        if isinstance(part, dict) and isinstance(path := part.get(key), str):
+            part[key] = os.path.relpath(before / path, after)
+
+
+def _merge(
+    target: dict[str, Any],
+    own: Mapping[str, Any],
+    steps: tuple[Step, ...],
+    name: str,
+    sources: list[Source],
+) -> None:
+    """Lay `own` over `target`: mappings key by key, everything else whole."""
+    for key, value in own.items():
+        place = (*steps, key)
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            _merge(target[key], value, place, name, sources)
+        else:
+            target[key] = value
+            sources.append(Source(place, name))
+
+
+def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:
+    texts = _PLACE.findall(key)
+    if "".join(texts) != key.replace(".", "") or not texts:
+        raise InputError(f"{where}: {key!r} is no place; write priors.atom or backends[1].label")
+    steps = tuple(int(text[1:-1]) if text.startswith("[") else text for text in texts)
+    if steps[0] == "base":
+        raise InputError(f"{where}: 'base' is for files; name the other file instead")
+    target: Any = raw
+    for position, step in enumerate(steps):
+        last = position == len(steps) - 1
+        if isinstance(step, int):
+            if not isinstance(target, list) or step >= len(target):
+                count = len(target) if isinstance(target, list) else 0
+                raise InputError(f"{where}: there is no entry [{step}]; it has {count}, from [0]")
+        elif not isinstance(target, dict):
+            raise InputError(f"{where}: {step!r} is no key there; check the place")
+        if last:
+            target[step] = value
+        elif isinstance(step, str):
+            if target.get(step) is None:
+                target[step] = {}
+            target = target[step]
+        else:
+            target = target[step]
+    return steps
+
+
+def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a study's raw form with every list written as one, for the validation."""
+    plain: dict[str, Any] = copy.deepcopy(dict(raw))
+    for key in _SINGLES:
+        if key in plain and plain[key] is not None and not isinstance(plain[key], list):
+            plain[key] = [plain[key]]
+    if isinstance(plain.get("priors"), list):
+        plain["priors"] = [{LEARNED: {}} if one == LEARNED else one for one in plain["priors"]]
+    for priors in plain.get("priors") or ():
+        if isinstance(priors, dict):
+            for key in ("atom", "context"):
+                if key in priors and not isinstance(priors[key], list):
+                    priors[key] = [priors[key]]
+    significance = plain.get("significance")
+    if isinstance(significance, dict) and isinstance(pairs := significance.get("pairs"), list):
+        significance["pairs"] = [
+            [{"backend": side} if isinstance(side, str) else side for side in pair]
+            if isinstance(pair, list)
+            else pair
+            for pair in pairs
+        ]
+    return plain
+
+
+def _fault_of(raw: dict[str, Any]) -> Fault | None:
+    study, fault = _study_or_fault(raw)
+    return fault if study is None else None
+
+
+def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
+    """Return the study that the plain form of `experiments.study.config.as_plain` stands for.
+
+    Args:
+        raw: the plain form.
+        where: what an error begins with.
+
+    Raises:
+        InputError: if it is none, as of another version.
+    """
+    study, fault = _study_or_fault(dict(raw))
+    if study is None:
+        raise InputError(f"{where}: {fault.sentence}")
+    return study
+
+
+def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
+    """Return the study that plain data stand for, or else what is wrong with them."""
+    import json
+
+    from pydantic import TypeAdapter, ValidationError
+
+    nothing = Fault((), "")
+    try:
+        # Strict JSON mode: a text is never taken for a number, a list is a tuple.
+        return TypeAdapter(Study).validate_json(json.dumps(canonical(raw)), strict=True), nothing
+    except ValidationError as error:
+        return None, first_fault(raw, error.errors())
+
+
+def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:
+    """Return the last source that set a place, or a part of it, or what it is a part of."""
+    blamed = where
+    for source in sources:
+        if source.steps == steps[: len(source.steps)] or (
+            steps and source.steps[: len(steps)] == steps
+        ):
+            blamed = source.name
+    return blamed

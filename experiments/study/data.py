@@ -1,0 +1,208 @@
+"""The data of a study: responses by dataset, with a hash of what was really used."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.study.cell_names import RECORDED
+from experiments.study.config_file import LoadedStudy
+from experiments.study.config_parts import DatasetChoice, Subset
+from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import fact_graph_text
+from factormodels.io.files import read_text
+from factormodels.variants import variant as variant_of
+
+_NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
+"""How a UAI or BIF file begins."""
+
+
+Related = Mapping[tuple[str, str], FactGraph | str]
+"""A response by relation model and variant, with the relations that were found for it in place of
+the data's; or why none were."""
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """The responses of one dataset of a study.
+
+    Attributes:
+        name: what the study calls it.
+        graphs: one fact graph per response, as recorded.
+        sha256: hash of the graphs' JSON.
+        related: one for each response, where a study finds relations anew.
+    """
+
+    name: str
+    graphs: tuple[FactGraph, ...]
+    sha256: str
+    related: tuple[Related, ...] = ()
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms of all responses."""
+        return sum(len(graph.atoms) for graph in self.graphs)
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of atoms with a human label."""
+        return sum(atom.label is not None for graph in self.graphs for atom in graph.atoms)
+
+
+class NoRelationsError(FactormodelsError):
+    """A response of which a relation model had nothing to say: the message says why."""
+
+
+def related_graph(
+    graph: FactGraph, related: Related, relation_model: str, variant: str
+) -> FactGraph:
+    """Return a view of a response, with the relations of a relation model of the study.
+
+    Raises:
+        NoRelationsError: if it found none for want of answers.
+    """
+    if relation_model != RECORDED:
+        found = related[relation_model, variant]
+        if isinstance(found, str):
+            raise NoRelationsError(found)
+        graph = found
+    return variant_of(graph, variant)
+
+
+def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:
+    """Return the datasets of a study, in its order.
+
+    Raises:
+        InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
+    """
+    return tuple(
+        load_dataset(choice, loaded.folder, loaded.blame(f"datasets[{position}]"))
+        for position, choice in enumerate(loaded.study.datasets)
+    )
+
+
+def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
+    """Return the responses of one dataset.
+
+    Args:
+        choice: the dataset.
+        folder: where its relative path starts.
+        where: what errors begin with.
+
+    Raises:
+        InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
+    """
+    try:
+        graphs = tuple(_subset(_graphs(choice, folder), choice.subset))[: choice.limit]
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    if not graphs:
+        raise InputError(f"{where}: {choice.title!r} holds no response; name other data")
+    seen: set[str] = set()
+    for graph in graphs:
+        if graph.id in seen:
+            raise InputError(
+                f"{where}: {choice.title!r} has two responses {graph.id!r}; give each its own id"
+            )
+        seen.add(graph.id)
+    return StudyData(choice.title, graphs, _hash(graphs))
+
+
+def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
+    if choice.synthetic is not None:
+        return _synthetic(choice.synthetic)
+    if choice.path is not None:
+        from factormodels.io import read_many
+
+        path = folder / choice.path
+        if _NETWORK.match(read_text(path)):
+            raise InputError(
+                f"{path}: this is a network; a study takes fact graphs, use `factormodels infer` "
+                "for a network"
+            )
+        return tuple(read_many(path))
+    from factormodels import datasets
+
+    return datasets.load(choice.name, **choice.options).graphs
+
+
+def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
+    """Return generated responses; a law is written as a number, or the two ends of an interval."""
+    from factormodels.synthetic import Constant, Uniform, labelled_responses
+
+    parameters = inspect.signature(labelled_responses).parameters
+    given: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if name not in parameters:
+            near = nearest(name, parameters)
+            hint = f"did you mean {near!r}?" if near else f"use some of {', '.join(parameters)}"
+            raise InputError(f"synthetic.{name}: there is no such key; {hint}")
+        if name in ("strength", "atom_prior", "context_prior"):
+            ends = value if isinstance(value, list) else [value]
+            if len(ends) not in (1, 2) or not all(isinstance(end, int | float) for end in ends):
+                raise InputError(f"synthetic.{name}: {value!r} is no number, and no [low, high]")
+            value = Constant(*ends) if len(ends) == 1 else Uniform(*ends)
+        given[name] = tuple(value) if name == "n_atoms" and isinstance(value, list) else value
+    missing = [
+        name
+        for name, parameter in parameters.items()
+        if parameter.default is inspect.Parameter.empty and name not in given and name != "seed"
+    ]
+    if missing:
+        raise InputError(f"the key 'synthetic.{missing[0]}' is missing; give it")
+    try:
+        return labelled_responses(**{"seed": 0, **given})
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise InputError(f"synthetic: {error}") from None
+        raise InputError(f"synthetic: an argument does not fit ({error}); correct it") from None
+
+
+def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
+    for name, wanted, present in (
+        ("responses", subset.responses, [graph.id for graph in graphs]),
+        ("topics", subset.topics, [graph.topic for graph in graphs]),
+    ):
+        of_data = dict.fromkeys(present)
+        for value in wanted or ():
+            if value not in of_data:
+                raise InputError(_absent(f"subset.{name}: {value!r}", value, list(of_data)))
+    kept = [
+        graph
+        for graph in graphs
+        if (subset.responses is None or graph.id in subset.responses)
+        and (subset.topics is None or graph.topic in subset.topics)
+        and (not subset.labelled or any(atom.label is not None for atom in graph.atoms))
+    ]
+    if subset.sample is None:
+        return kept
+    if subset.sample > len(kept):
+        raise InputError(
+            f"subset.sample: {subset.sample} responses were asked for and there are {len(kept)}; "
+            "ask for fewer"
+        )
+    import numpy as np
+
+    drawn = np.random.default_rng(subset.seed).choice(len(kept), subset.sample, replace=False)
+    return [kept[index] for index in sorted(drawn.tolist())]
+
+
+def _absent(subject: str, name: str, present: list[str]) -> str:
+    if len(present) <= 20:
+        return unknown_name(subject, name, present)
+    near = nearest(name, present)
+    return f"{subject} is unknown" + (f"; did you mean {near!r}?" if near else "; check the data")
+
+
+def _hash(graphs: Iterable[FactGraph]) -> str:
+    digest = hashlib.sha256()
+    for graph in graphs:
+        digest.update(fact_graph_text(graph).encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()

@@ -1,0 +1,203 @@
+"""The design of a study: its algorithms, and the cells in which each of them is asked."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+from experiments.study.cell_names import NO_GRAPH, RECORDED
+from experiments.study.config import Study, allows
+from experiments.study.config_file import LoadedStudy
+from experiments.study.config_parts import BackendChoice, PriorSetting
+from experiments.study.settings import build_backend, setting_types
+from factormodels.errors import MissingDependencyError
+from inference import Backend
+from inference.registry import backend_class
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A backend with its settings, ready to run, or the reason why it is not; or an assessor.
+
+    Attributes:
+        choice: position in the study's list of backends, or of assessors.
+        title: what tables call it.
+        name: its name in the registry, or the assessor's.
+        seed: the seed of its cells.
+        setting: all its settings as JSON with sorted keys (those given, if it is not installed).
+        backend: the backend; None if a library that it needs is absent, and of an assessor.
+        error: the sentence that says so.
+        assessor: whether it is one, which judges texts and no graph.
+    """
+
+    choice: int
+    title: str
+    name: str
+    seed: int
+    setting: str
+    backend: Backend | None
+    error: str = ""
+    assessor: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """How a response becomes a factor graph.
+
+    Attributes:
+        variant: view of the fact graph.
+        encoding: encoding of relations.
+        prior: priors of atoms and contexts.
+        strength: what the log odds of every relation's probability are multiplied by.
+        relation_model: what the study calls the source of relations.
+    """
+
+    variant: str
+    encoding: str
+    prior: PriorSetting
+    strength: float
+    relation_model: str = RECORDED
+
+
+NO_VIEW = View(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
+"""That of an assessor's cell."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of a study, asked over all responses of its dataset.
+
+    Attributes:
+        dataset: name of the dataset.
+        view: how its responses become factor graphs.
+        algorithm: the algorithm.
+    """
+
+    dataset: str
+    view: View
+    algorithm: Algorithm
+
+    def key(self) -> dict[str, Any]:
+        """Return what tells it from the other cells, by column of the rows."""
+        return {
+            "dataset": self.dataset,
+            "variant": self.view.variant,
+            "relation_model": self.view.relation_model,
+            "encoding": self.view.encoding,
+            "prior": self.view.prior.title,
+            "strength": self.view.strength,
+            "backend_label": self.algorithm.title,
+            "seed": self.algorithm.seed,
+        }
+
+
+def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
+    """Return the algorithms of a study in its order, one for each setting and seed, not yet warm.
+
+    The assessors come last.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take.
+    """
+    study = loaded.study
+    inferring = [
+        algorithm
+        for position, choice in enumerate(study.backends)
+        for title, settings in choice.settings_of_each()
+        for algorithm in _of_each_seed(loaded, position, choice, title, settings)
+    ]
+    judging = [
+        Algorithm(
+            choice=position,
+            title=choice.title,
+            name=choice.assessor,
+            seed=0,
+            setting=_as_setting(choice.setting(study.language_model)),
+            backend=None,
+            assessor=True,
+        )
+        for position, choice in enumerate(study.assessors)
+    ]
+    return (*inferring, *judging)
+
+
+def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
+    """Return the cells of a study in its order, the algorithms of one question side by side.
+
+    Those of the assessors, one each, end a dataset's.
+    """
+    views = [
+        View(variant, encoding, prior, strength, relation_model)
+        for variant, relation_model, encoding, prior, strength in itertools.product(
+            study.variants,
+            study.relation_titles,
+            study.encodings,
+            study.prior_settings,
+            study.strengths,
+        )
+    ]
+    judging = [one for one in chosen if one.assessor]
+    inferring = [one for one in chosen if not one.assessor]
+    return tuple(
+        cell
+        for dataset in study.datasets
+        for cell in (
+            *(
+                Cell(dataset.title, view, algorithm)
+                for view in views
+                for algorithm in inferring
+                if _takes_part(study.backends[algorithm.choice], dataset.title, view)
+            ),
+            *(Cell(dataset.title, NO_VIEW, assessor) for assessor in judging),
+        )
+    )
+
+
+def _takes_part(choice: BackendChoice, dataset: str, view: View) -> bool:
+    return all(
+        allows(choice, dimension, value)
+        for dimension, value in (
+            ("datasets", dataset),
+            ("variants", view.variant),
+            ("relation_models", view.relation_model),
+            ("encodings", view.encoding),
+            ("priors", view.prior.title),
+            ("strengths", view.strength),
+        )
+    )
+
+
+def _of_each_seed(
+    loaded: LoadedStudy,
+    position: int,
+    choice: BackendChoice,
+    title: str,
+    settings: Mapping[str, Any],
+) -> list[Algorithm]:
+    seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
+    blank = Algorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
+    if not seeds:
+        return []
+    where = partial(choice.place_of, loaded.blame(f"backends[{position}]"))
+    try:
+        types = setting_types(backend_class(choice.backend))
+    except MissingDependencyError as error:
+        return [replace(blank, setting=_as_setting(settings), error=str(error))]
+    if "seed" not in types or "seed" in settings:
+        seeds = seeds[:1]
+    result = []
+    for one in seeds:
+        given = {"seed": one, **settings} if "seed" in types else dict(settings)
+        backend = build_backend(choice.backend, given, where)
+        values = {field.name: getattr(backend, field.name) for field in fields(backend)}
+        seed = given.get("seed", one)
+        result.append(replace(blank, seed=seed, setting=_as_setting(values), backend=backend))
+    return result
+
+
+def _as_setting(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, sort_keys=True, default=str)

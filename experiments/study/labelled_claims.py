@@ -1,0 +1,129 @@
+"""The labelled claims of responses by where they stand, from fact graphs or records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from calibration.self_knowledge import (
+    ClaimLabel,
+    ClaimRecord,
+    Setting,
+    read_records,
+)
+from calibration.self_knowledge.records import looks_like_record
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io import read_many
+from factormodels.io.files import read_text
+from factormodels.io.json_text import decode
+
+
+@dataclass(frozen=True)
+class LabelledClaims:
+    """The claims of a file.
+
+    Attributes:
+        records: every claim with a human label.
+        n_responses: number of responses in the file, annotated or not.
+        n_annotated: number of responses that are annotated.
+        n_sentences: number of sentences of the annotated responses.
+        n_unlabelled: number of claims without a label, which are left out.
+    """
+
+    records: tuple[ClaimRecord, ...]
+    n_responses: int
+    n_annotated: int
+    n_sentences: int
+    n_unlabelled: int
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings in which the model was asked about a supported or unsupported claim."""
+        return tuple(
+            setting
+            for setting in Setting
+            if any(
+                record.judgement(setting) is not None
+                for record in self.records
+                if record.label is not ClaimLabel.IRRELEVANT
+            )
+        )
+
+
+def load_claims(path: Path) -> LabelledClaims:
+    """Return the claims of a file: FActScore's, Factcheck-Bench's, fact graphs, or records.
+
+    Raises:
+        InputError: if the file cannot be read, or says of no claim where it stands.
+    """
+    first = next((line for line in read_text(path).split("\n") if line.strip()), "")
+    if _is_record(first):
+        records = read_records(path)
+        lengths = {record.response: record.sentences for record in records}
+        n_responses = len(lengths)
+        return LabelledClaims(tuple(records), n_responses, n_responses, sum(lengths.values()), 0)
+    return claims_of_graphs(read_many(path), path)
+
+
+def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledClaims:
+    """Return the labelled atoms of fact graphs as records.
+
+    A response that nobody annotated has no atoms and is counted alone; a sentence without atoms
+    counts in the number of sentences, hence in the positions of the others.
+
+    Args:
+        graphs: the responses.
+        source: their file, which errors name.
+
+    Raises:
+        InputError: if no atom has a label, or one has no sentence.
+    """
+    records: list[ClaimRecord] = []
+    n_annotated = n_sentences = n_unlabelled = 0
+    for graph in graphs:
+        if not graph.atoms:
+            continue
+        length = _n_sentences(graph, source)
+        n_annotated += 1
+        n_sentences += length
+        for atom in graph.atoms:
+            label = _label(atom.annotation, atom.label)
+            if label is None:
+                n_unlabelled += 1
+                continue
+            if atom.sentence is None:
+                raise InputError(
+                    f"{source}: atom {atom.id!r} of response {graph.id!r} does not say its "
+                    "sentence; give 'sentence', counted from 1"
+                )
+            records.append(ClaimRecord(graph.id, atom.sentence, length, atom.id, label))
+    if not records:
+        raise InputError(f"{source}: no atom has a human label; give a labelled file")
+    return LabelledClaims(tuple(records), len(graphs), n_annotated, n_sentences, n_unlabelled)
+
+
+def _is_record(line: str) -> bool:
+    try:
+        return looks_like_record(decode(line, ""))
+    except InputError:
+        return False
+
+
+def _n_sentences(graph: FactGraph, source: object) -> int:
+    length = graph.metadata.get("sentences")
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise InputError(
+            f"{source}: response {graph.id!r} does not say how many sentences it has; give "
+            "'sentences' in its metadata"
+        )
+    return length
+
+
+def _label(annotation: str | None, label: bool | None) -> ClaimLabel | None:
+    if annotation in set(ClaimLabel):
+        return ClaimLabel(annotation)
+    if label is None:
+        return None
+    return ClaimLabel.SUPPORTED if label else ClaimLabel.UNSUPPORTED

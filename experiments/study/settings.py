@@ -1,0 +1,112 @@
+"""Settings of backends as a user writes them: checked by name and type before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from experiments.study.misfit import misfit
+from experiments.study.plain_yaml import parse_assignment
+from factormodels.errors import InputError, nearest
+from inference import Backend, get_backend
+from inference.registry import backend_class
+
+
+def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
+    """Return the settings that texts like "damping=0.5" stand for.
+
+    Raises:
+        InputError: for a text without "=", a bad value, or a setting given twice.
+    """
+    settings: dict[str, Any] = {}
+    for text in assignments:
+        key, value = parse_assignment(text, "--set")
+        if key in settings:
+            raise InputError(f"--set {text!r}: {key!r} is set twice; keep one")
+        settings[key] = value
+    return settings
+
+
+def settings_by_backend(
+    assignments: Iterable[str], names: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Return the settings of each backend: "KEY=VALUE" for all, "BACKEND.KEY=VALUE" for one.
+
+    Raises:
+        InputError: as `parse_settings` does, and for a backend that is not among the names.
+    """
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    shared: dict[str, Any] = {}
+    for key, value in parse_settings(assignments).items():
+        backend, dot, setting = key.partition(".")
+        if not dot:
+            shared[key] = value
+        elif backend in found:
+            found[backend][setting] = value
+        else:
+            raise InputError(
+                f"--set {key}: the backend {backend!r} takes no part; it is one of "
+                f"{', '.join(found)}"
+            )
+    return {name: {**shared, **own} for name, own in found.items()}
+
+
+def build_backend(
+    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--set {}".format
+) -> Backend:
+    """Return the backend called `name` with its settings checked against their declared types.
+
+    Args:
+        name: name of a registered backend.
+        settings: settings by name, of plain YAML or JSON data.
+        where: the place of a setting, by its name, as errors begin; of all of them, by "".
+
+    Raises:
+        InputError: for an unknown backend or setting, or a value of the wrong type or range.
+        MissingDependencyError: if a library that the backend needs is not installed.
+    """
+    types = setting_types(backend_class(name))
+    checked = {}
+    for key, value in settings.items():
+        if key not in types:
+            raise InputError(f"{where(key)}: {_unknown(key, list(types), name)}")
+        checked[key] = _checked(value, types[key], where(key))
+    try:
+        return get_backend(name, **checked)
+    except InputError as error:
+        place = where("").rstrip(". ")
+        raise InputError(f"{place}: {error}" if settings else str(error)) from None
+
+
+def setting_types(backend: type[Backend]) -> dict[str, Any]:
+    """Return the declared type of every setting of a backend class, in order."""
+    hints = typing.get_type_hints(backend)
+    return {field.name: hints[field.name] for field in dataclasses.fields(backend) if field.init}
+
+
+def _unknown(key: str, known: list[str], backend: str) -> str:
+    near = nearest(key, known)
+    if near:
+        hint = f"did you mean {near!r}?"
+    else:
+        hint = f"it has {', '.join(known)}" if known else "it has none"
+    return f"the backend {backend!r} has no such setting; {hint}"
+
+
+def _checked(value: Any, expected: Any, where: str) -> Any:
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    try:
+        adapter = TypeAdapter(expected)
+    except PydanticSchemaGenerationError:
+        return value
+    # Validated as JSON because strict Python mode refuses a text for an enumeration and a list
+    # for a tuple, which is all that YAML can write.
+    try:
+        return adapter.validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise InputError(f"{where}: {misfit(value, error.errors()[0])}") from None

@@ -1,0 +1,72 @@
+"""Warming a backend up, so that what is timed after is inference and nothing else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from factormodels.factor_graph import FactorGraph
+from inference import Backend, infer_batch, infer_settings
+
+if TYPE_CHECKING:
+    pass
+
+logger = logging.getLogger(__name__)
+
+
+_KERNELS = "inference.kernels.compiled"
+"""The logger that tells users of the library the same."""
+
+
+@contextmanager
+def unannounced() -> Iterator[None]:
+    """Compile kernels in silence while the block runs."""
+    library = logging.getLogger(_KERNELS)
+    level = library.level
+    library.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        library.setLevel(level)
+
+
+def warm_up(backend: Backend) -> None:
+    """Have a backend answer a small graph: it loads its libraries and compiles its kernels.
+
+    A backend that cannot answer it says so where it is asked in earnest.
+    """
+    try:
+        backend.infer(small_graph())
+    except Exception:
+        logger.debug("%s failed on the graph that warms it up", backend.name, exc_info=True)
+
+
+def warm_up_batches(backend: Backend) -> None:
+    """Do what `warm_up` does for batches of graphs and of settings."""
+    graph = small_graph()
+    try:
+        infer_batch([graph, graph.with_evidence({0: 1})], backend)
+        infer_settings(graph, [graph.log_values], backend)
+    except Exception:
+        logger.debug("%s failed on the batch that warms it up", backend.name, exc_info=True)
+
+
+def small_graph() -> FactorGraph:
+    """Return a graph on which every kind of message and every kernel has work to do.
+
+    It is a cycle of three with a pendant, one more factor that joins three variables, and a zero.
+    """
+    table = [[0.6, 0.4], [0.3, 0.7]]
+    pairs = [(0, 1), (1, 2), (2, 0), (2, 3)]
+    zero = np.ones((2, 2, 2))
+    zero[0, 1, 0] = 0.0
+    return FactorGraph.from_factors(
+        [2] * 5,
+        [((v,), [0.4, 0.6]) for v in range(5)]
+        + [(pair, table) for pair in pairs]
+        + [((2, 3, 4), zero)],
+    )
