@@ -18,7 +18,7 @@ from factormodels.datasets import load
 from factormodels.extraction.assessors import assess, posteriors
 from factormodels.extraction.language_model import Completion, Request
 from tests.experiments.conftest import Invoke, environment
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 

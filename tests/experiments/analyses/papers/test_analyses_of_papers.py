@@ -27,8 +27,8 @@ from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
+from tests.experiments.analyses.papers.conftest import frames_of, run_study
 from tests.experiments.conftest import Invoke
-from tests.experiments.papers.conftest import frames_of, run_study
 from tests.factormodels.io import published
 
 GRAPHS = datasets.load("demonstration").graphs

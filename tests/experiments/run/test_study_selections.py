@@ -25,7 +25,7 @@ from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, select, subclaims_of
 from factormodels.selection.pipeline import selection_stage
 from tests.experiments.conftest import Invoke, study_file
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 
 CORE, INFORMATIVE = "core", "informative"
 

@@ -20,7 +20,7 @@ from experiments.study.design import View
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.variants import variant
 from tests.experiments.conftest import Invoke
-from tests.experiments.reported import (
+from tests.experiments.report.reported import (
     GRAPHS,
     HOSTILE,
     STUDY,

@@ -25,7 +25,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io import write_many
 from factormodels.variants import merge_duplicate_contexts
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 
 STUDY = """
 study: s

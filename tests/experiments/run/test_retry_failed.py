@@ -18,7 +18,7 @@ from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
 from inference.exact.backend import Exact
 from tests.experiments.conftest import Invoke, study_file
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 
 STUDY = """
 study: s

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pytest
 
-from tests.experiments.reported import HOSTILE, run_study, write_data
+from tests.experiments.report.reported import HOSTILE, run_study, write_data
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

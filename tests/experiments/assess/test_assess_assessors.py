@@ -13,7 +13,7 @@ from factormodels.datasets import load
 from factormodels.extraction.assessors import ASSESSORS, assess, posteriors
 from factormodels.io import write_many
 from tests.experiments.conftest import Invoke
-from tests.experiments.test_study_assessors import as_model, keyed, provider
+from tests.experiments.run.test_study_assessors import as_model, keyed, provider
 from tests.factormodels.extraction.server import ScriptedServer
 
 __all__ = ["keyed"]

@@ -11,7 +11,7 @@ from experiments.study.config_file import load_study
 from tests.experiments import strange
 from tests.experiments.conftest import study_file
 from tests.experiments.killed_run import deaths
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 
 STUDY = """
 study: s

@@ -12,7 +12,7 @@ import pytest
 from experiments.study.config_file import embedded_studies
 from tests.experiments.conftest import Invoke
 
-README = (Path(__file__).resolve().parents[2] / "experiments" / "README.md").read_text("utf-8")
+README = (Path(__file__).resolve().parents[3] / "experiments" / "README.md").read_text("utf-8")
 
 STUDIES = sorted(name for name in embedded_studies() if name.startswith("ours/"))
 

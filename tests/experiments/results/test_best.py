@@ -18,7 +18,7 @@ from experiments.results.summary import summarise_study
 from experiments.study.config import Study
 from experiments.study.config_parts import DatasetChoice
 from experiments.study.config_selections import SelectionChoice
-from tests.experiments.test_summary import row
+from tests.experiments.results.test_summary import row
 
 STUDY = Study("s", (DatasetChoice("d"),))
 

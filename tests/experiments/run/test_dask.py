@@ -17,7 +17,7 @@ from experiments.study.config_file import load_study
 from factormodels.errors import InputError
 from tests.experiments import strange
 from tests.experiments.conftest import study_file
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 
 STUDY = """
 study: s

@@ -29,7 +29,7 @@ from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.variants import variant
 from inference import infer
-from tests.experiments.papers.conftest import frames_of, run_study
+from tests.experiments.analyses.papers.conftest import frames_of, run_study
 from tests.factormodels.extraction.models import AnsweringModel
 
 BIOGRAPHIES = "papers/factreasoner-biographies-wikipedia"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from experiments.analyses.papers.readme_rows import HEADING, paper_studies, readme_rows
-from tests.experiments.papers.conftest import run_study
+from tests.experiments.analyses.papers.conftest import run_study
 
-README = Path(__file__).resolve().parents[3] / "experiments" / "README.md"
+README = Path(__file__).resolve().parents[4] / "experiments" / "README.md"
 LINES = README.read_text(encoding="utf-8").splitlines()
 WITHOUT_NUMBERS = {"papers/datasets"}
 

@@ -246,7 +246,7 @@ def test_numbers_as_tables_show_them() -> None:
 
 
 def test_the_readme_describes_the_schema_of_rows() -> None:
-    readme = Path(__file__).resolve().parents[2] / "experiments" / "README.md"
+    readme = Path(__file__).resolve().parents[3] / "experiments" / "README.md"
     lines = readme.read_text(encoding="utf-8").splitlines()
     start = lines.index("| column | type | null | meaning |") + 2
     described = [

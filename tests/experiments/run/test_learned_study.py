@@ -34,7 +34,7 @@ from inference import infer
 from tests.experiments import strange
 from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.killed_run import deaths
-from tests.experiments.test_runner import assert_same_files
+from tests.experiments.run.test_runner import assert_same_files
 
 LEARNED = "{parameters: [atom_prior, temperature], by: kind, folds: 3}"
 

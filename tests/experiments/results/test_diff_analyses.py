@@ -11,7 +11,7 @@ import pytest
 
 from experiments.results.diff_analyses import compare_analyses
 from tests.experiments.conftest import Invoke, study_file
-from tests.experiments.test_analyses import STATISTICS
+from tests.experiments.analyses.test_analyses import STATISTICS
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer
 from tests.experiments.conftest import Invoke
-from tests.experiments.reported import Element, read_page, run_study
-from tests.experiments.test_report import body_rows, in_turn, number
-from tests.experiments.test_study_assessors import KEY, provider
+from tests.experiments.report.reported import Element, read_page, run_study
+from tests.experiments.report.test_report import body_rows, in_turn, number
+from tests.experiments.run.test_study_assessors import KEY, provider
 from tests.factormodels.extraction.server import ScriptedServer
 
 STUDY = """
