@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.results.rows import FAILED
-from experiments.run.view_graphs import ViewArrays, factor_graph, view_arrays
+from experiments.run.view_graphs import factor_graph
 from experiments.study.data import Related, related_graph
 from experiments.study.design import Cell, View
+from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -182,7 +183,7 @@ class _Graphs:
         self._graphs = graphs
         self._learned: dict[tuple[str, ...], CrossFit] = {cross.key: cross for cross in learned}
         self._related = related
-        self._views: dict[tuple[int, tuple[str, ...]], ViewArrays] = {}
+        self._views: dict[tuple[int, tuple[str, ...]], CompiledFacts] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
 
     def __call__(self, response: int, view: View) -> FactorGraph:
@@ -204,7 +205,7 @@ class _Graphs:
                 )
                 if learned:
                     graph = self._learned[part].graph(response, graph)
-                self._views[chosen] = view_arrays(graph)
+                self._views[chosen] = graph.compiled
             self._factor_graphs[key] = factor_graph(self._views[chosen], view)
         return self._factor_graphs[key]
 
