@@ -44,8 +44,7 @@ def _compile(name: str) -> None:
     backend = get_backend(name)
     with unannounced():
         warm_up(backend)
-        if name in ("exact", "lbp"):
-            warm_up_batches(backend)
+        warm_up_batches(backend)
         if name == "exact":
             # Few atoms with much evidence: what it conditions on instead of eliminating.
             backend.infer(fr2(12, 30, density=1.0, seed=0))

@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from calibration.learned_priors.design import Design, design
-from calibration.learned_priors.engines import Beliefs, Engine, Gradient, Run
+from calibration.learned_priors.engines import Beliefs, Engine
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from inference.backend import ZeroPartitionError
+from inference.backend import Backend, ZeroPartitionError
 from inference.tasks.components import connected_components, turns
 
 STEP = 1e-4
@@ -47,25 +47,26 @@ class Problem:
 
     Attributes:
         design: the responses.
-        engine: the source of log Z and beliefs.
+        backend: the source of log Z and beliefs.
         objective: what is made small.
     """
 
     design: Design
-    engine: Engine
+    backend: Backend
     objective: Objective
 
     @cached_property
     def exact_gradient(self) -> bool:
         """Whether gradients come from beliefs and not from finite differences."""
         if self.objective is Objective.LIKELIHOOD:
-            return self.engine.gradient is Gradient.BELIEFS
+            return self.engine.has_beliefs
         # Beliefs of an approximation given a = y are not the derivative of its marginals.
         return self.engine.exact
 
     @cached_property
-    def _run(self) -> Run:
-        return self.engine.prepared(self.design.graph)
+    def engine(self) -> Engine:
+        """The backend, prepared for the graph of the design."""
+        return Engine(self.backend, self.design.graph)
 
     @cached_property
     def _turns(self) -> tuple[Integers, ...]:
@@ -162,7 +163,7 @@ class Problem:
 
     def _asked(self, log_values: Floats, clamps: Integers | None) -> Beliefs:
         try:
-            return self._run(log_values, clamps)
+            return self.engine(log_values, clamps)
         except ZeroPartitionError as error:
             raise InputError(_contradiction(self, log_values, clamps)) from error
 
@@ -171,7 +172,7 @@ def problem(
     graphs: Sequence[FactGraph],
     specification: Specification,
     parameters: Parameters,
-    engine: Engine,
+    backend: Backend,
     objective: Objective,
 ) -> Problem:
     """Return the objective over the responses that have a label; the others add nothing to it.
@@ -180,7 +181,7 @@ def problem(
         InputError: if no atom is labelled, or a response holds what is none of the parameters.
     """
     graphs = with_labels(graphs)
-    return Problem(design(graphs, specification, parameters), engine, objective)
+    return Problem(design(graphs, specification, parameters), backend, objective)
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
@@ -252,7 +253,7 @@ def _contradiction(whole: Problem, log_values: Floats, clamps: Integers | None) 
         )
         held = None if clamps is None else clamps[whole.design.owners == at]
         try:
-            whole.engine.prepared(part.graph)(own, held)
+            Engine(whole.backend, part.graph)(own, held)
         except ZeroPartitionError:
             return (
                 f"the labels of response {name!r} are impossible under the model; correct them, or "

@@ -31,9 +31,6 @@ logger = logging.getLogger(__name__)
 TASK_SECONDS = 1.0
 """After so long a task hands back what it has finished: a process takes no more with it."""
 
-_BATCHED = ("exact", "lbp")
-"""Backends whose posteriors in a batch are those of single graphs to the last bit."""
-
 _QUICK_BATCH = 0.1
 _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
@@ -157,11 +154,11 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
     Graphs of one structure, as priors and strengths make them, are planned once, where the batch
     gives the very bits that the graphs give one by one.
     """
-    if len(graphs) > 1 and backend.name in _BATCHED:
-        from inference.batch import infer_batch
+    if len(graphs) > 1 and backend.identical_batches:
+        from inference.batch import batch_results
 
         try:
-            return list(infer_batch(graphs, backend, threads=1))
+            return list(batch_results(graphs, backend))
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
     return [_attempt(backend, graph) for graph in graphs]
