@@ -10,8 +10,7 @@ from typing import Any
 
 from experiments.results.files import frame_text
 from experiments.run.cross_fits import CrossFit, priors_table
-from experiments.run.folder import JOURNAL, PRIORS, TEXTS
-from experiments.run.keyed_journal import read_keyed
+from experiments.run.folder import PRIORS, TEXTS, read_kept
 from experiments.run.learned_priors import Question, kept_fits
 from experiments.run.text_answers import TextAnswers, content_hashes
 from experiments.run.text_models import RELATIONS
@@ -34,7 +33,7 @@ def with_kept_relations(
         folder: the folder of its results.
         manifest: its manifest.
     """
-    answers = TextAnswers.of(_read(folder / JOURNAL / TEXTS))
+    answers = TextAnswers.of(_read(folder, TEXTS))
     own = content_hashes(answers)
     judged = {
         (dataset, model, variant)
@@ -69,15 +68,15 @@ def kept_priors(
     """
     if not asked:
         return ()
-    fits = kept_fits(asked, data, seed, _read(folder / JOURNAL / PRIORS))
+    fits = kept_fits(asked, data, seed, _read(folder, PRIORS))
     text = frame_text(priors_table(fits))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return fits if digest == manifest["files"].get("priors.csv") else ()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(folder: Path, name: str) -> dict[str, Any]:
     try:
-        return read_keyed(path)
+        return read_kept(folder, name)
     except InputError as error:
         # What was kept has no part in the results: without it the pages say less.
         logger.warning("%s", error)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.paper.artefacts import Origin, write_figure
-from experiments.study.cell_names import NO_GRAPH
-from experiments.study.config_parts import OWN_PRIORS
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import FAILED, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
+from experiments.study.cell_names import NO_GRAPH
+from experiments.study.config_parts import OWN_PRIORS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.assess.journal import (
+    Journal,
+    JournalErrors,
+    KeyedJournal,
+    open_journal,
+    open_keyed_journal,
+    read_journal,
+    read_keyed_journal,
+)
 from experiments.results.manifest import code_identity
 from experiments.run.assembly import Finished, finished_units
-from experiments.run.journal import Journal, open_journal, read_journal
-from experiments.run.keyed_journal import KeyedJournal, keyed_journal
 from experiments.run.text_models import TextModel
 from experiments.study.config import Study, computed_part, plain_hash
 from experiments.study.data import StudyData
@@ -85,7 +92,7 @@ class OpenRun:
 
     def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
         """Open one of the journals beside that of the units."""
-        return keyed_journal(self.folder / name)
+        return open_keyed_journal(self.folder / name, _errors(self.folder / name))
 
 
 def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
@@ -101,7 +108,21 @@ def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
     """
     _refuse_another(folder, plan)
     path = folder / JOURNAL / _UNITS
-    return finished_units(read_journal(path), sizes, path)
+    return finished_units(read_journal(path, _errors(path)), sizes, path)
+
+
+def read_kept(folder: Path, name: str) -> dict[str, Any]:
+    """Return what is kept in one of the journals beside that of the units, by key.
+
+    Args:
+        folder: the folder of the results.
+        name: `PRIORS`, `SELECTIONS` or `TEXTS`.
+
+    Raises:
+        InputError: if it is damaged, or of another version.
+    """
+    path = folder / JOURNAL / name
+    return read_keyed_journal(path, _errors(path))
 
 
 @contextmanager
@@ -129,9 +150,10 @@ def open_run(
             _refuse_another(folder, plan)
         prepare_folder(folder)
         prepare_folder(own)
-        with open_journal(units) as journal:
+        with open_journal(units, _errors(units), anew=overwrite) as journal:
             try:
-                finished = finished_units(() if overwrite else read_journal(units), sizes, units)
+                records = (record for _, record in journal.records())
+                finished = finished_units(records, sizes, units)
                 if not overwrite and not resume:
                     _refuse_unfinished(folder, finished, sizes, n_answers(folder))
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
@@ -149,7 +171,7 @@ def open_run(
                 # Bad input is to be mended, which may make it another run: then fits are no reason
                 # to hold on to the folder.
                 kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
-                if not any(_n_records(own / name) for name in kept):
+                if not any(_has_records(own / name) for name in kept):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
@@ -187,11 +209,22 @@ def _differences(before: Mapping[str, Any], plan: Plan) -> str:
 
 def n_answers(folder: Path) -> int:
     """Return how many answers of text models a folder holds."""
-    return _n_records(folder / JOURNAL / TEXTS)
+    journal = folder / JOURNAL / TEXTS
+    return sum(1 for _ in read_journal(journal, _errors(journal)))
 
 
-def _n_records(journal: Path) -> int:
-    return sum(1 for _ in read_journal(journal))
+def _has_records(journal: Path) -> bool:
+    return any(True for _ in read_journal(journal, _errors(journal)))
+
+
+def _errors(journal: Path) -> JournalErrors:
+    return JournalErrors(
+        busy=f"{journal.parent.parent}: another run is at work in this folder; wait for it, or "
+        "give another --out",
+        foreign=f"{journal}: this is no journal of a run, or one of another version; start anew "
+        "with --overwrite",
+        damaged=f"{journal}: a record before the last one is damaged; start anew with --overwrite",
+    )
 
 
 def _refuse_unfinished(

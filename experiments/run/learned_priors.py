@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibration.folds import response_folds
 from calibration.learned_priors import CrossFitting, cross_fitting
+from experiments.assess.journal import KeyedJournal
 from experiments.paper.text import counted
 from experiments.run.cross_fits import (
     WHOLE,
@@ -24,7 +25,6 @@ from experiments.run.cross_fits import (
     from_plain,
     specification_of,
 )
-from experiments.run.keyed_journal import KeyedJournal
 from experiments.run.units import sentence
 from experiments.study.cell_names import cell_words
 from experiments.study.config_file import LoadedStudy

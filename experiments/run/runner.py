@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.assess.journal import Journal
 from experiments.results.rows import FAILED
 from experiments.run.assembly import Finished
 from experiments.run.cross_fits import CrossFit
@@ -24,7 +25,6 @@ from experiments.run.folder import (
     open_run,
     read_finished,
 )
-from experiments.run.journal import Journal
 from experiments.run.learned_priors import Question, fit_all, questions
 from experiments.run.outputs import Pages, Results, write_results
 from experiments.run.selections import Selector, select_all, selectors

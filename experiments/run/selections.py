@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.assess.journal import KeyedJournal
 from experiments.assess.relation_models import content_hash
 from experiments.assess.setup import Wishes, relation_model
 from experiments.padding.robustness import CoreChoices
 from experiments.paper.text import counted
 from experiments.results.rows import FAILED
-from experiments.run.keyed_journal import KeyedJournal
 from experiments.run.units import sentence
 from experiments.study.config import plain_hash
 from experiments.study.config_file import LoadedStudy

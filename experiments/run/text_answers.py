@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.assess.journal import KeyedJournal
 from experiments.results.rows import FAILED
-from experiments.run.keyed_journal import KeyedJournal
 from experiments.run.text_models import ASSESSING, RELATIONS, Opened, TextModel
 from experiments.run.units import UnitResult, sentence
 from experiments.study.cell_names import RECORDED
@@ -83,7 +83,7 @@ class TextAnswers:
     by_place: dict[Place, Answer] = field(default_factory=dict)
 
     @staticmethod
-    def of(kept: KeyedJournal | Mapping[str, Answer]) -> TextAnswers:
+    def of(kept: Mapping[str, Answer]) -> TextAnswers:
         """Return the answers of a journal."""
         return TextAnswers({Place(*json.loads(key)): answer for key, answer in kept.items()})
 

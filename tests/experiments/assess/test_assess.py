@@ -257,6 +257,21 @@ def test_a_file_that_is_no_journal_is_kept(notes: Path, invoke: Invoke) -> None:
     assert (notes / "o.jsonl.partial").read_text() == "mine\n"
 
 
+def test_a_damaged_journal_is_named_and_kept(notes: Path, invoke: Invoke) -> None:
+    batch_of(notes, 3)
+    with (notes / "batch.jsonl").open("a") as file:
+        file.write('\n{"id": "r3", "response": "..."}')
+    assert invoke(*BATCH).exit_code == 1
+    journal = notes / "o.jsonl.partial"
+    whole = bytearray(journal.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    journal.write_bytes(whole)
+    result = invoke(*BATCH)
+    assert result.exit_code == 2
+    assert "o.jsonl.partial: a record before the last one is damaged; remove" in result.stderr
+    assert journal.read_bytes() == whole
+
+
 def test_an_interrupted_batch_keeps_what_is_finished(
     notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -15,12 +16,12 @@ import pytest
 
 from experiments.paper.text import counted
 from experiments.results.rows import read_rows
-from experiments.run.journal import open_journal
 from experiments.run.runner import Design, Progress, Where, design, failures_of, run_study
 from experiments.study.config_file import load_study
 from factormodels.datasets import load
 from tests.experiments import strange
 from tests.experiments.conftest import Invoke, environment, study_file
+from tests.experiments.killed_run import EMPTY_JOURNAL, size
 
 STUDY = """
 study: s
@@ -204,11 +205,48 @@ def test_presentation_may_change_without_running_anything(small: Path, invoke: I
 
 def test_a_folder_in_use_is_refused(small: Path, invoke: Invoke) -> None:
     before = Path("out/journal/units.bin").read_bytes()
-    with open_journal(Path("out/journal/units.bin")):
+    with Path("out/journal/units.bin").open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         result = invoke("run", small, "--out", "out", "--overwrite")
     assert result.exit_code == 2
     assert "another run is at work" in result.stderr
     assert Path("out/journal/units.bin").read_bytes() == before
+
+
+def damage(journal: Path) -> None:
+    """Change a bit of a record, and let another record follow."""
+    whole = journal.read_bytes()
+    records = whole[EMPTY_JOURNAL:]
+    middle = len(records) // 2
+    changed = records[:middle] + bytes([records[middle] ^ 1]) + records[middle + 1 :]
+    journal.write_bytes(whole[:EMPTY_JOURNAL] + changed + records)
+
+
+def outdate(journal: Path) -> None:
+    """Put what an earlier version wrote in place of a journal."""
+    journal.write_bytes(b"factormodels units 1\n" + bytes(20))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(damage, "a record before the last one"), (outdate, "no journal of a run")]
+)
+def test_a_damaged_or_outdated_journal_is_named_and_may_be_dropped(
+    small: Path, invoke: Invoke, change: Callable[[Path], None], said: str
+) -> None:
+    journal = Path("out/journal/units.bin")
+    tables = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
+    change(journal)
+    before = journal.read_bytes()
+    for options in (["--resume"], []):
+        result = invoke("run", small, "--out", "out", *options)
+        assert result.exit_code == 2
+        assert f"{journal}: " in result.stderr
+        assert said in result.stderr
+        assert "start anew with --overwrite" in result.stderr
+    assert journal.read_bytes() == before
+    assert invoke("run", small, "--out", "out", "--overwrite").exit_code == 0
+    after = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
+    assert after == tables
 
 
 @pytest.mark.parametrize(
@@ -281,8 +319,7 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path, invoke: Invoke) -> No
         start_new_session=True,
     )
     journal = folder / "out" / "journal" / "units.bin"
-    empty = len(b"factormodels units 1\n")
-    while not (journal.exists() and journal.stat().st_size > empty):
+    while not size(journal):
         assert process.poll() is None, process.communicate()[1]
         signal.sigtimedwait([], 0.02)
     # As a terminal does, to every process of the run.

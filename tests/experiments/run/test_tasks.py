@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from experiments.results.rows import FAILED
 from experiments.run.tasks import Agenda
-from experiments.run.units import Task
+from experiments.run.units import Task, UnitResult, decode, encode
 from experiments.study.config_file import load_study
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
@@ -74,3 +75,18 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
     assert not set(finished) & given_up
     assert set(finished.values()) <= {1}
     assert agenda.left == 0
+
+
+def test_results_come_back_to_the_last_bit() -> None:
+    p = np.array([0.1, 1 / 3, np.nextafter(0.5, 1)])
+    results = [
+        UnitResult(0, 3, "exact", p, 0.25, -1.5, "exact"),
+        UnitResult(7, 0, FAILED, error="why"),
+        UnitResult(2, 1, "converged", p[:0], None, None, "none"),
+    ]
+    batch = decode(encode(results)).to_pylist()
+    assert [one["p"] for one in batch] == [p.tolist(), [], []]
+    for one, result in zip(batch, results, strict=True):
+        for name in ("cell", "response", "status", "seconds", "log_z", "log_z_kind", "error"):
+            assert one[name] == getattr(result, name)
+    assert decode(encode([])).num_rows == 0
