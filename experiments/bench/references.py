@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.bench.families import set_name
 from experiments.results.manifest import environment
-from experiments.run.child import REFUSED, Child, ChildError
+from experiments.run.processes import REFUSED, Child, ChildError
 from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph

@@ -22,7 +22,7 @@ from pathlib import Path
 from experiments.bench.algorithms import ALGORITHMS, Algorithm
 from experiments.bench.answers import Answer, Prepared
 from experiments.bench.solver_output import Output, read_outputs
-from experiments.run.child import FAILED, TIMED_OUT, ChildError
+from experiments.run.processes import FAILED, TIMED_OUT, ChildError
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.uai_writer import write_uai

@@ -12,7 +12,7 @@ import pytest
 from experiments.bench.answers import Answer
 from experiments.bench.solver import parse_solver
 from experiments.bench.solver_output import read_outputs
-from experiments.run.child import ChildError
+from experiments.run.processes import ChildError
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference import infer

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.views.diff import show
-from experiments.results.diff import Difference, compare_runs
+from experiments.results.diff import RunDifference, compare_runs
 from experiments.results.rows import CELL, RowsFile, as_xarray, read_rows
 from experiments.run.runner import Where, design, run_study
 from experiments.study.config_file import load_study
@@ -133,7 +133,7 @@ def test_cells_of_one_run_alone_are_told_in_groups() -> None:
     ]
     console = Console(width=200, record=True, markup=False)
     with console.capture() as capture:
-        show(console, Difference((), (), tuple(cells), ()))
+        show(console, RunDifference((), (), tuple(cells), ()))
     lines = capture.get().splitlines()
     assert lines[:2] == [
         "only before: 2 cells, d {FR1, FR2} implication data lbp",
