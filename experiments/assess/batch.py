@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.assess.journal import JournalErrors, KeyedJournal, open_keyed_journal
-from experiments.assess.response import METADATA_KEY, Judged, View, assess_graph, judged
+from experiments.assess.response import (
+    METADATA_KEY,
+    AssessmentView,
+    JudgedResponse,
+    assess_graph,
+    judged,
+)
 from factormodels.errors import InputError
 from factormodels.extraction.consumption import Consumption
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
@@ -27,7 +33,7 @@ SUFFIX = ".partial"
 _SETTINGS = "settings"
 """Key of the journal under which its settings stand, beside the hashes of responses."""
 
-Report = Callable[[Judged | None], None]
+Report = Callable[[JudgedResponse | None], None]
 """Called with every response that is finished, None for one that failed."""
 
 
@@ -41,7 +47,7 @@ class Batch:
         failed: (id, reason) of every response that a stage could not go on with.
     """
 
-    responses: tuple[Judged, ...]
+    responses: tuple[JudgedResponse, ...]
     resumed: int
     failed: tuple[tuple[str, str], ...]
 
@@ -49,7 +55,7 @@ class Batch:
 def assess_responses(
     graphs: Sequence[FactGraph],
     stages: Sequence[Stage],
-    views: Sequence[View],
+    views: Sequence[AssessmentView],
     settings: Mapping[str, Any],
     *,
     out: Path | None = None,
@@ -77,7 +83,7 @@ def assess_responses(
     Raises:
         InputError: if `out` or the journal cannot be written, or the journal is of other settings.
     """
-    found: list[Judged] = []
+    found: list[JudgedResponse] = []
     failed: list[tuple[str, str]] = []
     resumed = 0
     with nullcontext() if out is None else _open(out, settings) as journal:
@@ -157,7 +163,7 @@ def _with_keys(
 def _assessed(
     graph: FactGraph,
     stages: Sequence[Stage],
-    views: Sequence[View],
+    views: Sequence[AssessmentView],
     failed: list[tuple[str, str]],
     consumption: Consumption | None,
 ) -> FactGraph | None:

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench.algorithms import Algorithm
-from experiments.bench.answers import Answer
+from experiments.bench.algorithms import BenchAlgorithm
+from experiments.bench.answers import BenchAnswer
 from experiments.bench.batches import union
 from experiments.bench.families import Family
 from experiments.bench.results import (
@@ -45,7 +45,7 @@ _MOST_CALLS = 1000
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeasurementPlan:
     """How much is measured.
 
     Attributes:
@@ -68,11 +68,11 @@ class Plan:
 class Processes:
     """The processes of algorithms, by name: started when asked for, ended with the block."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MeasurementPlan) -> None:
         self._plan = plan
         self._children: dict[str, Child] = {}
 
-    def get(self, algorithm: Algorithm) -> tuple[Child, float | None]:
+    def get(self, algorithm: BenchAlgorithm) -> tuple[Child, float | None]:
         """Return the process of an algorithm and, if it was started just now, seconds of loading.
 
         Raises:
@@ -102,8 +102,8 @@ class Processes:
 
 def measure(
     family: Family,
-    algorithms: Sequence[Algorithm],
-    plan: Plan,
+    algorithms: Sequence[BenchAlgorithm],
+    plan: MeasurementPlan,
     processes: Processes,
     *,
     n_instances: int | None = None,
@@ -167,7 +167,7 @@ class _Running:
     """An algorithm on a graph while it is being measured."""
 
     result: Measurement
-    answer: Answer | None = None
+    answer: BenchAnswer | None = None
     child: Child | None = None
     rounds: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -185,7 +185,11 @@ class _Running:
 
 
 def _first(
-    instance: _Instance, algorithm: Algorithm, plan: Plan, processes: Processes, say: Report
+    instance: _Instance,
+    algorithm: BenchAlgorithm,
+    plan: MeasurementPlan,
+    processes: Processes,
+    say: Report,
 ) -> _Running:
     if algorithm.missing:
         remark = f"{', '.join(algorithm.missing)} is not installed"
@@ -222,7 +226,9 @@ def _first(
     return _Running(result, answer, child)
 
 
-def _turns(running: Mapping[str, _Running], plan: Plan, order: np.random.Generator) -> list[float]:
+def _turns(
+    running: Mapping[str, _Running], plan: MeasurementPlan, order: np.random.Generator
+) -> list[float]:
     """Give every algorithm its turns and return the times of the yardstick."""
     expected = {
         name: one.result.first_seconds
@@ -295,11 +301,11 @@ class _FirstCall:
     """
 
     seconds: float
-    answer: Answer
+    answer: BenchAnswer
     peak_bytes: int | None
 
 
-def _load(kept: dict[str, Any], algorithm: Algorithm) -> float:
+def _load(kept: dict[str, Any], algorithm: BenchAlgorithm) -> float:
     """Load the libraries of an algorithm and return the seconds it took."""
     start = time.perf_counter()
     algorithm.load()

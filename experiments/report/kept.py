@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.results.files import frame_text
-from experiments.run.cross_fits import CrossFit, priors_table
 from experiments.run.folder import PRIORS, TEXTS, read_kept
-from experiments.run.learned_priors import Question, kept_fits
-from experiments.run.text_answers import TextAnswers, content_hashes
-from experiments.run.text_models import RELATIONS
+from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, kept_fits, priors_table
+from experiments.run.text_models import RELATIONS, TextAnswers, content_hashes
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 
@@ -43,20 +41,20 @@ def with_kept_relations(
         if own.get(dataset, {}).get(model, {}).get(variant) == digest
     }
     vouched = {
-        place: answer
-        for place, answer in answers.by_place.items()
-        if place.key == RELATIONS and (place.dataset, place.title, place.variant) in judged
+        request: answer
+        for request, answer in answers.by_request.items()
+        if request.key == RELATIONS and (request.dataset, request.title, request.variant) in judged
     }
     return TextAnswers(vouched).related(data)
 
 
 def kept_priors(
-    asked: Sequence[Question],
+    asked: Sequence[PriorRequest],
     data: Sequence[StudyData],
     seed: int,
     folder: Path,
     manifest: Mapping[str, Any],
-) -> tuple[CrossFit, ...]:
+) -> tuple[CrossFittedPriors, ...]:
     """Return what a run learned, if that is still there; nothing if it is not what its file says.
 
     Args:

@@ -27,7 +27,7 @@ LEARN, KEEP = "learn", "keep"
 
 
 @dataclass(frozen=True)
-class Settings:
+class LearningSettings:
     """How it is learned.
 
     Attributes:
@@ -101,7 +101,7 @@ def specification(
 
 
 def analyse(
-    graphs: Sequence[FactGraph], specification: Specification, settings: Settings
+    graphs: Sequence[FactGraph], specification: Specification, settings: LearningSettings
 ) -> Learning:
     """Return what the labels teach, and the cross-validated comparison.
 

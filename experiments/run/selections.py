@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.assess.journal import KeyedJournal
 from experiments.assess.relation_models import content_hash
-from experiments.assess.setup import Wishes, relation_model
+from experiments.assess.setup import AssessmentOptions, relation_model
 from experiments.padding.robustness import CoreChoices
 from experiments.paper.text import counted
 from experiments.results.rows import FAILED
@@ -45,7 +45,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Selector:
+class SelectionSolver:
     """A selection of a study, ready to be solved.
 
     Attributes:
@@ -124,7 +124,7 @@ class Selections:
         return result
 
 
-def selectors(loaded: LoadedStudy) -> tuple[Selector, ...]:
+def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
     """Return the selections of a study, ready to be solved; none where every atom counts.
 
     Raises:
@@ -136,14 +136,14 @@ def selectors(loaded: LoadedStudy) -> tuple[Selector, ...]:
     found = []
     for position, choice in enumerate(loaded.study.selections):
         try:
-            found.append(_selector(choice, loaded.folder))
+            found.append(_selection_solver(choice, loaded.folder))
         except InputError as error:
             raise InputError(f"{loaded.blame(f'selections[{position}]')}: {error}") from None
     return tuple(found)
 
 
 def select_all(
-    chosen: Sequence[Selector],
+    chosen: Sequence[SelectionSolver],
     data: Sequence[StudyData],
     kept: KeyedJournal,
     *,
@@ -160,22 +160,22 @@ def select_all(
         notice: is told what is being selected.
     """
     found = {}
-    for selector in chosen:
-        title = selector.choice.title
+    for solver in chosen:
+        title = solver.choice.title
         for dataset in data:
             told = False
             answers = []
             for position, graph in enumerate(dataset.graphs):
-                if selector.choice.selection == EVERYTHING:
+                if solver.choice.selection == EVERYTHING:
                     answers.append(Selected(tuple(range(len(graph.atoms)))))
                     continue
-                key = f"{selector.identity} {dataset.sha256} {position}"
+                key = f"{solver.identity} {dataset.sha256} {position}"
                 value = kept.get(key)
                 if value is None:
                     if not told:
                         notice(f"selecting {title!r} of {dataset.name}: {_count(dataset)}")
                         told = True
-                    value = asdict(_selected(selector, graph))
+                    value = asdict(_selected(solver, graph))
                     kept.put(key, value)
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
             found[dataset.name, title] = tuple(answers)
@@ -228,7 +228,7 @@ def _count(dataset: StudyData) -> str:
     return counted(len(dataset.graphs), "response")
 
 
-def _selector(choice: SelectionChoice, folder: Path) -> Selector:
+def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     # The name says nothing of the answer: it may change between a run and its resumption.
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
@@ -245,16 +245,16 @@ def _selector(choice: SelectionChoice, folder: Path) -> Selector:
     model = None
     if choice.path is not None:
         path = folder / choice.path
-        model, _ = relation_model(f"{choice.relations}:{path}", Wishes())
+        model, _ = relation_model(f"{choice.relations}:{path}", AssessmentOptions())
         identity["path"] = content_hash(path)
     elif choice.relations == "lexical":
-        model, _ = relation_model("lexical", Wishes())
-    return Selector(choice, model, templates, plain_hash(identity))
+        model, _ = relation_model("lexical", AssessmentOptions())
+    return SelectionSolver(choice, model, templates, plain_hash(identity))
 
 
-def _selected(selector: Selector, graph: FactGraph) -> Selected:
+def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
     try:
-        core = selector.core(graph)
+        core = solver.core(graph)
         sentences = None
         if core.share is not None:
             from factormodels.extraction.sentences import split_sentences

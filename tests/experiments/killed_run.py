@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.assess.journal import JournalErrors, read_journal
-from experiments.run.runner import Design, Where, design, run_study
+from experiments.run.runner import Execution, StudyDesign, design, run_study
 from experiments.run.units import decode, encode
 from experiments.study.config_file import load_study
 from inference import get_backend
@@ -30,13 +30,13 @@ EMPTY_JOURNAL = len(b"factormodels journal 2\n")
 """Size of a journal without a record."""
 
 
-def attempt(planned: Design, out: Path) -> int:
+def attempt(planned: StudyDesign, out: Path) -> int:
     """Begin or go on with a run in a process of its own, and return that process."""
     process = os.fork()
     if process == 0:
         code = 1
         try:
-            run_study(planned, out, Where(workers=1), resume=True)
+            run_study(planned, out, Execution(workers=1), resume=True)
             code = 0
         finally:
             os._exit(code)

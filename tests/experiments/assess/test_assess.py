@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.assess.response import View, assess_graph
+from experiments.assess.response import AssessmentView, assess_graph
 from experiments.cli.main import app
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
@@ -89,7 +89,9 @@ def test_standard_input(text: str, n: int) -> None:
 
 def test_what_a_context_changes_is_the_posterior_without_it() -> None:
     graph = datasets.load("demonstration").graphs[0]
-    views = [View(name, "conditional", get_backend("exact")) for name in ("FR1", "FR2", "FR3")]
+    views = [
+        AssessmentView(name, "conditional", get_backend("exact")) for name in ("FR1", "FR2", "FR3")
+    ]
     for name, view in assess_graph(graph, views).items():
         seen = variant(graph, name)
         for atom, found in view["atoms"].items():
@@ -377,7 +379,7 @@ def test_the_biographies_with_the_lexical_baseline(
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     from rich.console import Console
 
-    from experiments.assess.response import Judged
+    from experiments.assess.response import JudgedResponse
     from experiments.cli.progress import response_progress
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.language_model import Completion
@@ -387,7 +389,7 @@ def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     with response_progress(console, 3, ledger) as report:
         ledger.add("relations", Completion("neutral"))
         ledger.add("relations", Completion("neutral", cached=True))
-        report(Judged("r1", (None,), {}, missing=2, failures=1))
+        report(JudgedResponse("r1", (None,), {}, missing=2, failures=1))
         report(None)
     shown = console.export_text()
     assert "2/3" in shown

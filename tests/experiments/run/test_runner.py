@@ -16,7 +16,7 @@ import pytest
 
 from experiments.paper.text import counted
 from experiments.results.rows import read_rows
-from experiments.run.runner import Design, Progress, Where, design, failures_of, run_study
+from experiments.run.runner import Execution, Progress, StudyDesign, design, failures_of, run_study
 from experiments.study.config_file import load_study
 from factormodels.datasets import load
 from tests.experiments import strange
@@ -41,7 +41,7 @@ outputs: [csv, latex, markdown]
 TABLES = ("summary.csv", "significance.csv", "table.tex", "table.md")
 
 
-def planned(folder: Path, text: str = STUDY) -> Design:
+def planned(folder: Path, text: str = STUDY) -> StudyDesign:
     return design(load_study(str(study_file(folder, text))))
 
 
@@ -59,7 +59,7 @@ def assert_same_files(one: Path, other: Path) -> None:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY` in one process, without a pause."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    run_study(planned(folder), folder / "out", Where(workers=1))
+    run_study(planned(folder), folder / "out", Execution(workers=1))
     return folder / "out"
 
 
@@ -78,7 +78,7 @@ def stopping(after: int) -> Iterator[Callable[[Progress], None]]:
 
 
 def test_processes_give_the_same_files(undisturbed: Path, tmp_path: Path) -> None:
-    run_study(planned(tmp_path), tmp_path / "out", Where(workers=2))
+    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=2))
     assert_same_files(undisturbed, tmp_path / "out")
 
 
@@ -90,7 +90,7 @@ def test_a_run_in_pieces_gives_the_same_files(undisturbed: Path, tmp_path: Path)
             run_study(
                 study,
                 out,
-                Where(workers=1),
+                Execution(workers=1),
                 resume=bool(pieces),
                 monitor=lambda left, _: stopping(min(150, left + 1)),
             )
@@ -281,7 +281,7 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     study = planned(tmp_path, text)
     sizes = {g.id: len(g.atoms) + len(g.contexts) for g in study.data[0].graphs}
     assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
-    _, finished = run_study(study, tmp_path / "out", Where(workers=2))
+    _, finished = run_study(study, tmp_path / "out", Execution(workers=2))
     failed = failures_of(study, finished)
     assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
     assert {one.cell.algorithm.name for one in failed} == {"deadly"}

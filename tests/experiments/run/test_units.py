@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.results.rows import FAILED
-from experiments.run.tasks import Agenda
-from experiments.run.units import Task, UnitResult, decode, encode
+from experiments.run.units import Task, TaskQueue, UnitResult, decode, encode
 from experiments.study.config_file import load_study
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
@@ -43,14 +42,14 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
         for r in range(len(one.graphs))
         if not done[number][c, r]
     }
-    agenda = Agenda(data, chosen, wanted, done)
-    assert agenda.left == len(expected)
+    queue = TaskQueue(data, chosen, wanted, done)
+    assert queue.left == len(expected)
     finished: Counter[tuple[str, int, int]] = Counter()
     deaths: Counter[tuple[str, int, int]] = Counter()
     given_up: set[tuple[str, int, int]] = set()
     in_hand: list[Task] = []
     while True:
-        task = agenda.take() if len(in_hand) < 3 else None
+        task = queue.take() if len(in_hand) < 3 else None
         if task is not None:
             in_hand.append(task)
             if generator.random() < 0.5:
@@ -60,7 +59,7 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
         task = in_hand.pop(int(generator.integers(len(in_hand))))
         units = units_of(task)
         if generator.random() < 0.2:
-            if agenda.died(task):
+            if queue.died(task):
                 assert len(units) == 1
                 # A unit is given up only after it ended a process alone and once before.
                 assert deaths[units[0]] >= 1
@@ -70,11 +69,11 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
             # A task may run out of time, and hand back a part.
             kept = units[: int(generator.integers(1, len(units) + 1))]
             finished.update(kept)
-            agenda.settle(task, [(c, r) for _, c, r in kept])
+            queue.settle(task, [(c, r) for _, c, r in kept])
     assert set(finished) | given_up == expected
     assert not set(finished) & given_up
     assert set(finished.values()) <= {1}
-    assert agenda.left == 0
+    assert queue.left == 0
 
 
 def test_results_come_back_to_the_last_bit() -> None:
