@@ -12,8 +12,8 @@ from typing import Any
 from experiments.assess.journal import JournalErrors, KeyedJournal, open_keyed_journal
 from experiments.assess.response import (
     METADATA_KEY,
+    AssessedResponse,
     AssessmentView,
-    JudgedResponse,
     assess_graph,
     judged,
 )
@@ -33,7 +33,7 @@ SUFFIX = ".partial"
 _SETTINGS = "settings"
 """Key of the journal under which its settings stand, beside the hashes of responses."""
 
-Report = Callable[[JudgedResponse | None], None]
+Report = Callable[[AssessedResponse | None], None]
 """Called with every response that is finished, None for one that failed."""
 
 
@@ -47,7 +47,7 @@ class Batch:
         failed: (id, reason) of every response that a stage could not go on with.
     """
 
-    responses: tuple[JudgedResponse, ...]
+    responses: tuple[AssessedResponse, ...]
     resumed: int
     failed: tuple[tuple[str, str], ...]
 
@@ -83,7 +83,7 @@ def assess_responses(
     Raises:
         InputError: if `out` or the journal cannot be written, or the journal is of other settings.
     """
-    found: list[JudgedResponse] = []
+    found: list[AssessedResponse] = []
     failed: list[tuple[str, str]] = []
     resumed = 0
     with nullcontext() if out is None else _open(out, settings) as journal:
@@ -112,7 +112,7 @@ def assess_responses(
 
 
 def response_key(graph: FactGraph) -> str:
-    """Return what tells a response apart from every other one: a hash of all that it holds."""
+    """What tells a response apart from every other one: a hash of all that it holds."""
     return hashlib.sha256(fact_graph_text(graph).encode("utf-8", "surrogatepass")).hexdigest()
 
 

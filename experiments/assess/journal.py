@@ -75,7 +75,7 @@ class Journal:
         return start
 
     def read(self, start: int) -> bytes:
-        """Return the record that starts there.
+        """The record that starts there.
 
         Raises:
             InputError: if it is no longer what was written.
@@ -182,7 +182,7 @@ def read_journal(path: Path, errors: JournalErrors) -> Iterator[bytes]:
 
 
 def read_keyed_journal(path: Path, errors: JournalErrors) -> dict[str, Any]:
-    """Return the values of a journal as it is now; errors are those of `read_journal`."""
+    """The values of a journal as it is now; errors are those of `read_journal`."""
     return dict(json.loads(record) for record in read_journal(path, errors))
 
 
@@ -208,7 +208,7 @@ def _records(file: BinaryIO, errors: JournalErrors) -> Iterator[tuple[int, bytes
 
 
 def _record_at(file: BinaryIO, start: int) -> bytes | None:
-    """Return the record that starts there, None if it is not whole or not what was written."""
+    """The record that starts there, None if it is not whole or not what was written."""
     file.seek(start)
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:

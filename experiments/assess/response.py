@@ -97,7 +97,7 @@ def _plain(item: ContextEvidence) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class JudgedResponse:
+class AssessedResponse:
     """What a table needs of one assessed response: little, however long its passages are.
 
     Attributes:
@@ -118,12 +118,12 @@ class JudgedResponse:
     unjudged: int = 0
 
 
-def judged(graph: FactGraph) -> JudgedResponse:
+def judged(graph: FactGraph) -> AssessedResponse:
     """Return what tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
-    return JudgedResponse(
+    return AssessedResponse(
         graph.id,
         tuple(atom.label for atom in graph.atoms),
         {
@@ -141,7 +141,7 @@ def judged(graph: FactGraph) -> JudgedResponse:
     )
 
 
-def summarise_judged(responses: Sequence[JudgedResponse], name: str) -> Summary | None:
+def summarise_judged(responses: Sequence[AssessedResponse], name: str) -> Summary | None:
     """Return the summary of a variant or assessor over responses; None if no atom was judged.
 
     Unlabelled atoms are left out of scores, atoms without a verdict altogether.

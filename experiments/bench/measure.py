@@ -73,7 +73,7 @@ class Processes:
         self._children: dict[str, Child] = {}
 
     def get(self, algorithm: BenchAlgorithm) -> tuple[Child, float | None]:
-        """Return the process of an algorithm and, if it was started just now, seconds of loading.
+        """The process of an algorithm and, if it was started just now, seconds of loading.
 
         Raises:
             ChildError: if it cannot be loaded.
@@ -266,7 +266,7 @@ def _turns(
 
 
 def yardstick() -> float:
-    """Return the seconds of a fixed piece of work: array arithmetic and interpreted steps.
+    """The seconds of a fixed piece of work: array arithmetic and interpreted steps.
 
     No commit changes it, so that two runs know how fast the machine was in each.
     """

@@ -199,7 +199,7 @@ class AnalysisDifference:
 
 
 def compare(before: Path, after: Path, *, seed: int = 0) -> RunDifference | AnalysisDifference:
-    """Return what changed from one run to another of its kind.
+    """What changed from one run to another of its kind.
 
     Args:
         before: folder of the first run.
@@ -221,7 +221,7 @@ def compare(before: Path, after: Path, *, seed: int = 0) -> RunDifference | Anal
 
 
 def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
-    """Return what changed from one run of units to another; a cell of each is in memory at a time.
+    """What changed from one run of units to another; a cell of each is in memory at a time.
 
     Where a single value of a column is gone and a single one is new, as when a prior was replaced
     or the settings of a backend, cells are compared across the two.
@@ -261,7 +261,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
 
 
 def compare_analyses(before: Path, after: Path) -> AnalysisDifference:
-    """Return what changed from one run of an analysis to another.
+    """What changed from one run of an analysis to another.
 
     Rows belong together whose texts are the same, in order where several are. Where one run has
     more of these than the other, none of them is compared.
@@ -287,7 +287,7 @@ def compare_analyses(before: Path, after: Path) -> AnalysisDifference:
 
 
 def as_rows(difference: RunDifference | AnalysisDifference) -> list[dict[str, Any]]:
-    """Return what changed as rows of a table.
+    """What changed as rows of a table.
 
     Of units one row per cell and measure, or per cell where none moved; of an analysis one row per
     value.
@@ -324,7 +324,7 @@ def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
 
 
 def _facts(folder: Path) -> dict[str, Any]:
-    """Return what a run's results may depend on, by place."""
+    """What a run's results may depend on, by place."""
     manifest = read_manifest(folder)
     facts: dict[str, Any] = {}
     for part in ("config", "data", "models", "code", "packages"):
@@ -360,7 +360,7 @@ class _Scoring:
 
 
 def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
-    """Return the columns of which one value is gone and one is new, with these two."""
+    """The columns of which one value is gone and one is new, with these two."""
     result = {}
     for name in CELL:
         values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
@@ -371,7 +371,7 @@ def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str
 
 
 def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
-    """Return the values of a cell, where one is replaced the new one."""
+    """The values of a cell, where one is replaced the new one."""
     return tuple(
         replaced[name][1] if name in replaced and value == replaced[name][0] else value
         for name, value in cell.named().items()
@@ -445,7 +445,7 @@ def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: in
 
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
-    """Return the mean over responses of the mean over their claims, as sums."""
+    """The mean over responses of the mean over their claims, as sums."""
     from calibration.grouping import group_by_response
     from calibration.intervals.estimands import RatioSums
 

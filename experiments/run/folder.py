@@ -1,4 +1,8 @@
-"""The folder of a run: whose it is, what of it is finished, and whether one may go on with it."""
+"""The folder of a run: what it was begun for, what of it is finished, who may go on with it.
+
+Beside the results stands the folder `journal`: the plan of the run, its finished units, and what
+was worked out once for them.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,7 @@ class RunPlan:
         data: Sequence[StudyData],
         models: Iterable[TextModel] = (),
     ) -> RunPlan:
-        """Return the plan of a study."""
+        """The plan of a study."""
         return RunPlan(
             study=computed_part(study),
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
@@ -97,7 +101,7 @@ class FinishedUnits:
         return np.asarray(self.table["response"].to_numpy(), dtype=np.int64)
 
     def of_cell(self, cell: int) -> slice:
-        """Return the rows of a cell."""
+        """The rows of a cell."""
         return slice(int(self.starts[cell]), int(self.starts[cell + 1]))
 
     def where(self, kept: NDArray[np.bool_]) -> FinishedUnits:
@@ -106,7 +110,7 @@ class FinishedUnits:
         return FinishedUnits(self.table.filter(pa.array(kept)), before[self.starts])
 
     def statuses(self) -> dict[str, int]:
-        """Return how many units ended in each way, by name."""
+        """How many units ended in each way, by name."""
         counts = self.table["status"].value_counts().to_pylist()
         return dict(sorted((one["values"], one["counts"]) for one in counts))
 
@@ -187,7 +191,7 @@ def open_run(
 
 
 def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> FinishedUnits:
-    """Return the units that a folder holds of a plan.
+    """The units that a folder holds of a plan.
 
     Args:
         folder: the folder of the results.
@@ -203,7 +207,7 @@ def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> Finished
 
 
 def read_kept(folder: Path, name: str) -> dict[str, Any]:
-    """Return what is kept in one of the journals beside that of the units, by key.
+    """What is kept in one of the journals beside that of the units, by key.
 
     Args:
         folder: the folder of the results.
@@ -217,13 +221,13 @@ def read_kept(folder: Path, name: str) -> dict[str, Any]:
 
 
 def n_answers(folder: Path) -> int:
-    """Return how many answers of text models a folder holds."""
+    """How many answers of text models a folder holds."""
     journal = folder / JOURNAL / TEXTS
     return sum(1 for _ in read_journal(journal, _errors(journal)))
 
 
 def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object) -> FinishedUnits:
-    """Return the finished units of a journal; of a unit that was done twice the later result.
+    """The finished units of a journal; of a unit that was done twice the later result.
 
     Args:
         records: the journal's records.
@@ -242,6 +246,7 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     responses = np.asarray(table["response"].to_numpy(), dtype=np.int64)
     if len(cells) and (cells.max() >= len(sizes) or (responses >= np.asarray(sizes)[cells]).any()):
         raise InputError(f"{place}: it holds units of another study; start anew with --overwrite")
+    # Sorted by cell, response and place in the journal: of equal units the last one was done last.
     order = np.lexsort((np.arange(len(cells)), responses, cells))
     same_as_next = (np.diff(cells[order]) == 0) & (np.diff(responses[order]) == 0)
     order = order[~np.append(same_as_next, False)[: len(order)]]
@@ -263,7 +268,7 @@ def _refuse_another(folder: Path, plan: RunPlan) -> None:
 
 
 def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
-    """Return in which keys of the study, settings or data two plans differ."""
+    """In which keys of the study, settings or data two plans differ."""
     study = before.get("study", {})
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:

@@ -1,4 +1,8 @@
-"""Learning the priors of a study: before its units, once for each view of a dataset, in folds."""
+"""The priors that a study learns: before its units, once for each view of a dataset, in folds.
+
+They are fitted to the data as they are stated; strengths act on what was learned. A response is
+judged by what the other folds teach.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +89,7 @@ class PriorRequest:
         return self.prior.learned or Learned()
 
     def key(self, fold: int) -> str:
-        """Return what the fit without a fold is kept under."""
+        """What the fit without a fold is kept under."""
         return json.dumps(
             [self.dataset, self.variant, self.relation_model, self.encoding, self.prior.title, fold]
         )
@@ -97,7 +101,7 @@ class PriorRequest:
         return own == (dataset, *its)
 
     def cross_fitting(self, graphs: Sequence[FactGraph], seed: int) -> CrossFitting:
-        """Return the cross-fitting over the responses of the dataset in this view.
+        """The cross-fitting over the responses of the dataset in this view.
 
         Raises:
             InputError: for a relation that cannot be learned of, or nothing to learn.
@@ -175,7 +179,7 @@ class CrossFittedPriors:
         return replace(self, fold=tuple(self.fold[response] for response in responses))
 
     def graph(self, response: int, graph: FactGraph) -> FactGraph:
-        """Return a response's view with what was learned without its fold.
+        """A response's view with what was learned without its fold.
 
         Raises:
             FactormodelsError: if nothing was learned, because the fit failed.
@@ -190,7 +194,7 @@ class CrossFittedPriors:
 def prior_requests(
     loaded: LoadedStudy, cells: Sequence[Cell], data: Sequence[StudyData]
 ) -> tuple[PriorRequest, ...]:
-    """Return which priors the cells of a study have learned, each once.
+    """Which priors the cells of a study have learned, each once.
 
     Raises:
         InputError: for a dataset with no label, or with fewer labelled responses than folds, or a
@@ -229,7 +233,7 @@ def fit_all(
     again: bool = False,
     notice: Callable[[str], None] = logger.info,
 ) -> tuple[CrossFittedPriors, ...]:
-    """Return the learned priors; those that are kept are not fitted again.
+    """The learned priors; those that are kept are not fitted again.
 
     Args:
         asked: which priors.
@@ -260,7 +264,7 @@ def fit_all(
 def kept_fits(
     asked: Sequence[PriorRequest], data: Sequence[StudyData], seed: int, values: Mapping[str, Any]
 ) -> tuple[CrossFittedPriors, ...]:
-    """Return the learned priors of which every fit is kept, without fitting any.
+    """The learned priors of which every fit is kept, without fitting any.
 
     Args:
         asked: which priors.
@@ -279,7 +283,7 @@ def kept_fits(
 
 
 def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
-    """Return what was learned, one row per fold and parameter, with the columns `COLUMNS`.
+    """What was learned, one row per fold and parameter, with the columns `COLUMNS`.
 
     The fold is empty for the fit of all labelled responses, by which those without labels are
     judged.
@@ -305,7 +309,7 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
 
 
 def specification_of(prior: PriorSetting, encoding: str) -> Specification:
-    """Return what a setting of the priors makes free, what it sets, and what it leaves."""
+    """What a setting of the priors makes free, what it sets, and what it leaves."""
     learned = prior.learned or Learned()
     relations = [name for name in ("temperature", "probability") if name in learned.parameters]
     atom, context = (
@@ -316,7 +320,7 @@ def specification_of(prior: PriorSetting, encoding: str) -> Specification:
 
 
 def as_plain(learned: LearnedPriors) -> dict[str, Any]:
-    """Return a fit as plain JSON data."""
+    """A fit as plain JSON data."""
     return {
         "error": "",
         "parameters": [asdict(item) for item in learned.parameters.items],
@@ -329,7 +333,7 @@ def as_plain(learned: LearnedPriors) -> dict[str, Any]:
 
 
 def from_plain(value: Mapping[str, Any]) -> FoldFit:
-    """Return the fit that plain data stand for; that of an error alone has failed."""
+    """The fit that plain data stand for; that of an error alone has failed."""
     if value["error"]:
         return FoldFit(error=value["error"])
     items = (
@@ -362,7 +366,7 @@ def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
 
 
 def _labelled(dataset: StudyData) -> list[int]:
-    """Return the positions of the responses with a labelled atom."""
+    """The positions of the responses with a labelled atom."""
     return [
         position
         for position, graph in enumerate(dataset.graphs)
@@ -419,7 +423,7 @@ def _fit(
 def _folds(
     request: PriorRequest, dataset: StudyData, seed: int
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """Return the fold of every response, (n_responses,), and the folds without which is fitted."""
+    """The fold of every response, (n_responses,), and the folds without which is fitted."""
     labelled = _labelled(dataset)
     n_folds = request.learned.folds
     fold = np.full(len(dataset.graphs), WHOLE)

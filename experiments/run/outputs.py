@@ -1,4 +1,7 @@
-"""The files of a run: made whole beside their folder, then moved into it, the manifest last."""
+"""The files of a run: from its finished units to rows, summary, tests, tables and manifest.
+
+They are made whole beside their folder, then moved into it, the manifest last.
+"""
 
 from __future__ import annotations
 
@@ -203,7 +206,7 @@ def write_results(
 
 
 def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
-    """Return the summary of a study's rows with what is significantly the best (MEASURE_best)."""
+    """The summary of a study's rows with what is significantly the best (MEASURE_best)."""
     summary = summarise_study(rows, policy=study.unlabelled, k=study.k, selections=selections)
     best = significantly_best(study, rows, summary.cells)
     return replace(summary, cells=summary.cells.join(best))
@@ -274,6 +277,7 @@ class _Claims:
 
 def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.Table:
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
+    # A row per claim: `owner` is its unit, `within` its place in the response.
     n_atoms = claims.n_atoms[responses]
     n_rows = np.maximum(n_atoms, 1)
     owner = np.repeat(np.arange(len(responses)), n_rows)

@@ -71,7 +71,7 @@ class Child:
         return self._process.is_alive()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when it answers or dies."""
+        """The descriptor that becomes readable when it answers or dies."""
         return self._connection.fileno()
 
     def call(
@@ -98,7 +98,7 @@ class Child:
             self._connection.send((function, arguments))
 
     def receive(self, limit: float | None = None) -> Any:
-        """Return the result of the call that was begun.
+        """The result of the call that was begun.
 
         Args:
             limit: seconds after which the child is ended.
@@ -162,7 +162,7 @@ def limit_memory(kept: dict[str, Any], allowed: int) -> None:  # noqa: ARG001
 
 
 def status_bytes(field: str) -> int | None:
-    """Return a size from the process's status, such as VmRSS or VmHWM; None where there is none."""
+    """A size from the process's status, such as VmRSS or VmHWM; None where there is none."""
     with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
         for line in status:
             name, _, value = line.partition(":")

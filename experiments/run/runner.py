@@ -96,11 +96,11 @@ class StudyDesign:
         return tuple(one.backend for one in self.algorithms if one.backend is not None)
 
     def plan(self) -> RunPlan:
-        """Return what its run computes."""
+        """What its run computes."""
         return RunPlan.of(self.study, self.cells, self.data, self.models)
 
     def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
-        """Return what text models are to say before the units of some cells that are not done.
+        """What text models are to say before the units of some cells that are not done.
 
         Args:
             cells: positions of the cells.
@@ -162,7 +162,7 @@ Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]
 
 
 def design(loaded: LoadedStudy) -> StudyDesign:
-    """Return the design of a study.
+    """The design of a study.
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
@@ -178,7 +178,7 @@ def design(loaded: LoadedStudy) -> StudyDesign:
 
 
 def n_finished(folder: Path, planned: StudyDesign) -> list[int]:
-    """Return how many units of each cell a folder holds.
+    """How many units of each cell a folder holds.
 
     Raises:
         InputError: if it holds another run.
@@ -279,7 +279,7 @@ def _learned(
     again: bool,
     notice: Callable[[str], None],
 ) -> tuple[CrossFittedPriors, ...]:
-    """Return the learned priors of some cells, and of those that have finished units."""
+    """The learned priors of some cells, and of those that have finished units."""
     places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
     finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
     views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
@@ -303,7 +303,7 @@ def _at(chosen: Sequence[Cell], positions: Iterable[int]) -> list[Cell]:
 
 
 def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailure]:
-    """Return the units that failed, in the order of the study."""
+    """The units that failed, in the order of the study."""
     import pyarrow.compute as pc
 
     failed = finished.table.filter(pc.equal(finished.table["status"], FAILED))
@@ -323,7 +323,7 @@ def _ask(
     monitor: TextMonitor,
     ledger: Ledger,
 ) -> TextAnswers:
-    """Return what text models say, asked about what is not known yet, or failed if `again`."""
+    """What text models say, asked about what is not known yet, or failed if `again`."""
     if not planned.models:
         return TextAnswers()
     with run.keyed(TEXTS) as kept:
@@ -392,14 +392,14 @@ def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> O
 
 
 def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedUnits:
-    """Return the finished units less those of some cells that failed."""
+    """The finished units less those of some cells that failed."""
     failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
     cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
     return finished.where(~(failed & np.isin(cell_of, wanted)))
 
 
 def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
-    """Return whether each unit is done, per dataset bool (n_cells, n_responses)."""
+    """Whether each unit is done, per dataset bool (n_cells, n_responses)."""
     done = [
         np.zeros((len(planned.cells), len(dataset.graphs)), dtype=np.bool_)
         for dataset in planned.data

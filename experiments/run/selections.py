@@ -61,7 +61,7 @@ class SelectionSolver:
     identity: str
 
     def core(self, graph: FactGraph) -> Core:
-        """Return how the atoms of a response are selected.
+        """How the atoms of a response are selected.
 
         Raises:
             InputError: if there are no bleached claims of its domain.
@@ -125,7 +125,7 @@ class Selections:
 
 
 def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
-    """Return the selections of a study, ready to be solved; none where every atom counts.
+    """The selections of a study, ready to be solved; none where every atom counts.
 
     Raises:
         InputError: for files that cannot be read, or an unknown domain.
@@ -149,7 +149,7 @@ def select_all(
     *,
     notice: Callable[[str], None] = logger.info,
 ) -> Selections:
-    """Return which atoms count; what is kept is not solved again.
+    """Which atoms count; what is kept is not solved again.
 
     A response of which nothing can be selected is recorded with the reason.
 
@@ -183,7 +183,7 @@ def select_all(
 
 
 def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.DataFrame:
-    """Return one row per dataset, selection and response, with the columns `COLUMNS`."""
+    """One row per dataset, selection and response, with the columns `COLUMNS`."""
     import pandas as pd
 
     rows = [
@@ -203,7 +203,7 @@ def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.Da
 
 
 def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return what is to be said of responses of which a selection is not the best there is.
+    """What is to be said of responses of which a selection is not the best there is.
 
     Args:
         records: rows of `selections_table`, or of its file.

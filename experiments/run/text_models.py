@@ -1,4 +1,8 @@
-"""The relation models and assessors of a study: what their answers depend on, and opening them."""
+"""The relation models and assessors of a study: they are asked once, before its units, and kept.
+
+Relations are found in the process that runs the study, so that its workers need no model; they
+are sent the graphs.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +93,7 @@ class OpenedTextModel:
 
 
 class TextRequest(NamedTuple):
-    """What an answer is about.
+    """What a text model is asked about one response.
 
     Attributes:
         key: the study's key of the text model.
@@ -120,14 +124,14 @@ class TextAnswers:
     """All that text models have said in a run.
 
     Attributes:
-        by_place: the answers.
+        by_request: the answers.
     """
 
     by_request: dict[TextRequest, Answer] = field(default_factory=dict)
 
     @staticmethod
     def of(kept: Mapping[str, Answer]) -> TextAnswers:
-        """Return the answers of a journal."""
+        """The answers of a journal."""
         return TextAnswers({TextRequest(*json.loads(key)): answer for key, answer in kept.items()})
 
     def has(self, request: TextRequest, *, again: bool = False) -> bool:
@@ -141,7 +145,7 @@ class TextAnswers:
         self.by_request[request] = answer
 
     def related(self, data: Sequence[StudyData]) -> tuple[StudyData, ...]:
-        """Return the data with the graphs of the relations that were found."""
+        """The data with the graphs of the relations that were found."""
         graphs: dict[tuple[str, int], dict[tuple[str, str], FactGraph | str]] = {}
         merged: dict[tuple[str, int], FactGraph] = {}
         by_name = {dataset.name: dataset.graphs for dataset in data}
@@ -171,7 +175,7 @@ class TextAnswers:
         )
 
     def unit(self, cell: int, request: TextRequest) -> UnitResult:
-        """Return what became of a unit of an assessor."""
+        """What became of a unit of an assessor."""
         answer = self.by_request[request]
         if "error" in answer:
             return UnitResult(cell, request.response, FAILED, error=answer["error"])
@@ -207,14 +211,14 @@ class TextUse:
     consumption: Mapping[str, float]
 
     def facts(self) -> dict[str, Any]:
-        """Return what a manifest says of it."""
+        """What a manifest says of it."""
         names = ("responses", "asked", "missing", "dropped", "failed")
         counts = {name: getattr(self, name) for name in names}
         return {**self.model.facts, **counts, **self.consumption}
 
 
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
-    """Return the text models of a study, none of them opened.
+    """The text models of a study, none of them opened.
 
     Raises:
         InputError: if the file or folder of one is not there.
@@ -302,7 +306,7 @@ def open_models(
 
 
 def text_request_of(cell: Cell) -> TextRequest | None:
-    """Return what a text model is to say before the units of a cell, of no response in particular.
+    """What a text model is to say before the units of a cell, of no response in particular.
 
     None if relations are the data's own.
     """
@@ -316,7 +320,7 @@ def text_request_of(cell: Cell) -> TextRequest | None:
 def n_asked(
     requests: Iterable[TextRequest], data: Sequence[StudyData]
 ) -> dict[str, tuple[int, str]]:
-    """Return how many pairs or claims each text model is asked about, by its title."""
+    """How many pairs or claims each text model is asked about, by its title."""
     by_name = {dataset.name: dataset.graphs for dataset in data}
     widest: dict[tuple[str, str, str, int], str] = {}
     for request in sorted(set(requests), key=_order, reverse=True):
@@ -365,7 +369,7 @@ def ask_texts(
 
 
 def uses(models: Iterable[TextModel], answers: TextAnswers) -> tuple[TextUse, ...]:
-    """Return what each text model of a study was asked."""
+    """What each text model of a study was asked."""
     return tuple(
         _use(
             one,
@@ -380,7 +384,7 @@ def uses(models: Iterable[TextModel], answers: TextAnswers) -> tuple[TextUse, ..
 
 
 def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
-    """Return what a manifest says of text models, by key of the study and title."""
+    """What a manifest says of text models, by key of the study and title."""
     facts: dict[str, dict[str, Any]] = {}
     for one in texts:
         facts.setdefault(one.model.key, {})[one.model.title] = one.facts()
@@ -388,7 +392,7 @@ def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
 
 
 def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the hash of the relations found, by dataset, relation model and variant."""
+    """The hash of the relations found, by dataset, relation model and variant."""
     digests: dict[tuple[str, str, str], Any] = {}
     for request in sorted(answers.by_request):
         if request.key == RELATIONS:

@@ -1,4 +1,8 @@
-"""Units: one response in one cell. A task runs some of them, in whatever process it is sent to."""
+"""Units: one response in one cell each. A queue hands them out as tasks, which run them.
+
+A task holds all that its units need, since it runs in whatever process it is sent to, and comes
+back as bytes that go into the journal as they are.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +100,7 @@ class UnitResult:
 
 
 class TaskQueue:
-    """The units to be done, in the study's order of datasets and responses.
+    """The units that are still to be done, in the study's order of datasets and responses.
 
     Tasks grow while they are quick, so that sending them costs little, and shrink when they are
     slow, so that little is lost with a process; no number depends on their size.
@@ -138,7 +142,7 @@ class TaskQueue:
             self.left += int(open_.sum())
 
     def take(self) -> Task | None:
-        """Return the next task, or None if there is none at present."""
+        """Take the next task; None if there is none at present."""
         if not self._blocks:
             return None
         block = self._blocks.popleft()
@@ -195,7 +199,7 @@ class TaskQueue:
 
 
 def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
-    """Return what became of the units of a task, encoded, or of as many as fit into some seconds.
+    """What became of the units of a task, encoded, or of as many as fit into some seconds.
 
     At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
     alone: a night of work must not be lost to one graph.
@@ -229,7 +233,7 @@ def encode(results: Sequence[UnitResult]) -> bytes:
 
 
 def decode(encoded: bytes) -> pa.RecordBatch:
-    """Return the results that `encode` wrote, a row each.
+    """The results that `encode` wrote, a row each.
 
     Raises:
         pyarrow.ArrowInvalid: if the bytes are none of its.
@@ -240,7 +244,7 @@ def decode(encoded: bytes) -> pa.RecordBatch:
 
 
 def schema() -> pa.Schema:
-    """Return the columns of encoded results; `UnitResult` says what they mean."""
+    """The columns of encoded results; `UnitResult` says what they mean."""
     import pyarrow as pa
 
     return pa.schema(
@@ -258,7 +262,7 @@ def schema() -> pa.Schema:
 
 
 def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterior | Exception]:
-    """Return the posterior of each graph, or what the backend raised in its place.
+    """The posterior of each graph, or what the backend raised in its place.
 
     Graphs of one structure, as priors and strengths make them, are planned once, where the batch
     gives the very bits that the graphs give one by one.
@@ -274,7 +278,7 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
 
 
 def sentence(error: Exception) -> str:
-    """Return what is recorded of an error: its own words, and its kind where it is none of ours."""
+    """What is recorded of an error: its own words, and its kind where it is none of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
 
@@ -297,7 +301,7 @@ class _Block:
 
 
 def _cut(block: _Block, units: int) -> list[_Block]:
-    """Return a block cut into a first part of at most so many units, and what is left of it."""
+    """A block cut into a first part of at most so many units, and what is left of it."""
     n_cells = len(block.cells)
     if len(block.responses) * n_cells <= units:
         return [block]

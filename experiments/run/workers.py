@@ -174,7 +174,7 @@ class _Worker:
             self.child.send(_run, task)
 
     def answer(self) -> tuple[Task | None, bytes | None]:
-        """Return the task and its answer (None: died), or (None, None) if it has just started."""
+        """The task and its answer (None: died), or (None, None) if it has just started."""
         try:
             answer = self.child.receive()
         except ChildError:

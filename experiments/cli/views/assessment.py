@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from calibration.scores.measures import entropy_warnings
 from experiments.assess.response import (
     METADATA_KEY,
+    AssessedResponse,
     AssessmentView,
-    JudgedResponse,
     summarise_judged,
 )
 from experiments.cli.console import heading, show_table
@@ -98,7 +98,7 @@ def show_verdicts(console: Console, graph: FactGraph) -> None:
 
 def show_measures(
     console: Console,
-    responses: Sequence[JudgedResponse],
+    responses: Sequence[AssessedResponse],
     views: Sequence[AssessmentView],
     assessors: Sequence[str] = (),
 ) -> None:

@@ -98,7 +98,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
 
 
 def _relative(value: ValueChange) -> float:
-    """Return a difference in units of the larger value; one that has no size comes first."""
+    """A difference in units of the larger value; one that has no size comes first."""
     change = value.difference
     if change is None or change != change:
         return float("inf")
@@ -165,12 +165,12 @@ def _show_measures(console: Console, cells: Sequence[CellChange]) -> None:
 
 
 def _cell_title(key: Mapping[str, Any], columns: Collection[str]) -> str:
-    """Return the name of a cell by some of its columns."""
+    """The name of a cell by some of its columns."""
     return cell_words(key, [name for name in CELL if name in columns])
 
 
 def _varying(cells: Sequence[CellChange]) -> list[str]:
-    """Return the columns in which cells differ, and always the backend."""
+    """The columns in which cells differ, and always the backend."""
     return [
         name
         for name in CELL
@@ -179,7 +179,7 @@ def _varying(cells: Sequence[CellChange]) -> list[str]:
 
 
 def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
-    """Return the cells in groups: every combination of the values of each column."""
+    """The cells in groups: every combination of the values of each column."""
     groups = [{name: (cell[name],) for name in CELL} for cell in cells]
     for name in reversed(CELL):
         merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
@@ -192,7 +192,7 @@ def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ..
 
 
 def _listed(values: Sequence[Any]) -> Any:
-    """Return a single value as it is, several in braces, of many the first."""
+    """A single value as it is, several in braces, of many the first."""
     if len(values) == 1:
         return values[0]
     more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""

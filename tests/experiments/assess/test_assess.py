@@ -379,7 +379,7 @@ def test_the_biographies_with_the_lexical_baseline(
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     from rich.console import Console
 
-    from experiments.assess.response import JudgedResponse
+    from experiments.assess.response import AssessedResponse
     from experiments.cli.progress import response_progress
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.language_model import Completion
@@ -389,7 +389,7 @@ def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     with response_progress(console, 3, ledger) as report:
         ledger.add("relations", Completion("neutral"))
         ledger.add("relations", Completion("neutral", cached=True))
-        report(JudgedResponse("r1", (None,), {}, missing=2, failures=1))
+        report(AssessedResponse("r1", (None,), {}, missing=2, failures=1))
         report(None)
     shown = console.export_text()
     assert "2/3" in shown
