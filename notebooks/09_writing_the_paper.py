@@ -47,7 +47,7 @@ from experiments.paper.notebook import fast, preview, results_folder, write_resu
 from experiments.paper.page import Paper, one_page, page_image
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results import significance
-from experiments.run.runner import Where, design, run_study
+from experiments.run.runner import Execution, design, run_study
 from experiments.study.config import config_hash
 from experiments.study.config_file import read_raw, validated
 
@@ -66,7 +66,7 @@ overrides = [f"seed={SEED}", f"significance.resamples={2_000 if fast() else 10_0
 loaded = validated(read_raw(STUDY, overrides))
 study = loaded.study
 folder = results_folder(NOTEBOOK)
-results, _ = run_study(design(loaded), folder, Where(workers=1), overwrite=True)
+results, _ = run_study(design(loaded), folder, Execution(workers=1), overwrite=True)
 origin = Origin(study.study, config_hash(study))
 manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
 print(f"{len(results.files)} files; the hash of what was asked is {manifest['config_sha256']}.")

@@ -68,11 +68,13 @@ class Settings:
 
 def run(settings: Settings, context: Context) -> Artefacts:
     """Return the table of normal and padded responses and the curves of each assessor."""
-    from experiments.assess.setup import Wishes, relation_model
+    from experiments.assess.setup import AssessmentOptions, relation_model
 
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
-    choices = CoreChoices(relation_model(settings.relations, Wishes())[0], settings.weights)
+    choices = CoreChoices(
+        relation_model(settings.relations, AssessmentOptions())[0], settings.weights
+    )
     assessors = _assessors(settings, loaded.user, context)
     with context.track("table and curves", 2) as advance:
         rows = robustness_table(graphs, assessors, choices, appended=settings.appended)

@@ -78,7 +78,7 @@ def learn(data: StudyData, settings: Settings, seed: int) -> Learning:
     specification = learning.specification(
         settings.atom_prior, settings.context_prior, settings.relations, None, settings.encoding
     )
-    chosen = learning.Settings(folds=settings.folds, seed=seed)
+    chosen = learning.LearningSettings(folds=settings.folds, seed=seed)
     return learning.analyse(data.graphs, specification, chosen)
 
 

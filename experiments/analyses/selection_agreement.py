@@ -101,11 +101,11 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
 def _model(name: str) -> RelationModel:
     from experiments.analyses.papers.worded_relations import ContainedWords
-    from experiments.assess.setup import Wishes, relation_model
+    from experiments.assess.setup import AssessmentOptions, relation_model
 
     kind, _, share = name.partition(":")
     if kind != "words":
-        return relation_model(name, Wishes())[0]
+        return relation_model(name, AssessmentOptions())[0]
     try:
         return ContainedWords(float(share))
     except ValueError:

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.assess.journal import Journal, open_journal, response_key
-from experiments.assess.response import METADATA_KEY, Judged, View, assess_graph, judged
+from experiments.assess.journal import JournalErrors, KeyedJournal, open_keyed_journal
+from experiments.assess.response import (
+    METADATA_KEY,
+    AssessedResponse,
+    AssessmentView,
+    assess_graph,
+    judged,
+)
+from factormodels.errors import InputError
 from factormodels.extraction.consumption import Consumption
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
 from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
+from factormodels.io.files import atomic_path
+from factormodels.io.json_text import decode, encode
 
 CONSUMPTION_KEY = "consumption"
 
-Report = Callable[[Judged | None], None]
+FORMAT = "factormodels/assessment-journal"
+VERSION = 2
+SUFFIX = ".partial"
+_SETTINGS = "settings"
+"""Key of the journal under which its settings stand, beside the hashes of responses."""
+
+Report = Callable[[AssessedResponse | None], None]
 """Called with every response that is finished, None for one that failed."""
 
 
@@ -30,7 +47,7 @@ class Batch:
         failed: (id, reason) of every response that a stage could not go on with.
     """
 
-    responses: tuple[Judged, ...]
+    responses: tuple[AssessedResponse, ...]
     resumed: int
     failed: tuple[tuple[str, str], ...]
 
@@ -38,7 +55,7 @@ class Batch:
 def assess_responses(
     graphs: Sequence[FactGraph],
     stages: Sequence[Stage],
-    views: Sequence[View],
+    views: Sequence[AssessmentView],
     settings: Mapping[str, Any],
     *,
     out: Path | None = None,
@@ -66,19 +83,20 @@ def assess_responses(
     Raises:
         InputError: if `out` or the journal cannot be written, or the journal is of other settings.
     """
-    found: list[Judged] = []
+    found: list[AssessedResponse] = []
     failed: list[tuple[str, str]] = []
     resumed = 0
-    with nullcontext() if out is None else open_journal(out, settings) as journal:
+    with nullcontext() if out is None else _open(out, settings) as journal:
         keys: list[str] = []
         for graph, key in _with_keys(graphs, journal):
             if journal is not None and key in journal:
-                assessed: FactGraph | None = journal.graph(key)
+                text = decode(journal[key], journal.path)
+                assessed: FactGraph | None = parse_fact_graph(text, journal.path)
                 resumed += 1
             else:
                 assessed = _assessed(graph, stages, views, failed, consumption)
                 if journal is not None and assessed is not None:
-                    journal.append(key, assessed)
+                    journal.put(key, fact_graph_text(assessed))
             if assessed is not None:
                 keys.append(key)
                 found.append(judged(assessed))
@@ -87,14 +105,56 @@ def assess_responses(
             if report is not None:
                 report(None if assessed is None else found[-1])
         if journal is not None and out is not None:
-            journal.write(keys, out)
+            _write(journal, keys, out)
             if not failed:
                 journal.path.unlink()
     return Batch(tuple(found), resumed, tuple(failed))
 
 
+def response_key(graph: FactGraph) -> str:
+    """What tells a response apart from every other one: a hash of all that it holds."""
+    return hashlib.sha256(fact_graph_text(graph).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@contextmanager
+def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeyedJournal]:
+    """Open the journal beside an output: the texts of assessed responses by `response_key`."""
+    path = out.with_name(out.name + SUFFIX)
+    foreign = (
+        f"{path}: it was begun with other settings or is no journal; repeat the command that began "
+        "it, or remove the file to begin anew"
+    )
+    errors = JournalErrors(
+        busy=f"{path}: another process is at work on this batch; wait for it, or name another "
+        "--out",
+        foreign=foreign,
+        damaged=f"{path}: a record before the last one is damaged; remove the file to begin anew",
+    )
+    with ExitStack() as stack:
+        try:
+            journal = stack.enter_context(open_keyed_journal(path, errors))
+        except OSError as error:
+            raise InputError(
+                f"{out}: {path.name} cannot be written beside it ({error.strerror}); name a file "
+                "in an existing folder"
+            ) from None
+        text = encode({"format": FORMAT, "version": VERSION, **settings}, str(path))
+        if not journal:
+            journal.put(_SETTINGS, text)
+        elif journal.get(_SETTINGS) != text:
+            raise InputError(foreign)
+        yield journal
+
+
+def _write(journal: KeyedJournal, keys: Iterable[str], path: Path) -> None:
+    """Write finished responses as JSON Lines, whole or not at all, one in memory at a time."""
+    with atomic_path(path) as temporary, temporary.open("wb") as out:
+        for key in keys:
+            out.write(f"{journal[key]}\n".encode("utf-8", "surrogatepass"))
+
+
 def _with_keys(
-    graphs: Sequence[FactGraph], journal: Journal | None
+    graphs: Sequence[FactGraph], journal: KeyedJournal | None
 ) -> Iterator[tuple[FactGraph, str]]:
     for graph in graphs:
         yield graph, "" if journal is None else response_key(graph)
@@ -103,7 +163,7 @@ def _with_keys(
 def _assessed(
     graph: FactGraph,
     stages: Sequence[Stage],
-    views: Sequence[View],
+    views: Sequence[AssessmentView],
     failed: list[tuple[str, str]],
     consumption: Consumption | None,
 ) -> FactGraph | None:

@@ -31,7 +31,7 @@ Removals = dict[tuple[str, str], Removal]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ContextEvidence:
     """A relation that joins a context to an atom.
 
     Attributes:
@@ -50,7 +50,7 @@ class Evidence:
 
 def evidence_of_atoms(
     graph: FactGraph, seen: FactGraph, removals: Removals | None
-) -> dict[str, list[Evidence]]:
+) -> dict[str, list[ContextEvidence]]:
     """Return the evidence of every atom by its id, in the order of the relations.
 
     Args:
@@ -58,7 +58,7 @@ def evidence_of_atoms(
         seen: the view of it that inference saw.
         removals: of `context_removals`; None if they were not computed.
     """
-    evidence: dict[str, list[Evidence]] = {atom: [] for atom in seen.atom_ids}
+    evidence: dict[str, list[ContextEvidence]] = {atom: [] for atom in seen.atom_ids}
     contexts = set(seen.context_ids)
     for relation in seen.relations:
         ends = (relation.source, relation.target)
@@ -66,7 +66,7 @@ def evidence_of_atoms(
             continue
         context, atom = ends if ends[0] in contexts else ends[::-1]
         evidence[atom].append(
-            Evidence(
+            ContextEvidence(
                 context=recorded_context(context, atom, graph),
                 relation=relation.kind,
                 probability=relation.probability,

@@ -1,145 +1,223 @@
-"""The journal of a batch: finished responses, each on disk before the next is begun with.
+"""A journal: records that are appended as they come, and safe from there on.
 
-A line is appended and forced to disk per finished response, so that whatever ends the process, the
-same command goes on from there. A last line that was cut off is dropped.
+A file of records, each behind a mark, its length and a checksum. A process that is killed leaves at
+most a torn record at the end, which the next one cuts off; damage before that is an error.
+`Journal` holds bytes, `KeyedJournal` JSON values by key.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import struct
+import time
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from io import BufferedRandom
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
-from factormodels.io.files import atomic_path
-from factormodels.io.json_text import decode, encode
 
-FORMAT = "factormodels/assessment-journal"
-VERSION = 1
-SUFFIX = ".partial"
+_MAGIC = b"factormodels journal 2\n"
+_MARK = b"\x89record\n"
+"""No JSON text holds it, and other bytes do by a chance of one in 2**64."""
+
+_HEADER = struct.Struct("<8sII")
+"""The mark; the length of the record in bytes; the CRC-32 of that length and the record."""
+
+_SYNC_SECONDS = 1.0
+"""A loss of power, unlike that of a process, may cost the records of so many seconds."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class JournalErrors:
+    """What users are told of a journal: whole sentences, in the terms of its owner.
+
+    Attributes:
+        busy: another process has it open.
+        foreign: the file is no journal, or one of another version.
+        damaged: a record before the last one is not what was written.
+    """
+
+    busy: str
+    foreign: str
+    damaged: str
+
+
 class Journal:
-    """An open journal.
+    """A journal that is open for this process alone; made by `open_journal`.
 
     Attributes:
         path: its file.
     """
 
-    path: Path
-    _file: BufferedRandom = field(repr=False)
-    _places: dict[str, tuple[int, int]] = field(default_factory=dict, repr=False)
+    def __init__(self, path: Path, file: BinaryIO, errors: JournalErrors) -> None:
+        self.path = path
+        self._file = file
+        self._errors = errors
+        self._synced = time.monotonic()
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._places
+    def append(self, record: bytes) -> int:
+        """Append a record and return where it starts; then no death of a process loses it.
 
-    def append(self, key: str, graph: FactGraph) -> None:
-        """Add a finished response; it is on disk when this returns.
-
-        Args:
-            key: what `response_key` said of the response before it was assessed.
-            graph: the assessed response.
+        Raises:
+            OSError: if it cannot be written, as on a full disk.
         """
         start = self._file.seek(0, os.SEEK_END)
-        line = f"{key} {fact_graph_text(graph)}\n".encode("utf-8", "surrogatepass")
-        self._file.write(line)
+        self._file.write(_HEADER.pack(_MARK, len(record), _checksum(record)) + record)
         self._file.flush()
-        os.fsync(self._file.fileno())
-        self._places[key] = (start, len(line))
+        if time.monotonic() - self._synced > _SYNC_SECONDS:
+            os.fdatasync(self._file.fileno())
+            self._synced = time.monotonic()
+        return start
 
-    def graph(self, key: str) -> FactGraph:
-        """Return a finished response.
-
-        Raises:
-            InputError: if the file was changed from outside.
-        """
-        return parse_fact_graph(decode(self._text(key), self.path), self.path)
-
-    def write(self, keys: Iterable[str], path: Path) -> None:
-        """Write finished responses as JSON Lines, whole or not at all, one in memory at a time.
+    def read(self, start: int) -> bytes:
+        """The record that starts there.
 
         Raises:
-            InputError: if the file cannot be written.
+            InputError: if it is no longer what was written.
         """
-        with atomic_path(path) as temporary, temporary.open("wb") as out:
-            for key in keys:
-                out.write(self._bytes(key))
+        record = _record_at(self._file, start)
+        if record is None:
+            raise InputError(self._errors.damaged)
+        return record
 
-    def _bytes(self, key: str) -> bytes:
-        start, length = self._places[key]
-        self._file.seek(start)
-        return self._file.read(length)[len(key) + 1 :]
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Yield every record with where it starts.
 
-    def _text(self, key: str) -> str:
-        return self._bytes(key).decode("utf-8", "surrogatepass")
+        Raises:
+            InputError: if a record is damaged.
+        """
+        return _records(self._file, self._errors)
+
+    def clear(self) -> None:
+        """Drop every record."""
+        self._file.truncate(len(_MAGIC))
+
+
+class KeyedJournal(Mapping[str, Any]):
+    """Plain JSON values by key, each safe once it is put; made by `open_keyed_journal`.
+
+    The keys are in memory and the values in the file. Of a key that was put twice the later value
+    counts. Numbers come back to the last bit.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self.path = journal.path
+        self._journal = journal
+        self._starts = {json.loads(record)[0]: start for start, record in journal.records()}
+
+    def put(self, key: str, value: Any) -> None:
+        """Keep a value.
+
+        Raises:
+            OSError: if it cannot be written, as on a full disk.
+        """
+        self._starts[key] = self._journal.append(json.dumps([key, value]).encode())
+
+    def __getitem__(self, key: str) -> Any:
+        return json.loads(self._journal.read(self._starts[key]))[1]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._starts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._starts)
+
+    def __len__(self) -> int:
+        return len(self._starts)
 
 
 @contextmanager
-def open_journal(out: Path, settings: Mapping[str, Any]) -> Iterator[Journal]:
-    """Open the journal of a batch beside its output, made if it is not there.
+def open_journal(path: Path, errors: JournalErrors, *, anew: bool = False) -> Iterator[Journal]:
+    """Open a journal for this process alone, made if there is none; a torn end is cut off.
 
     Args:
-        out: the output; the journal's name is that with ".partial" after it.
-        settings: JSON values that results depend on; a journal is continued with equal ones only.
+        path: its file.
+        errors: what users are told.
+        anew: drop whatever the file holds.
 
     Raises:
-        InputError: if it cannot be written, is none, belongs to other settings, or is in use.
+        InputError: if another process has it open, it is no journal, or a record is damaged.
+        OSError: if the file cannot be opened for writing.
     """
-    path = out.with_name(out.name + SUFFIX)
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise InputError(
-            f"{out}: {path.name} cannot be written beside it ({error.strerror}); name a file in an "
-            "existing folder"
-        ) from None
-    with os.fdopen(handle, "r+b") as file:
+    with path.open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(
-                f"{path}: another process is at work on this batch; wait for it, or name another "
-                "--out"
-            ) from None
-        journal = Journal(path, file)
-        _read(journal, encode({"format": FORMAT, "version": VERSION, **settings}, str(path)))
-        yield journal
-
-
-def response_key(graph: FactGraph) -> str:
-    """Return what tells a response apart from every other one: a hash of all that it holds."""
-    return hashlib.sha256(fact_graph_text(graph).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _read(journal: Journal, header: str) -> None:
-    file = journal._file
-    first = file.readline()
-    if not first.endswith(b"\n"):
-        file.seek(0)
-        file.truncate()
-        file.write(f"{header}\n".encode())
+            raise InputError(errors.busy) from None
+        end = 0
+        if not anew:
+            for start, record in _records(file, errors):
+                end = start + _HEADER.size + len(record)
+        file.truncate(end)
+        if not end:
+            file.write(_MAGIC)
+            file.flush()
+        yield Journal(path, file, errors)
         file.flush()
-        os.fsync(file.fileno())
-        return
-    if first.decode("utf-8", "replace").rstrip("\n") != header:
-        raise InputError(
-            f"{journal.path}: it was begun with other settings or is no journal; repeat the "
-            "command that began it, or remove the file to begin anew"
-        )
-    start = file.tell()
-    while line := file.readline():
-        if not line.endswith(b"\n"):
-            file.truncate(start)
+        os.fdatasync(file.fileno())
+
+
+@contextmanager
+def open_keyed_journal(path: Path, errors: JournalErrors) -> Iterator[KeyedJournal]:
+    """Open a journal of values by key; arguments and errors are those of `open_journal`."""
+    with open_journal(path, errors) as journal:
+        yield KeyedJournal(journal)
+
+
+def read_journal(path: Path, errors: JournalErrors) -> Iterator[bytes]:
+    """Yield the whole records of a journal as it is now; none if there is no such file.
+
+    Raises:
+        InputError: if it is no journal, or a record is damaged.
+    """
+    if path.exists():
+        with path.open("rb") as file:
+            for _, record in _records(file, errors):
+                yield record
+
+
+def read_keyed_journal(path: Path, errors: JournalErrors) -> dict[str, Any]:
+    """The values of a journal as it is now; errors are those of `read_journal`."""
+    return dict(json.loads(record) for record in read_journal(path, errors))
+
+
+def _records(file: BinaryIO, errors: JournalErrors) -> Iterator[tuple[int, bytes]]:
+    """Yield every whole record with where it starts."""
+    # What another process appends meanwhile may be half visible: it is left to the next reader.
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    magic = file.read(len(_MAGIC))
+    if magic != _MAGIC and not _MAGIC.startswith(magic):
+        raise InputError(errors.foreign)
+    start = len(_MAGIC)
+    while start < size:
+        record = _record_at(file, start)
+        if record is None:
+            # A process that dies tears its last record alone: if none follows, this is that one.
+            file.seek(start + 1)
+            if _MARK in file.read(max(size - start - 1, 0)):
+                raise InputError(errors.damaged)
             return
-        key = line.partition(b" ")[0].decode("ascii", "replace")
-        journal._places[key] = (start, len(line))
-        start = file.tell()
+        yield start, record
+        start += _HEADER.size + len(record)
+
+
+def _record_at(file: BinaryIO, start: int) -> bytes | None:
+    """The record that starts there, None if it is not whole or not what was written."""
+    file.seek(start)
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size:
+        return None
+    mark, length, checksum = _HEADER.unpack(header)
+    record = file.read(length)
+    whole = mark == _MARK and len(record) == length and checksum == _checksum(record)
+    return record if whole else None
+
+
+def _checksum(record: bytes) -> int:
+    return zlib.crc32(record, zlib.crc32(len(record).to_bytes(4, "little")))

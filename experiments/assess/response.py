@@ -10,7 +10,7 @@ import numpy as np
 
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.summary import Summary, measure_responses, summarise
-from experiments.assess.evidence import Evidence, context_removals, evidence_of_atoms
+from experiments.assess.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
 from factormodels.fact_graph import FactGraph
@@ -27,7 +27,7 @@ MEASURES = (
 
 
 @dataclass(frozen=True)
-class View:
+class AssessmentView:
     """How relations become a posterior.
 
     Attributes:
@@ -41,7 +41,7 @@ class View:
     backend: Backend
 
 
-def assess_graph(graph: FactGraph, views: Sequence[View]) -> dict[str, Any]:
+def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
     """Return the assessment of a response under each view, as JSON values by name of the variant.
 
     Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`) and
@@ -53,7 +53,7 @@ def assess_graph(graph: FactGraph, views: Sequence[View]) -> dict[str, Any]:
     return {view.variant: _assessed(graph, view) for view in views}
 
 
-def _assessed(graph: FactGraph, view: View) -> dict[str, Any]:
+def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     seen = variant_of(graph, view.variant)
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
@@ -87,7 +87,7 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
     return {name: getattr(measured, name)[0].item() for name in MEASURES}
 
 
-def _plain(item: Evidence) -> dict[str, Any]:
+def _plain(item: ContextEvidence) -> dict[str, Any]:
     return {
         "context": item.context,
         "relation": str(item.relation),
@@ -97,7 +97,7 @@ def _plain(item: Evidence) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Judged:
+class AssessedResponse:
     """What a table needs of one assessed response: little, however long its passages are.
 
     Attributes:
@@ -118,12 +118,12 @@ class Judged:
     unjudged: int = 0
 
 
-def judged(graph: FactGraph) -> Judged:
+def judged(graph: FactGraph) -> AssessedResponse:
     """Return what tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
-    return Judged(
+    return AssessedResponse(
         graph.id,
         tuple(atom.label for atom in graph.atoms),
         {
@@ -141,7 +141,7 @@ def judged(graph: FactGraph) -> Judged:
     )
 
 
-def summarise_judged(responses: Sequence[Judged], name: str) -> Summary | None:
+def summarise_judged(responses: Sequence[AssessedResponse], name: str) -> Summary | None:
     """Return the summary of a variant or assessor over responses; None if no atom was judged.
 
     Unlabelled atoms are left out of scores, atoms without a verdict altogether.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.assess.relation_models import build_relation_model, relation_model_facts
-from experiments.assess.response import View
+from experiments.assess.response import AssessmentView
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger
@@ -38,7 +38,7 @@ RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class AssessmentOptions:
     """What a user asks for; None where the input decides.
 
     Attributes:
@@ -114,7 +114,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AssessmentPlan:
     """How responses are assessed.
 
     Attributes:
@@ -125,76 +125,80 @@ class Plan:
     """
 
     stages: tuple[Stage, ...]
-    views: tuple[View, ...]
+    views: tuple[AssessmentView, ...]
     settings: dict[str, Any]
     choices: Choices
 
 
-def make_plan(graphs: Sequence[FactGraph], wishes: Wishes, backend: Backend) -> Plan:
+def make_plan(
+    graphs: Sequence[FactGraph], options: AssessmentOptions, backend: Backend
+) -> AssessmentPlan:
     """Return the plan for responses.
 
     Raises:
-        InputError: for an unknown name, or wishes that do not fit the input or each other.
+        InputError: for an unknown name, or options that do not fit the input or each other.
         MissingDependencyError: if a stage needs a library that is not installed.
     """
-    views = tuple(View(name, wishes.encoding, backend) for name in _variants(wishes.variants))
-    get_encoding(wishes.encoding)
-    atoms = _atoms(graphs, wishes)
-    retriever = _retriever_name(graphs, wishes, atoms)
-    relations = wishes.relations or ("lexical" if wishes.model is None else "model")
+    views = tuple(
+        AssessmentView(name, options.encoding, backend) for name in _variants(options.variants)
+    )
+    get_encoding(options.encoding)
+    atoms = _atoms(graphs, options)
+    retriever = _retriever_name(graphs, options, atoms)
+    relations = options.relations or ("lexical" if options.model is None else "model")
     stages: list[Stage] = []
     settings: dict[str, Any] = {
         "atoms": atoms,
         "retriever": retriever,
         "relations": relations,
-        "variants": list(wishes.variants),
-        "encoding": wishes.encoding,
+        "variants": list(options.variants),
+        "encoding": options.encoding,
         "backend": repr(backend),
     }
-    if wishes.model is not None:
-        settings |= _model_facts(wishes, wishes.model)
-    stride = stride_of(wishes.stride, "--stride")
+    if options.model is not None:
+        settings |= _model_facts(options, options.model)
+    stride = stride_of(options.stride, "--stride")
     if atoms == "sentences":
         stages.append(sentences_stage())
     elif atoms == "model":
-        stages.append(atomizer_stage(_model(wishes, "--atoms model"), stride))
-    if wishes.revise:
-        stages.append(reviser_stage(_model(wishes, "--revise")))
+        stages.append(atomizer_stage(_model(options, "--atoms model"), stride))
+    if options.revise:
+        stages.append(reviser_stage(_model(options, "--revise")))
     searcher: Retriever | None = None
     if retriever != "given":
-        searcher, facts = _retriever(retriever, graphs, wishes)
-        writer = _model(wishes, "--queries") if wishes.queries else None
+        searcher, facts = _retriever(retriever, graphs, options)
+        writer = _model(options, "--queries") if options.queries else None
         stages.append(retrieval_stage(searcher, writer))
         settings |= facts
-    elif wishes.queries:
+    elif options.queries:
         raise InputError("--queries: nothing is searched with --retriever given; leave one out")
-    model, facts = relation_model(relations, wishes)
+    model, facts = relation_model(relations, options)
     settings |= facts
     # The relations of the widest variant hold those of the others.
-    widest = max(wishes.variants, key=EXTRACTED_VARIANTS.index)
+    widest = max(options.variants, key=EXTRACTED_VARIANTS.index)
     stages.append(relation_stage(model, widest))
-    if wishes.assessors:
-        if len(set(wishes.assessors)) < len(wishes.assessors):
-            given = ", ".join(wishes.assessors)
+    if options.assessors:
+        if len(set(options.assessors)) < len(options.assessors):
+            given = ", ".join(options.assessors)
             raise InputError(f"--assessor {given}: one is given twice; keep one")
-        stages.append(assessor_stage(wishes.assessors, _model(wishes, "--assessor")))
-        settings["assessors"] = list(wishes.assessors)
+        stages.append(assessor_stage(options.assessors, _model(options, "--assessor")))
+        settings["assessors"] = list(options.assessors)
     choices = Choices(
         atoms=atoms,
         stride=stride,
-        revise=wishes.revise,
-        queries=wishes.queries,
+        revise=options.revise,
+        queries=options.queries,
         retriever=retriever,
         top_k=settings.get("top_k", 0),
         searcher=searcher,
         relations=relations,
-        method=wishes.method,
+        method=options.method,
         samples=getattr(model, "samples", 1),
         widest=widest,
-        model="" if wishes.model is None else wishes.model.name,
-        assessors=wishes.assessors,
+        model="" if options.model is None else options.model.name,
+        assessors=options.assessors,
     )
-    return Plan(tuple(stages), views, settings, choices)
+    return AssessmentPlan(tuple(stages), views, settings, choices)
 
 
 def language_model(
@@ -232,10 +236,10 @@ def _variants(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _atoms(graphs: Sequence[FactGraph], wishes: Wishes) -> str:
+def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
     given = any(graph.atoms for graph in graphs)
-    without = "sentences" if wishes.model is None else "model"
-    name = wishes.atoms or ("given" if given else without)
+    without = "sentences" if options.model is None else "model"
+    name = options.atoms or ("given" if given else without)
     if name not in ATOMS:
         raise InputError(f"--atoms {name!r} is unknown; use one of {', '.join(ATOMS)}")
     if name == "given" and not given:
@@ -250,11 +254,11 @@ def _atoms(graphs: Sequence[FactGraph], wishes: Wishes) -> str:
     return name
 
 
-def _retriever_name(graphs: Sequence[FactGraph], wishes: Wishes, atoms: str) -> str:
+def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, atoms: str) -> str:
     passages = any(graph.contexts for graph in graphs)
-    name = wishes.retriever
+    name = options.retriever
     if name is None:
-        if wishes.documents is not None:
+        if options.documents is not None:
             name = "local"
         elif passages:
             name = "given" if atoms == "given" else "local"
@@ -272,31 +276,31 @@ def _retriever_name(graphs: Sequence[FactGraph], wishes: Wishes, atoms: str) -> 
             f"--retriever given: the passages were found for the atoms of the input, and --atoms "
             f"is {atoms}; use --retriever local to search them anew"
         )
-    if name == "local" and wishes.documents is None and not passages:
+    if name == "local" and options.documents is None and not passages:
         raise InputError("--retriever local: name a folder of documents with --documents")
-    if name != "local" and wishes.documents is not None:
+    if name != "local" and options.documents is not None:
         raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
     return name
 
 
 def _retriever(
-    name: str, graphs: Sequence[FactGraph], wishes: Wishes
+    name: str, graphs: Sequence[FactGraph], options: AssessmentOptions
 ) -> tuple[Retriever, dict[str, Any]]:
-    top: dict[str, Any] = {} if wishes.top_k is None else {"top_k": wishes.top_k}
+    top: dict[str, Any] = {} if options.top_k is None else {"top_k": options.top_k}
     if name == "local":
         from factormodels.extraction.retrieval.collection import build_collection
         from factormodels.extraction.retrieval.documents import documents_of_graphs
 
         documents = (
             documents_of_graphs(graphs)
-            if wishes.documents is None
-            else _documents(wishes.documents)
+            if options.documents is None
+            else _documents(options.documents)
         )
         local = build_collection(documents, **top)
         return local, {"top_k": local.top_k, "documents_sha256": _digest(documents)}
     from factormodels.extraction.retrieval.pages import checked_reading
 
-    reading = checked_reading(wishes.reading)
+    reading = checked_reading(options.reading)
     searcher: Any
     if name == "wikipedia":
         from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
@@ -305,17 +309,17 @@ def _retriever(
     else:
         from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
 
-        if not wishes.replay:
+        if not options.replay:
             serper_key()  # so that its absence is told before anything is done
         searcher = GoogleRetriever(reading=reading, **top)
     facts = {"top_k": searcher.top_k, "reading": reading}
-    if wishes.cache is None:
+    if options.cache is None:
         return searcher, facts
     from factormodels.extraction.cache import AnswerCache
     from factormodels.extraction.retrieval.cached import CachedRetriever, search_settings
 
-    kept = AnswerCache(wishes.cache, read_only=wishes.replay)
-    return CachedRetriever(searcher, kept, search_settings(searcher), wishes.replay), facts
+    kept = AnswerCache(options.cache, read_only=options.replay)
+    return CachedRetriever(searcher, kept, search_settings(searcher), options.replay), facts
 
 
 def _documents(source: Path) -> tuple[Document, ...]:
@@ -335,19 +339,19 @@ def _digest(documents: Iterable[Document]) -> str:
     return digest.hexdigest()
 
 
-def _model(wishes: Wishes, option: str) -> LanguageModel:
-    if wishes.model is None:
+def _model(options: AssessmentOptions, option: str) -> LanguageModel:
+    if options.model is None:
         raise InputError(f"{option} needs a language model; name one with --model")
-    return wishes.model
+    return options.model
 
 
-def _model_facts(wishes: Wishes, model: LanguageModel) -> dict[str, Any]:
+def _model_facts(options: AssessmentOptions, model: LanguageModel) -> dict[str, Any]:
     return {
         "model": model.name,
-        "stride": wishes.stride,
-        "revise": wishes.revise,
-        "queries": wishes.queries,
-        "method": wishes.method,
+        "stride": options.stride,
+        "revise": options.revise,
+        "queries": options.queries,
+        "method": options.method,
         "prompts": {name: load_prompt(name).identity.digest for name in prompt_names()},
     }
 
@@ -365,7 +369,7 @@ def stride_of(text: str, option: str) -> int | None:
     return int(text)
 
 
-def relation_model(name: str, wishes: Wishes) -> tuple[RelationModel, dict[str, Any]]:
+def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel, dict[str, Any]]:
     """Return the relation model of a name of `RELATIONS`, and what results depend on of it.
 
     Raises:
@@ -374,8 +378,8 @@ def relation_model(name: str, wishes: Wishes) -> tuple[RelationModel, dict[str, 
     """
     kind, _, place = name.partition(":")
     if name == "model":
-        method: Any = wishes.method
-        model = _model(wishes, "--relations model")
+        method: Any = options.method
+        model = _model(options, "--relations model")
         return build_relation_model("prompted", model=model, method=method), {}
     if name == "lexical":
         return build_relation_model(name), {}

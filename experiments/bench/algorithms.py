@@ -21,7 +21,7 @@ from factormodels.factor_graph import FactorGraph
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class BenchAlgorithm:
     """An algorithm that can be measured; its functions can be pickled.
 
     Attributes:
@@ -68,7 +68,7 @@ def load_backend(name: str, settings: Mapping[str, Any]) -> None:
 
 def backend(
     backend_name: str, summary: str = "", name: str = "", against: str = "", **settings: Any
-) -> Algorithm:
+) -> BenchAlgorithm:
     """Return a registered backend with settings as an algorithm.
 
     Args:
@@ -81,7 +81,7 @@ def backend(
     from inference import entries
 
     entry = entries().get(backend_name)
-    return Algorithm(
+    return BenchAlgorithm(
         name=name or backend_name,
         summary=summary or (entry.summary if entry else ""),
         prepare=partial(prepare_backend, backend_name, settings),
@@ -91,10 +91,10 @@ def backend(
     )
 
 
-def _batch(name: str) -> Algorithm:
+def _batch(name: str) -> BenchAlgorithm:
     from inference import entries
 
-    return Algorithm(
+    return BenchAlgorithm(
         f"{name}-batch",
         f"infer_batch with {name}: all graphs in one call",
         partial(batches.prepare_batch, name, {}),
@@ -104,7 +104,7 @@ def _batch(name: str) -> Algorithm:
     )
 
 
-def _table() -> dict[str, Algorithm]:
+def _table() -> dict[str, BenchAlgorithm]:
     ours = (
         backend("exact"),
         backend("auto"),
@@ -123,7 +123,7 @@ def _table() -> dict[str, Algorithm]:
         _batch("exact"),
         _batch("lbp"),
         _batch("lbp_jax"),
-        Algorithm(
+        BenchAlgorithm(
             "exact-each",
             "exact, one graph after another",
             partial(batches.prepare_each, partial(prepare_backend, "exact", {})),
@@ -131,7 +131,7 @@ def _table() -> dict[str, Algorithm]:
             against="exact-batch",
             batch=True,
         ),
-        Algorithm(
+        BenchAlgorithm(
             "pyagrum-each",
             "pyagrum, one graph after another",
             partial(batches.prepare_each, peers.pyagrum_junction_tree),
@@ -140,7 +140,7 @@ def _table() -> dict[str, Algorithm]:
             against="exact-batch",
             batch=True,
         ),
-        Algorithm(
+        BenchAlgorithm(
             "pgmax-union",
             "pgmax on all graphs side by side as one",
             partial(batches.prepare_union, peers.pgmax_belief_propagation),
@@ -151,7 +151,7 @@ def _table() -> dict[str, Algorithm]:
         ),
     )
     others = (
-        Algorithm(
+        BenchAlgorithm(
             "pyagrum",
             "pyAgrum's Shafer-Shenoy junction tree, model built before",
             peers.pyagrum_junction_tree,
@@ -159,7 +159,7 @@ def _table() -> dict[str, Algorithm]:
             requires=("pyagrum",),
             against="exact",
         ),
-        Algorithm(
+        BenchAlgorithm(
             "pgmpy",
             "pgmpy's junction tree, model built and triangulated before",
             peers.pgmpy_junction_tree,
@@ -167,7 +167,7 @@ def _table() -> dict[str, Algorithm]:
             requires=("pgmpy", "networkx"),
             against="exact",
         ),
-        Algorithm(
+        BenchAlgorithm(
             "pgmax",
             "PGMax's belief propagation, jitted, iterations chosen before; float32",
             peers.pgmax_belief_propagation,
@@ -179,11 +179,13 @@ def _table() -> dict[str, Algorithm]:
     return {algorithm.name: algorithm for algorithm in (*ours, *others, *batched)}
 
 
-ALGORITHMS: Mapping[str, Algorithm] = MappingProxyType(_table())
+ALGORITHMS: Mapping[str, BenchAlgorithm] = MappingProxyType(_table())
 """The algorithms that families name."""
 
 
-def parse_algorithm(text: str, extra: Mapping[str, Algorithm] = MappingProxyType({})) -> Algorithm:
+def parse_algorithm(
+    text: str, extra: Mapping[str, BenchAlgorithm] = MappingProxyType({})
+) -> BenchAlgorithm:
     """Return the algorithm that a text names.
 
     It is a name of the table (or of `extra`), a registered backend, or a registered backend with
@@ -211,8 +213,8 @@ def parse_algorithm(text: str, extra: Mapping[str, Algorithm] = MappingProxyType
 
 
 def parse_algorithms(
-    texts: Iterable[str], extra: Mapping[str, Algorithm] = MappingProxyType({})
-) -> tuple[Algorithm, ...]:
+    texts: Iterable[str], extra: Mapping[str, BenchAlgorithm] = MappingProxyType({})
+) -> tuple[BenchAlgorithm, ...]:
     """Return the algorithms that texts name; a text without settings may hold several names.
 
     Raises:

@@ -13,7 +13,7 @@ from inference import Posterior
 
 
 @dataclass(frozen=True)
-class Answer:
+class BenchAnswer:
     """What an algorithm found out about a graph.
 
     Attributes:
@@ -45,16 +45,16 @@ class Prepared:
     """
 
     run: Callable[[], Any]
-    read: Callable[[Any], Answer]
+    read: Callable[[Any], BenchAnswer]
 
 
 _FACTS = ("induced_width", "iterations", "arithmetic", "chosen", "largest_table")
 
 
-def answer_of(posterior: Posterior) -> Answer:
+def answer_of(posterior: Posterior) -> BenchAnswer:
     """Return a posterior as an answer."""
     stats = posterior.stats
-    return Answer(
+    return BenchAnswer(
         marginals=posterior.marginals.flat,
         log_z=posterior.log_z,
         log_z_kind=str(posterior.log_z_kind),

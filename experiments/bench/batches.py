@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench.answers import Answer, Prepared
+from experiments.bench.answers import BenchAnswer, Prepared
 from factormodels.factor_graph import FactorGraph
 
 
@@ -21,11 +21,11 @@ def prepare_batch(
 
     built = build_backend(name, settings)
 
-    def read(posteriors: Sequence[Any]) -> Answer:
+    def read(posteriors: Sequence[Any]) -> BenchAnswer:
         statuses = dict.fromkeys(str(posterior.status) for posterior in posteriors)
         worst = next((s for s in statuses if s == "not_converged"), next(iter(statuses)))
         flat = [posterior.marginals.flat for posterior in posteriors]
-        return Answer(np.concatenate(flat), status=worst)
+        return BenchAnswer(np.concatenate(flat), status=worst)
 
     return Prepared(partial(infer_batch, graphs, built), read)
 
@@ -36,12 +36,12 @@ def prepare_each(
     """Return an algorithm for one graph, run on graphs one after another, their models built."""
     prepared = [prepare(graph) for graph in graphs]
 
-    def read(results: Sequence[Any]) -> Answer:
+    def read(results: Sequence[Any]) -> BenchAnswer:
         answers = [one.read(result) for one, result in zip(prepared, results, strict=True)]
         parts = [np.zeros(0) if a.marginals is None else a.marginals for a in answers]
         statuses = dict.fromkeys(answer.status for answer in answers)
         worst = next((s for s in statuses if s == "not_converged"), next(iter(statuses)))
-        return Answer(np.concatenate(parts), status=worst)
+        return BenchAnswer(np.concatenate(parts), status=worst)
 
     return Prepared(lambda: [one.run() for one in prepared], read)
 

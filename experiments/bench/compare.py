@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench.ratios import Ratio, unpaired_ratio
+from experiments.bench.ratios import TimeRatio, unpaired_ratio
 from experiments.bench.results import BOUNDS, FamilyResult, GraphResult, Measurement
 from experiments.bench.store import StoredRun
 from experiments.paper.text import duration, small
@@ -42,12 +42,12 @@ class Change:
     algorithm: str
     old_seconds: float
     new_seconds: float
-    ratio: Ratio
+    ratio: TimeRatio
     verdict: str
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BenchComparison:
     """Two runs.
 
     Attributes:
@@ -67,7 +67,7 @@ class Comparison:
     runner: str = ""
 
 
-def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> Comparison:
+def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> BenchComparison:
     """Return how two runs differ on the graphs and algorithms that they share.
 
     Times are taken relative to the yardstick, a fixed piece of work that was timed in every
@@ -99,7 +99,7 @@ def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> Comparison:
                 timed.append((before, name, both))
     level = 1.0 - (1.0 - LEVEL) / max(len(timed), 1)
     changes = tuple(_change(family, name, both, level, seed) for family, name, both in timed)
-    return Comparison(
+    return BenchComparison(
         changes=changes,
         answers=tuple(answers),
         left_out=tuple(left_out),

@@ -1,19 +1,26 @@
-"""Measuring: every algorithm in a process of its own, all in turn on the same graphs."""
+"""Measuring: every algorithm in a process of its own, all in turn on the same graphs.
+
+What is measured: loading its libraries, building its model, a first call, and warm calls.
+"""
 
 from __future__ import annotations
 
+import gc
+import math
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.bench import worker
-from experiments.bench.algorithms import Algorithm
-from experiments.bench.answers import Answer
+from experiments.bench.algorithms import BenchAlgorithm
+from experiments.bench.answers import BenchAnswer
+from experiments.bench.batches import union
 from experiments.bench.families import Family
 from experiments.bench.results import (
     ABSENT,
@@ -23,7 +30,7 @@ from experiments.bench.results import (
     errors,
     find_reference,
 )
-from experiments.run.child import Child, ChildError, limit_memory
+from experiments.run.processes import Child, ChildError, limit_memory, status_bytes
 from factormodels.factor_graph import FactorGraph, digest
 
 Report = Callable[[str], None]
@@ -31,9 +38,14 @@ Report = Callable[[str], None]
 LOAD_SECONDS = 300.0
 """Limit on loading a library and compiling what is compiled once."""
 
+TURN_SECONDS = 0.05
+"""A turn of a fast algorithm repeats its call until it has taken about so long."""
+
+_MOST_CALLS = 1000
+
 
 @dataclass(frozen=True)
-class Plan:
+class MeasurementPlan:
     """How much is measured.
 
     Attributes:
@@ -56,12 +68,12 @@ class Plan:
 class Processes:
     """The processes of algorithms, by name: started when asked for, ended with the block."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MeasurementPlan) -> None:
         self._plan = plan
         self._children: dict[str, Child] = {}
 
-    def get(self, algorithm: Algorithm) -> tuple[Child, float | None]:
-        """Return the process of an algorithm and, if it was started just now, seconds of loading.
+    def get(self, algorithm: BenchAlgorithm) -> tuple[Child, float | None]:
+        """The process of an algorithm and, if it was started just now, seconds of loading.
 
         Raises:
             ChildError: if it cannot be loaded.
@@ -70,7 +82,7 @@ class Processes:
         if child is not None and child.alive:
             return child, None
         child = self._children[algorithm.name] = Child()
-        seconds: float = child.call(worker.load, algorithm, limit=LOAD_SECONDS)
+        seconds: float = child.call(_load, algorithm, limit=LOAD_SECONDS)
         if self._plan.memory_limit is not None:
             child.call(limit_memory, self._plan.memory_limit)
         return child, seconds
@@ -90,8 +102,8 @@ class Processes:
 
 def measure(
     family: Family,
-    algorithms: Sequence[Algorithm],
-    plan: Plan,
+    algorithms: Sequence[BenchAlgorithm],
+    plan: MeasurementPlan,
     processes: Processes,
     *,
     n_instances: int | None = None,
@@ -155,7 +167,7 @@ class _Running:
     """An algorithm on a graph while it is being measured."""
 
     result: Measurement
-    answer: Answer | None = None
+    answer: BenchAnswer | None = None
     child: Child | None = None
     rounds: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -173,7 +185,11 @@ class _Running:
 
 
 def _first(
-    instance: _Instance, algorithm: Algorithm, plan: Plan, processes: Processes, say: Report
+    instance: _Instance,
+    algorithm: BenchAlgorithm,
+    plan: MeasurementPlan,
+    processes: Processes,
+    say: Report,
 ) -> _Running:
     if algorithm.missing:
         remark = f"{', '.join(algorithm.missing)} is not installed"
@@ -182,10 +198,8 @@ def _first(
     try:
         say(f"{instance.label}: {algorithm.name}")
         child, loaded = processes.get(algorithm)
-        built = child.call(worker.build, algorithm.batch, instance.graphs, limit=plan.time_limit)
-        first: worker.FirstCall = child.call(
-            worker.first_call, limit=plan.time_limit + algorithm.grace
-        )
+        built = child.call(_build, algorithm.batch, instance.graphs, limit=plan.time_limit)
+        first: _FirstCall = child.call(_first_call, limit=plan.time_limit + algorithm.grace)
     except ChildError as error:
         failed = Measurement(
             algorithm.name,
@@ -212,7 +226,9 @@ def _first(
     return _Running(result, answer, child)
 
 
-def _turns(running: Mapping[str, _Running], plan: Plan, order: np.random.Generator) -> list[float]:
+def _turns(
+    running: Mapping[str, _Running], plan: MeasurementPlan, order: np.random.Generator
+) -> list[float]:
     """Give every algorithm its turns and return the times of the yardstick."""
     expected = {
         name: one.result.first_seconds
@@ -236,9 +252,7 @@ def _turns(running: Mapping[str, _Running], plan: Plan, order: np.random.Generat
                 continue
             start = time.perf_counter()
             try:
-                seconds, calls = one.child.call(
-                    worker.turn, expected[name], limit=2 * plan.time_limit
-                )
+                seconds, calls = one.child.call(_turn, expected[name], limit=2 * plan.time_limit)
             except ChildError as error:
                 one.result = replace(one.result, remark=f"warm: {error}")
                 del expected[name]
@@ -252,7 +266,7 @@ def _turns(running: Mapping[str, _Running], plan: Plan, order: np.random.Generat
 
 
 def yardstick() -> float:
-    """Return the seconds of a fixed piece of work: array arithmetic and interpreted steps.
+    """The seconds of a fixed piece of work: array arithmetic and interpreted steps.
 
     No commit changes it, so that two runs know how fast the machine was in each.
     """
@@ -270,3 +284,91 @@ def yardstick() -> float:
 @cache
 def _yardstick_values() -> Any:
     return np.random.default_rng(0).normal(size=(200, 500))
+
+
+# What follows runs in the process of an algorithm; `kept` is what that keeps from call to call.
+
+
+@dataclass(frozen=True)
+class _FirstCall:
+    """The first call of an algorithm on a graph.
+
+    Attributes:
+        seconds: what it took.
+        answer: what it found.
+        peak_bytes: largest memory of the process since it was loaded, beyond what it took then;
+            None where the system does not tell. Meaningful in a process that ran nothing before.
+    """
+
+    seconds: float
+    answer: BenchAnswer
+    peak_bytes: int | None
+
+
+def _load(kept: dict[str, Any], algorithm: BenchAlgorithm) -> float:
+    """Load the libraries of an algorithm and return the seconds it took."""
+    start = time.perf_counter()
+    algorithm.load()
+    seconds = time.perf_counter() - start
+    kept["algorithm"] = algorithm
+    gc.collect()
+    with suppress(OSError):
+        # Linux forgets the peak of a process that writes a 5 here.
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    kept["resident"] = status_bytes("VmRSS")
+    return seconds
+
+
+def _build(kept: dict[str, Any], batch: bool, graphs: Sequence[FactorGraph]) -> float:
+    """Make the algorithm's model of a graph and return the seconds it took.
+
+    Args:
+        batch: whether the algorithm takes several graphs; if not, they are put side by side.
+        graphs: the graphs, or the one.
+    """
+    # What was prepared for the graph before goes first.
+    kept.pop("prepared", None)
+    gc.collect()
+    model = graphs if batch else union(graphs)
+    start = time.perf_counter()
+    kept["prepared"] = kept["algorithm"].prepare(model)
+    return time.perf_counter() - start
+
+
+def _first_call(kept: dict[str, Any]) -> _FirstCall:
+    """Run the algorithm once."""
+    prepared = kept["prepared"]
+    seconds, result = _timed(prepared.run)
+    peak, resident = status_bytes("VmHWM"), kept["resident"]
+    return _FirstCall(
+        seconds=seconds,
+        answer=prepared.read(result),
+        peak_bytes=None if peak is None or resident is None else max(peak - resident, 0),
+    )
+
+
+def _turn(kept: dict[str, Any], expected: float) -> tuple[float, int]:
+    """Run the algorithm for a turn and return seconds per call and the number of calls.
+
+    The processor's caches hold another algorithm's data at the beginning of a turn, which is no
+    part of a warm call: a call that is fast enough is made once before it is timed.
+
+    Args:
+        expected: seconds that a call is known to take.
+    """
+    run = kept["prepared"].run
+    calls = min(max(math.ceil(TURN_SECONDS / max(expected, 1e-9)), 1), _MOST_CALLS)
+    if calls > 1:
+        run()
+    gc.collect()
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - start) / calls, calls
+
+
+def _timed(run: Any) -> tuple[float, Any]:
+    gc.collect()
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.bench.answers import Answer, Prepared
+from experiments.bench.answers import BenchAnswer, Prepared
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 
 Tables = Mapping[tuple[int, ...], NDArray[np.float64]]
@@ -115,9 +115,9 @@ def pyagrum_junction_tree(graph: FactorGraph) -> Prepared:
         inference.makeInference()
         return {variable: inference.posterior(name[variable]) for variable in name}
 
-    def read(posteriors: Mapping[int, Any]) -> Answer:
+    def read(posteriors: Mapping[int, Any]) -> BenchAnswer:
         vectors = {variable: posterior.toarray() for variable, posterior in posteriors.items()}
-        return Answer(model.flat(vectors), status="exact")
+        return BenchAnswer(model.flat(vectors), status="exact")
 
     return Prepared(run, read)
 
@@ -174,7 +174,7 @@ def pgmpy_junction_tree(graph: FactorGraph) -> Prepared:
                         found[variable] = summed.values / summed.values.sum()
         return found
 
-    return Prepared(run, lambda found: Answer(model.flat(found), status="exact"))
+    return Prepared(run, lambda found: BenchAnswer(model.flat(found), status="exact"))
 
 
 def load_pgmpy() -> Any:
@@ -221,7 +221,7 @@ def pgmax_belief_propagation(graph: FactorGraph) -> Prepared:
     variables = model.linked
     if not variables:
         # PGMax refuses a graph in which no two variables share a factor.
-        return Prepared(model.alone, lambda found: Answer(model.flat(found)))
+        return Prepared(model.alone, lambda found: BenchAnswer(model.flat(found)))
     array = pgmax.vgroup.NDVarArray(
         num_states=np.array([model.cardinalities[v] for v in variables]), shape=(len(variables),)
     )
@@ -255,7 +255,7 @@ def pgmax_belief_propagation(graph: FactorGraph) -> Prepared:
     def run() -> Any:
         return pgmax.jax.block_until_ready(jitted(start))
 
-    def read(marginals: Any) -> Answer:
+    def read(marginals: Any) -> BenchAnswer:
         (table,) = marginals.values()
         found = np.asarray(table, dtype=np.float64)
         vectors = model.alone()
@@ -263,7 +263,7 @@ def pgmax_belief_propagation(graph: FactorGraph) -> Prepared:
             vectors[variable] = found[at, : model.cardinalities[variable]]
         facts = {"iterations": iterations, "damping": damping}
         status = "converged" if settled else "not_converged"
-        return Answer(model.flat(vectors), status=status, facts=facts)
+        return BenchAnswer(model.flat(vectors), status=status, facts=facts)
 
     return Prepared(run, read)
 

@@ -13,7 +13,7 @@ DRAWS = 10_000
 
 
 @dataclass(frozen=True)
-class Ratio:
+class TimeRatio:
     """A ratio of times.
 
     Attributes:
@@ -38,7 +38,7 @@ def paired_ratio(
     *,
     level: float = 0.95,
     seed: int = 0,
-) -> Ratio:
+) -> TimeRatio:
     """Return the ratio of the first times to the second, which were taken in the same rounds.
 
     On each graph it is the median over rounds of the ratio within the round, so that what slows
@@ -62,7 +62,7 @@ def unpaired_ratio(
     *,
     level: float = 0.95,
     seed: int = 0,
-) -> Ratio:
+) -> TimeRatio:
     """Return the ratio of median times of two runs, whose rounds have nothing in common.
 
     Args:
@@ -88,10 +88,10 @@ def _medians(generator: np.random.Generator, log: NDArray[np.float64]) -> NDArra
     return medians
 
 
-def _ratio(value: float, draws: NDArray[np.float64], level: float, rounds: list[int]) -> Ratio:
+def _ratio(value: float, draws: NDArray[np.float64], level: float, rounds: list[int]) -> TimeRatio:
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     lower, upper = np.quantile(draws, tails) if min(rounds) > 1 else (np.nan, np.nan)
-    return Ratio(
+    return TimeRatio(
         value=float(np.exp(value)),
         lower=float(np.exp(lower)),
         upper=float(np.exp(upper)),

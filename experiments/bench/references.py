@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.bench.families import set_name
 from experiments.results.manifest import environment
-from experiments.run.child import REFUSED, Child, ChildError
+from experiments.run.processes import REFUSED, Child, ChildError
 from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
@@ -29,7 +29,7 @@ Infer = Callable[[Backend, FactorGraph], Posterior]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReferenceComparison:
     """One backend on one network.
 
     Attributes:
@@ -87,7 +87,7 @@ def find_networks(folder: Path) -> list[Path]:
     return networks
 
 
-def compare(path: Path, backend: Backend, infer: Infer | None = None) -> list[Comparison]:
+def compare(path: Path, backend: Backend, infer: Infer | None = None) -> list[ReferenceComparison]:
     """Return how a backend's answer to one network differs from the reference answers.
 
     Args:
@@ -118,7 +118,7 @@ def compare(path: Path, backend: Backend, infer: Infer | None = None) -> list[Co
     for task in tasks:
         found = measures[task](posterior, Path(f"{path}.{task}"))
         comparisons.append(
-            Comparison(
+            ReferenceComparison(
                 network=path.name,
                 task=task,
                 backend=backend.name,
@@ -185,17 +185,17 @@ def _infer(kept: dict[str, Any], backend: Backend, graph: FactorGraph) -> Poster
 
 
 def groups(
-    comparisons: Iterable[Comparison],
-) -> dict[tuple[str, str, str], list[Comparison]]:
+    comparisons: Iterable[ReferenceComparison],
+) -> dict[tuple[str, str, str], list[ReferenceComparison]]:
     """Return comparisons by (set, task, backend), in order."""
-    found: dict[tuple[str, str, str], list[Comparison]] = {}
+    found: dict[tuple[str, str, str], list[ReferenceComparison]] = {}
     for one in comparisons:
         key = (set_name(Path(one.network)), one.task, one.backend)
         found.setdefault(key, []).append(one)
     return dict(sorted(found.items(), key=lambda item: (item[0][1], item[0][0])))
 
 
-def write(comparisons: Sequence[Comparison], path: Path) -> None:
+def write(comparisons: Sequence[ReferenceComparison], path: Path) -> None:
     """Write the comparisons and what they depend on as JSON.
 
     Raises:
@@ -229,8 +229,8 @@ def _partition_errors(posterior: Posterior, path: Path) -> dict[str, float]:
 
 def _unanswered(
     path: Path, task: str, backend: Backend, graph: FactorGraph, status: str, remark: str
-) -> Comparison:
-    return Comparison(
+) -> ReferenceComparison:
+    return ReferenceComparison(
         network=path.name,
         task=task,
         backend=backend.name,

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from experiments.bench.ratios import Ratio, paired_ratio
+from experiments.bench.ratios import TimeRatio, paired_ratio
 from experiments.bench.results import FamilyResult, Measurement
 from experiments.paper.text import ABSENT
 
 
-def ratio(result: FamilyResult, algorithm: str) -> tuple[str, Ratio] | None:
+def ratio(result: FamilyResult, algorithm: str) -> tuple[str, TimeRatio] | None:
     """Return what an algorithm is compared with and the ratio of its time to that one's.
 
     Only rounds in which both were timed count; None where there is none.
@@ -45,6 +45,6 @@ def gather(
     return [value for value in found if value is not None]
 
 
-def interval(of: Ratio) -> str:
+def interval(of: TimeRatio) -> str:
     """Return the interval of a ratio as a table shows it."""
     return ABSENT if math.isnan(of.lower) else f"{of.lower:.3g} to {of.upper:.3g}"

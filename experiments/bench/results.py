@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.bench.answers import Answer
+from experiments.bench.answers import BenchAnswer
 from experiments.bench.families import Reference
 
 ABSENT = "absent"
@@ -34,10 +34,10 @@ class Measurement:
         seconds: seconds per call in each of these rounds.
         calls: calls in each of these rounds.
         peak_bytes: largest memory beyond that of its libraries, where that was measured.
-        log_z, log_z_kind, lower, upper: as in `Answer`.
+        log_z, log_z_kind, lower, upper: as in `BenchAnswer`.
         max_error, mean_error: of the probabilities in marginals, against the reference.
         log_z_error: log Z (or its bound) minus the true one, in nats.
-        facts: as in `Answer`.
+        facts: as in `BenchAnswer`.
     """
 
     algorithm: str
@@ -133,7 +133,7 @@ class FamilyResult:
         return [(graph, one) for graph, one in found if one is not None]
 
 
-def find_reference(answers: Mapping[str, Answer], given: Reference | None) -> Reference | None:
+def find_reference(answers: Mapping[str, BenchAnswer], given: Reference | None) -> Reference | None:
     """Return the answer that errors are measured against.
 
     A given one (files) comes first; what it lacks, or all, is the first exact answer's.
@@ -147,7 +147,7 @@ def find_reference(answers: Mapping[str, Answer], given: Reference | None) -> Re
     return given
 
 
-def errors(answer: Answer, reference: Reference | None) -> dict[str, float | None]:
+def errors(answer: BenchAnswer, reference: Reference | None) -> dict[str, float | None]:
     """Return max_error, mean_error and log_z_error of an answer; None where one cannot be told."""
     found: dict[str, float | None] = dict.fromkeys(("max_error", "mean_error", "log_z_error"))
     if reference is None:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.run.runner import Where, design, run_study
+from experiments.run.runner import Execution, design, run_study
 from experiments.study.config import Study
 from experiments.study.config_file import LoadedStudy
 from experiments.study.config_parts import BackendChoice, DatasetChoice
@@ -68,7 +68,7 @@ def measure_runner(folder: Path, n_responses: int = 10_000, workers: int = 2) ->
     """
     start = time.perf_counter()
     planned = design(LoadedStudy(small_graphs(n_responses), Path(), "small-graphs"))
-    _, finished = run_study(planned, folder, Where(workers=workers))
+    _, finished = run_study(planned, folder, Execution(workers=workers))
     seconds = time.perf_counter() - start
     inference = float(finished.table["seconds"].to_numpy().sum())
     n_units = finished.table.num_rows

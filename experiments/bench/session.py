@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from experiments.bench.algorithms import ALGORITHMS, Algorithm, parse_algorithms
+from experiments.bench.algorithms import ALGORITHMS, BenchAlgorithm, parse_algorithms
 from experiments.bench.families import PRESETS, RUNNER, Family, Preset, select
 from experiments.bench.frontier import write_frontier
-from experiments.bench.measure import Plan, Processes, measure
+from experiments.bench.measure import MeasurementPlan, Processes, measure
 from experiments.bench.results import FamilyResult
 from experiments.bench.runner_cost import RunnerCost, measure_runner
 from experiments.bench.solver import parse_solver
@@ -22,7 +22,7 @@ from inference.exact.backend import Exact
 
 
 @dataclass(frozen=True)
-class Request:
+class BenchRequest:
     """What was asked for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Monitor(Protocol):
         """Take what a study of many small graphs cost."""
 
 
-def run_session(request: Request, folder: Path, monitor: Monitor) -> list[Path]:
+def run_session(request: BenchRequest, folder: Path, monitor: Monitor) -> list[Path]:
     """Measure, tell of each family as it is done, write results and return their paths.
 
     Raises:
@@ -74,7 +74,7 @@ def run_session(request: Request, folder: Path, monitor: Monitor) -> list[Path]:
     preset = _preset(request)
     named = tuple(name for name in request.what if name != RUNNER)
     families = select(named if request.what else preset.families)
-    plan = Plan(
+    plan = MeasurementPlan(
         rounds=preset.rounds,
         budget=preset.budget,
         time_limit=preset.time_limit,
@@ -119,7 +119,7 @@ def _measured_runner(n_responses: int) -> RunnerCost:
         return measure_runner(Path(place) / "results", n_responses)
 
 
-def _preset(request: Request) -> Preset:
+def _preset(request: BenchRequest) -> Preset:
     if request.preset not in PRESETS:
         raise InputError(
             f"the preset {request.preset!r} is unknown; use one of {', '.join(PRESETS)}"
@@ -134,9 +134,9 @@ def _preset(request: Request) -> Preset:
 
 def _algorithms(
     family: Family,
-    chosen: tuple[Algorithm, ...],
-    solvers: list[Algorithm],
+    chosen: tuple[BenchAlgorithm, ...],
+    solvers: list[BenchAlgorithm],
     slow: bool,
-) -> tuple[Algorithm, ...]:
+) -> tuple[BenchAlgorithm, ...]:
     own = (*family.algorithms, *(family.slow if slow else ()))
     return (*(chosen or tuple(ALGORITHMS[name] for name in own)), *solvers)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments.bench.algorithms import ALGORITHMS, Algorithm
-from experiments.bench.answers import Answer, Prepared
+from experiments.bench.algorithms import ALGORITHMS, BenchAlgorithm
+from experiments.bench.answers import BenchAnswer, Prepared
 from experiments.bench.solver_output import Output, read_outputs
-from experiments.run.child import FAILED, TIMED_OUT, ChildError
+from experiments.run.processes import FAILED, TIMED_OUT, ChildError
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.uai_writer import write_uai
@@ -52,7 +52,7 @@ class Solver:
     time_limit: float
 
 
-def parse_solver(text: str, time_limit: float) -> Algorithm:
+def parse_solver(text: str, time_limit: float) -> BenchAlgorithm:
     """Return the algorithm that a text "NAME=COMMAND" or "NAME:KIND=COMMAND" describes.
 
     The command is parted into words as a shell does, and no shell sees it. In each word
@@ -91,7 +91,7 @@ def parse_solver(text: str, time_limit: float) -> Algorithm:
         raise InputError(f"{where}: its command does not name {{model}}, the file to solve; add it")
     program = os.path.abspath(shutil.which(words[0]) or words[0])  # noqa: PTH100
     solver = Solver(name, (program, *words[1:]), kind or "none", time_limit)
-    return Algorithm(
+    return BenchAlgorithm(
         name=name,
         summary=f"the program {Path(program).name}, from its start to its end",
         prepare=partial(prepare_solver, solver),
@@ -155,7 +155,7 @@ def _run(solver: Solver, words: list[str], folder: Path) -> Output:
         raise ChildError(FAILED, str(error)) from None
 
 
-def _read(solver: Solver, graph: FactorGraph, output: Output) -> Answer:
+def _read(solver: Solver, graph: FactorGraph, output: Output) -> BenchAnswer:
     marginals = output.marginals
     if marginals is not None:
         expected = graph.cardinalities.tolist()
@@ -167,7 +167,7 @@ def _read(solver: Solver, graph: FactorGraph, output: Output) -> Answer:
             )
     import numpy as np
 
-    return Answer(
+    return BenchAnswer(
         marginals=None if marginals is None else np.concatenate([np.zeros(0), *marginals]),
         log_z=output.log_z,
         log_z_kind="none" if output.log_z is None else solver.kind,

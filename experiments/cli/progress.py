@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.assess.response import Judged
+from experiments.assess.response import AssessedResponse
 from experiments.paper.text import counted, duration
 from experiments.run.runner import Progress
 from factormodels.extraction.accounting import Ledger
@@ -208,7 +208,7 @@ def step_progress(console: Console, what: str, total: int) -> Iterator[Callable[
 @contextmanager
 def response_progress(
     console: Console, total: int, ledger: Ledger
-) -> Iterator[Callable[[Judged | None], None]]:
+) -> Iterator[Callable[[AssessedResponse | None], None]]:
     """Show a bar while the block runs; yield what is to be called with every response.
 
     Args:
@@ -220,7 +220,7 @@ def response_progress(
 
     with counted_progress(console, "responses", total, _answers(ledger)) as advance:
 
-        def report(response: Judged | None) -> None:
+        def report(response: AssessedResponse | None) -> None:
             nonlocal failed, missing, failures
             failed += response is None
             if response is not None:

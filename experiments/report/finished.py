@@ -13,7 +13,7 @@ from experiments.results.files import MANIFEST, REPORT, ROWS, read_manifest
 from experiments.results.manifest import file_hash, manifest_text
 from experiments.results.rows import RowsFile
 from experiments.results.significance import COLUMNS
-from experiments.run.learned_priors import questions
+from experiments.run.learned_priors import prior_requests
 from experiments.run.outputs import RunContents, whole_summary
 from experiments.run.selections import remarks_of
 from experiments.study.cell_choice import select
@@ -56,7 +56,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     study = study_of_plain(manifest["config"], where)
     rows = RowsFile(folder / ROWS)
     held = {located.key for located in rows.cells()}
-    asked = questions(
+    asked = prior_requests(
         loaded, [cell for cell in all_cells if tuple(cell.key().values()) in held], data
     )
     return RunContents(

@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.results.files import frame_text
-from experiments.run.cross_fits import CrossFit, priors_table
-from experiments.run.folder import JOURNAL, PRIORS, TEXTS
-from experiments.run.keyed_journal import read_keyed
-from experiments.run.learned_priors import Question, kept_fits
-from experiments.run.text_answers import TextAnswers, content_hashes
-from experiments.run.text_models import RELATIONS
+from experiments.run.folder import PRIORS, TEXTS, read_kept
+from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, kept_fits, priors_table
+from experiments.run.text_models import RELATIONS, TextAnswers, content_hashes
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 
@@ -34,7 +31,7 @@ def with_kept_relations(
         folder: the folder of its results.
         manifest: its manifest.
     """
-    answers = TextAnswers.of(_read(folder / JOURNAL / TEXTS))
+    answers = TextAnswers.of(_read(folder, TEXTS))
     own = content_hashes(answers)
     judged = {
         (dataset, model, variant)
@@ -44,20 +41,20 @@ def with_kept_relations(
         if own.get(dataset, {}).get(model, {}).get(variant) == digest
     }
     vouched = {
-        place: answer
-        for place, answer in answers.by_place.items()
-        if place.key == RELATIONS and (place.dataset, place.title, place.variant) in judged
+        request: answer
+        for request, answer in answers.by_request.items()
+        if request.key == RELATIONS and (request.dataset, request.title, request.variant) in judged
     }
     return TextAnswers(vouched).related(data)
 
 
 def kept_priors(
-    asked: Sequence[Question],
+    asked: Sequence[PriorRequest],
     data: Sequence[StudyData],
     seed: int,
     folder: Path,
     manifest: Mapping[str, Any],
-) -> tuple[CrossFit, ...]:
+) -> tuple[CrossFittedPriors, ...]:
     """Return what a run learned, if that is still there; nothing if it is not what its file says.
 
     Args:
@@ -69,15 +66,15 @@ def kept_priors(
     """
     if not asked:
         return ()
-    fits = kept_fits(asked, data, seed, _read(folder / JOURNAL / PRIORS))
+    fits = kept_fits(asked, data, seed, _read(folder, PRIORS))
     text = frame_text(priors_table(fits))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return fits if digest == manifest["files"].get("priors.csv") else ()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(folder: Path, name: str) -> dict[str, Any]:
     try:
-        return read_keyed(path)
+        return read_kept(folder, name)
     except InputError as error:
         # What was kept has no part in the results: without it the pages say less.
         logger.warning("%s", error)

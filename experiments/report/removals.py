@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from experiments.assess.evidence import Removals, context_removals
-from experiments.run.cross_fits import WHOLE, CrossFit, Key
+from experiments.run.learned_priors import WHOLE, CrossFittedPriors, Key
 from experiments.run.view_graphs import factor_graph
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph
@@ -54,7 +54,7 @@ def removals_of(
     views: Iterable[View],
     seconds: float,
     related: Related = MappingProxyType({}),
-    fits: Iterable[CrossFit] = (),
+    fits: Iterable[CrossFittedPriors] = (),
 ) -> tuple[list[ViewRemovals], float]:
     """Return the removals of contexts from each view of a response, and the seconds that are left.
 
@@ -88,7 +88,7 @@ _TOO_LONG = "it would take too long"
 
 
 def _seen(
-    graph: FactGraph, view: View, related: Related, fits: Mapping[Key, CrossFit]
+    graph: FactGraph, view: View, related: Related, fits: Mapping[Key, CrossFittedPriors]
 ) -> tuple[ViewRemovals, FactGraph | None]:
     """Return a view as it was found, and as inference saw it: with what was learned; None: unknown.
 
@@ -114,7 +114,7 @@ def _seen(
         return ViewRemovals(seen, None, str(error)), None
 
 
-def _in_words(fit: CrossFit) -> str:
+def _in_words(fit: CrossFittedPriors) -> str:
     """Return what one response was given."""
     own = fit.fits[fit.fold[0]]
     others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"

@@ -1,12 +1,16 @@
-"""What changed from one run of a study to another, in numbers with intervals."""
+"""What changed from one run to another: settings, posteriors and measures, values of tables.
+
+Runs of units are compared cell by cell, with intervals; runs of an analysis table by table.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,21 +18,39 @@ from experiments.results.files import ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import CELL, FAILED, CellRows, RowsFile
 from experiments.results.significance import difference_interval, labelled_pair
-from experiments.study.cell_names import cell_words
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from calibration.intervals.estimands import RatioSums
 
+
 SAME = 1e-12
-"""Posteriors that differ by no more are the same up to rounding."""
+"""Posteriors and values of tables that differ by no more are the same up to rounding."""
+
 
 LABELLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
 """Measures that are compared over the labelled claims of both runs."""
 
+
 UNLABELLED = ("precision", "expected_precision")
 """Measures that are compared over all claims of both runs: the means over responses of the share
 with P > 1/2, and of the mean of P."""
+
+
+class SettingChange(NamedTuple):
+    """What differs in the study, the data or the versions.
+
+    Attributes:
+        place: where.
+        before: its value in the first run, "--" for none.
+        after: its value in the second.
+    """
+
+    place: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True)
@@ -91,33 +113,115 @@ class CellChange:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """What changed from one run to another.
+class RunDifference:
+    """What changed from one run of units to another.
 
     Attributes:
-        settings: (place, value before, value after) of what differs in study, data and versions.
+        settings: what differs in study, data and versions.
         cells: the cells that both have.
         only_before: cells of the first run alone.
         only_after: cells of the second run alone.
     """
 
-    settings: tuple[tuple[str, str, str], ...]
+    settings: tuple[SettingChange, ...]
     cells: tuple[CellChange, ...]
     only_before: tuple[Mapping[str, Any], ...]
     only_after: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
-class _Scoring:
-    """What an unlabelled claim counts as, how K is chosen, and the seed of the bootstrap."""
+class ValueChange:
+    """A value of a table that changed.
 
-    policy: str
-    k: int | str
-    seed: int
+    Attributes:
+        table: stem of the table, or of the data of a figure.
+        row: the texts of its row; with a number where several rows have the same.
+        column: its column.
+        before: its value in the first run.
+        after: its value in the second run.
+    """
+
+    table: str
+    row: str
+    column: str
+    before: Any
+    after: Any
+
+    @property
+    def difference(self) -> float | None:
+        """After less before; None where one of them is no number."""
+        if isinstance(self.before, int | float) and isinstance(self.after, int | float):
+            return float(self.after) - float(self.before)
+        return None
 
 
-def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
-    """Return what changed from one run to another; one cell of each is in memory at a time.
+@dataclass(frozen=True)
+class TableChange:
+    """What changed in a table that both runs have.
+
+    Attributes:
+        table: its stem.
+        n_values: number of values that both have.
+        n_only_before: number of rows without a counterpart in the second run.
+        n_only_after: number of rows without one in the first.
+        columns: columns that only one of them has.
+        values: the values that changed.
+    """
+
+    table: str
+    n_values: int
+    n_only_before: int
+    n_only_after: int
+    columns: tuple[str, ...]
+    values: tuple[ValueChange, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.values or self.n_only_before or self.n_only_after or self.columns)
+
+
+@dataclass(frozen=True)
+class AnalysisDifference:
+    """What changed from one run of an analysis to another.
+
+    Attributes:
+        settings: what differs in study, data and versions.
+        tables: the tables that both have.
+        only_before: tables of the first run alone.
+        only_after: tables of the second run alone.
+    """
+
+    settings: tuple[SettingChange, ...]
+    tables: tuple[TableChange, ...]
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+
+
+def compare(before: Path, after: Path, *, seed: int = 0) -> RunDifference | AnalysisDifference:
+    """What changed from one run to another of its kind.
+
+    Args:
+        before: folder of the first run.
+        after: folder of the second run.
+        seed: seed of the bootstrap, for runs of units.
+
+    Raises:
+        InputError: if only one of them is of an analysis, a folder holds no run, or a file of it
+            cannot be read.
+    """
+    kinds = ["analysis" in read_manifest(folder)["config"] for folder in (before, after)]
+    if kinds[0] != kinds[1]:
+        analysis, other = (before, after) if kinds[0] else (after, before)
+        raise InputError(
+            f"{analysis} is a run of an analysis and {other} one of units, which have no number in "
+            "common; name two of one kind"
+        )
+    return compare_analyses(before, after) if kinds[0] else compare_runs(before, after, seed=seed)
+
+
+def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
+    """What changed from one run of units to another; a cell of each is in memory at a time.
 
     Where a single value of a column is gone and a single one is new, as when a prior was replaced
     or the settings of a backend, cells are compared across the two.
@@ -130,7 +234,6 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
     Raises:
         InputError: if a folder holds no run, or a file of it cannot be read.
     """
-    settings = changed_settings(before, after)
     config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
@@ -149,16 +252,115 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> Difference:
             }
             sides = (read_judgements(first, cell), read_judgements(second, other))
             changes.append(_cell_change(named, sides[0], sides[1], scoring))
-    return Difference(
-        settings,
+    return RunDifference(
+        _setting_changes(before, after),
         tuple(changes),
         only_before=tuple(cell.named() for key, cell in left.items() if key not in right),
         only_after=tuple(cell.named() for key, cell in right.items() if key not in left),
     )
 
 
+def compare_analyses(before: Path, after: Path) -> AnalysisDifference:
+    """What changed from one run of an analysis to another.
+
+    Rows belong together whose texts are the same, in order where several are. Where one run has
+    more of these than the other, none of them is compared.
+
+    Args:
+        before: folder of the first run.
+        after: folder of the second run.
+
+    Raises:
+        InputError: if a folder holds no run, or a table of it cannot be read.
+    """
+    first, second = (_tables(folder) for folder in (before, after))
+    return AnalysisDifference(
+        _setting_changes(before, after),
+        tuple(
+            _table_change(stem, _read_table(path), _read_table(second[stem]))
+            for stem, path in first.items()
+            if stem in second
+        ),
+        only_before=tuple(stem for stem in first if stem not in second),
+        only_after=tuple(stem for stem in second if stem not in first),
+    )
+
+
+def as_rows(difference: RunDifference | AnalysisDifference) -> list[dict[str, Any]]:
+    """What changed as rows of a table.
+
+    Of units one row per cell and measure, or per cell where none moved; of an analysis one row per
+    value.
+    """
+    if isinstance(difference, RunDifference):
+        return [row for cell in difference.cells for row in _cell_rows(cell)]
+    return [
+        {**asdict(value), "difference": value.difference}
+        for table in difference.tables
+        for value in table.values
+    ]
+
+
+def _cell_rows(cell: CellChange) -> list[dict[str, Any]]:
+    facts = {
+        **cell.key,
+        **{name: value for name, value in asdict(cell).items() if name.startswith("n_")},
+        "max_difference": cell.max_difference,
+        "mean_difference": cell.mean_difference,
+        "failed_before": cell.failed_before,
+        "failed_after": cell.failed_after,
+    }
+    none = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
+    return [{**facts, **asdict(one)} for one in cell.measures] or [{**facts, **none}]
+
+
+def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
+    facts, others = _facts(before), _facts(after)
+    return tuple(
+        SettingChange(place, _shown(facts.get(place)), _shown(others.get(place)))
+        for place in dict.fromkeys((*facts, *others))
+        if facts.get(place) != others.get(place)
+    )
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    """What a run's results may depend on, by place."""
+    manifest = read_manifest(folder)
+    facts: dict[str, Any] = {}
+    for part in ("config", "data", "models", "code", "packages"):
+        facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
+    for name in ("python", "platform", "processor"):
+        facts[name] = manifest.get(name)
+    return facts
+
+
+def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _flat(item, f"{place}{key}." if isinstance(item, dict) else f"{place}{key}")
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for position, item in enumerate(value):
+            start = f"{place}[{position}]"
+            yield from _flat(item, f"{start}." if isinstance(item, dict) else start)
+    else:
+        yield place.rstrip("."), value
+
+
+def _shown(value: Any) -> str:
+    return "--" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What an unlabelled claim counts as, how K is chosen, and the seed of the bootstrap."""
+
+    policy: str
+    k: int | str
+    seed: int
+
+
 def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
-    """Return the columns of which one value is gone and one is new, with these two."""
+    """The columns of which one value is gone and one is new, with these two."""
     result = {}
     for name in CELL:
         values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
@@ -169,28 +371,11 @@ def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str
 
 
 def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
-    """Return the values of a cell, where one is replaced the new one."""
+    """The values of a cell, where one is replaced the new one."""
     return tuple(
         replaced[name][1] if name in replaced and value == replaced[name][0] else value
         for name, value in cell.named().items()
     )
-
-
-def as_rows(difference: Difference) -> list[dict[str, Any]]:
-    """Return one row per cell and measure, or per cell where none moved."""
-    result = []
-    for cell in difference.cells:
-        facts = {
-            **cell.key,
-            **{name: value for name, value in asdict(cell).items() if name.startswith("n_")},
-            "max_difference": cell.max_difference,
-            "mean_difference": cell.mean_difference,
-            "failed_before": cell.failed_before,
-            "failed_after": cell.failed_after,
-        }
-        none = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
-        result += [{**facts, **asdict(one)} for one in cell.measures] or [{**facts, **none}]
-    return result
 
 
 def _cell_change(
@@ -260,7 +445,7 @@ def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: in
 
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
-    """Return the mean over responses of the mean over their claims, as sums."""
+    """The mean over responses of the mean over their claims, as sums."""
     from calibration.grouping import group_by_response
     from calibration.intervals.estimands import RatioSums
 
@@ -268,49 +453,78 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     return RatioSums(means, np.ones_like(means))
 
 
-def changed_settings(before: Path, after: Path) -> tuple[tuple[str, str, str], ...]:
-    """Return (place, value before, value after) of what differs in study, data and versions.
-
-    Raises:
-        InputError: if a folder holds no run.
-    """
-    return tuple(_changed(_facts(before), _facts(after)))
+def _tables(folder: Path) -> dict[str, Path]:
+    names = [Path(name) for name in read_manifest(folder)["files"]]
+    return {name.stem: folder / name for name in names if name.suffix == ".csv"}
 
 
-def _facts(folder: Path) -> dict[str, Any]:
-    """Return what a run's results may depend on, by place."""
-    manifest = read_manifest(folder)
-    facts: dict[str, Any] = {}
-    for part in ("config", "data", "models", "code", "packages"):
-        facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
-    for name in ("python", "platform", "processor"):
-        facts[name] = manifest.get(name)
-    return facts
+def _read_table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path)
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: the table cannot be read ({error}); run the study anew"
+        ) from None
 
 
-def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _flat(item, f"{place}{key}." if isinstance(item, dict) else f"{place}{key}")
-    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        for position, item in enumerate(value):
-            start = f"{place}[{position}]"
-            yield from _flat(item, f"{start}." if isinstance(item, dict) else start)
-    else:
-        yield place.rstrip("."), value
+def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> TableChange:
+    from pandas.api.types import is_numeric_dtype
+
+    common = [name for name in before.columns if name in after.columns]
+    texts = [
+        name
+        for name in common
+        if not (is_numeric_dtype(before[name]) or is_numeric_dtype(after[name]))
+    ]
+    left, right = (dict(_by_texts(frame, texts)) for frame in (before, after))
+    alike, others = _counts(left), _counts(right)
+    matched = {key for key in left if alike[key[0]] == others[key[0]]}
+    numbers = [name for name in common if name not in texts]
+    values = [
+        ValueChange(stem, _row_name(key, alike), name, left[key][name], right[key][name])
+        for key in left
+        if key in matched
+        for name in numbers
+        if not _same(left[key][name], right[key][name])
+    ]
+    return TableChange(
+        stem,
+        n_values=len(matched) * len(numbers),
+        n_only_before=len(left) - len(matched),
+        n_only_after=len(right) - len(matched),
+        columns=tuple(n for n in (*before, *after) if n not in common),
+        values=tuple(values),
+    )
 
 
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for place in dict.fromkeys((*before, *after)):
-        values = (before.get(place), after.get(place))
-        if values[0] != values[1]:
-            yield place, _shown(values[0]), _shown(values[1])
+_RowKey = tuple[tuple[str, ...], int]
+"""The texts of a row, and how many rows before it have the same."""
 
 
-def _shown(value: Any) -> str:
-    return "--" if value is None else value if isinstance(value, str) else json.dumps(value)
+def _by_texts(frame: pd.DataFrame, texts: list[str]) -> Iterator[tuple[_RowKey, dict[str, Any]]]:
+    seen: Counter[tuple[str, ...]] = Counter()
+    for row in frame.to_dict("records"):
+        key = tuple(str(row[name]) for name in texts)
+        yield (key, seen[key]), {str(name): value for name, value in row.items()}
+        seen[key] += 1
 
 
-def cell_title(key: Mapping[str, Any], varying: Sequence[str] = CELL) -> str:
-    """Return the name of a cell by some of its columns."""
-    return cell_words(key, [name for name in CELL if name in varying])
+def _counts(rows: dict[_RowKey, dict[str, Any]]) -> Counter[tuple[str, ...]]:
+    return Counter(texts for texts, _ in rows)
+
+
+def _row_name(key: _RowKey, alike: Counter[tuple[str, ...]]) -> str:
+    texts, place = key
+    words = ", ".join(text for text in texts if text != "nan")
+    return f"{words} [{place}]".strip() if alike[texts] > 1 else words
+
+
+def _same(before: Any, after: Any) -> bool:
+    if isinstance(before, int | float) and isinstance(after, int | float):
+        both_missing = before != before and after != after
+        return before == after or both_missing or abs(after - before) <= SAME
+    return bool(before == after)

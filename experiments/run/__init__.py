@@ -1,1 +1,1 @@
-"""Running a study: units, journals, processes, resumption."""
+"""Running a study: its units, the processes they run in, and the folder that keeps them."""

@@ -1,4 +1,8 @@
-"""The folder of a run: whose it is, what of it is finished, and whether one may go on with it."""
+"""The folder of a run: what it was begun for, what of it is finished, who may go on with it.
+
+Beside the results stands the folder `journal`: the plan of the run, its finished units, and what
+was worked out once for them.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,26 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from experiments.assess.journal import (
+    Journal,
+    JournalErrors,
+    KeyedJournal,
+    open_journal,
+    open_keyed_journal,
+    read_journal,
+    read_keyed_journal,
+)
 from experiments.results.manifest import code_identity
-from experiments.run.assembly import Finished, finished_units
-from experiments.run.journal import Journal, open_journal, read_journal
-from experiments.run.keyed_journal import KeyedJournal, keyed_journal
 from experiments.run.text_models import TextModel
+from experiments.run.units import decode, schema
 from experiments.study.config import Study, computed_part, plain_hash
 from experiments.study.data import StudyData
 from experiments.study.design import Cell
@@ -31,7 +47,7 @@ PRIORS, SELECTIONS, TEXTS = "priors.bin", "selections.bin", "texts.bin"
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What a run computes: equal plans have equal posteriors.
 
     Attributes:
@@ -52,9 +68,9 @@ class Plan:
         cells: Sequence[Cell],
         data: Sequence[StudyData],
         models: Iterable[TextModel] = (),
-    ) -> Plan:
-        """Return the plan of a study."""
-        return Plan(
+    ) -> RunPlan:
+        """The plan of a study."""
+        return RunPlan(
             study=computed_part(study),
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
             data={dataset.name: dataset.sha256 for dataset in data},
@@ -65,6 +81,38 @@ class Plan:
     def sha256(self) -> str:
         """Its hash."""
         return plain_hash(vars(self))
+
+
+@dataclass(frozen=True)
+class FinishedUnits:
+    """The finished units of a run, in the order of cells and responses.
+
+    Attributes:
+        table: their results, as `experiments.run.units.schema` has them.
+        starts: int64 (n_cells + 1,); those of cell c are rows ``starts[c]`` to ``starts[c + 1]``.
+    """
+
+    table: pa.Table
+    starts: NDArray[np.int64]
+
+    @cached_property
+    def responses(self) -> NDArray[np.int64]:
+        """The position of every unit's response, int64 (n_units,)."""
+        return np.asarray(self.table["response"].to_numpy(), dtype=np.int64)
+
+    def of_cell(self, cell: int) -> slice:
+        """The rows of a cell."""
+        return slice(int(self.starts[cell]), int(self.starts[cell + 1]))
+
+    def where(self, kept: NDArray[np.bool_]) -> FinishedUnits:
+        """Return those of the units for which `kept`, (n_units,), holds."""
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return FinishedUnits(self.table.filter(pa.array(kept)), before[self.starts])
+
+    def statuses(self) -> dict[str, int]:
+        """How many units ended in each way, by name."""
+        counts = self.table["status"].value_counts().to_pylist()
+        return dict(sorted((one["values"], one["counts"]) for one in counts))
 
 
 @dataclass(frozen=True)
@@ -79,34 +127,18 @@ class OpenRun:
     """
 
     journal: Journal
-    finished: Finished
+    finished: FinishedUnits
     code: tuple[str, ...]
     folder: Path
 
     def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
         """Open one of the journals beside that of the units."""
-        return keyed_journal(self.folder / name)
-
-
-def read_finished(folder: Path, plan: Plan, sizes: Sequence[int]) -> Finished:
-    """Return the units that a folder holds of a plan.
-
-    Args:
-        folder: the folder of the results.
-        plan: the plan.
-        sizes: number of responses of every cell's dataset.
-
-    Raises:
-        InputError: if the folder holds another run, or its journal is damaged.
-    """
-    _refuse_another(folder, plan)
-    path = folder / JOURNAL / _UNITS
-    return finished_units(read_journal(path), sizes, path)
+        return open_keyed_journal(self.folder / name, _errors(self.folder / name))
 
 
 @contextmanager
 def open_run(
-    folder: Path, plan: Plan, sizes: Sequence[int], *, resume: bool, overwrite: bool
+    folder: Path, plan: RunPlan, sizes: Sequence[int], *, resume: bool, overwrite: bool
 ) -> Iterator[OpenRun]:
     """Open the folder of a run; if the block fails and nothing is finished, leave no trace.
 
@@ -129,9 +161,10 @@ def open_run(
             _refuse_another(folder, plan)
         prepare_folder(folder)
         prepare_folder(own)
-        with open_journal(units) as journal:
+        with open_journal(units, _errors(units), anew=overwrite) as journal:
             try:
-                finished = finished_units(() if overwrite else read_journal(units), sizes, units)
+                records = (record for _, record in journal.records())
+                finished = finished_units(records, sizes, units)
                 if not overwrite and not resume:
                     _refuse_unfinished(folder, finished, sizes, n_answers(folder))
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
@@ -149,7 +182,7 @@ def open_run(
                 # Bad input is to be mended, which may make it another run: then fits are no reason
                 # to hold on to the folder.
                 kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
-                if not any(_n_records(own / name) for name in kept):
+                if not any(_has_records(own / name) for name in kept):
                     shutil.rmtree(own, ignore_errors=True)
                 raise
     except BaseException:
@@ -157,7 +190,71 @@ def open_run(
         raise
 
 
-def _refuse_another(folder: Path, plan: Plan) -> None:
+def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> FinishedUnits:
+    """The units that a folder holds of a plan.
+
+    Args:
+        folder: the folder of the results.
+        plan: the plan.
+        sizes: number of responses of every cell's dataset.
+
+    Raises:
+        InputError: if the folder holds another run, or its journal is damaged.
+    """
+    _refuse_another(folder, plan)
+    path = folder / JOURNAL / _UNITS
+    return finished_units(read_journal(path, _errors(path)), sizes, path)
+
+
+def read_kept(folder: Path, name: str) -> dict[str, Any]:
+    """What is kept in one of the journals beside that of the units, by key.
+
+    Args:
+        folder: the folder of the results.
+        name: `PRIORS`, `SELECTIONS` or `TEXTS`.
+
+    Raises:
+        InputError: if it is damaged, or of another version.
+    """
+    path = folder / JOURNAL / name
+    return read_keyed_journal(path, _errors(path))
+
+
+def n_answers(folder: Path) -> int:
+    """How many answers of text models a folder holds."""
+    journal = folder / JOURNAL / TEXTS
+    return sum(1 for _ in read_journal(journal, _errors(journal)))
+
+
+def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object) -> FinishedUnits:
+    """The finished units of a journal; of a unit that was done twice the later result.
+
+    Args:
+        records: the journal's records.
+        sizes: number of responses of every cell's dataset.
+        place: what errors call the journal.
+
+    Raises:
+        InputError: if a record is none of this study's.
+    """
+    try:
+        batches = [decode(record) for record in records]
+        table = pa.Table.from_batches(batches, schema()).combine_chunks()
+    except pa.ArrowInvalid:
+        raise InputError(f"{place}: a record cannot be read; start anew with --overwrite") from None
+    cells = np.asarray(table["cell"].to_numpy(), dtype=np.int64)
+    responses = np.asarray(table["response"].to_numpy(), dtype=np.int64)
+    if len(cells) and (cells.max() >= len(sizes) or (responses >= np.asarray(sizes)[cells]).any()):
+        raise InputError(f"{place}: it holds units of another study; start anew with --overwrite")
+    # Sorted by cell, response and place in the journal: of equal units the last one was done last.
+    order = np.lexsort((np.arange(len(cells)), responses, cells))
+    same_as_next = (np.diff(cells[order]) == 0) & (np.diff(responses[order]) == 0)
+    order = order[~np.append(same_as_next, False)[: len(order)]]
+    starts = np.searchsorted(cells[order], np.arange(len(sizes) + 1))
+    return FinishedUnits(table.take(pa.array(order)).combine_chunks(), starts.astype(np.int64))
+
+
+def _refuse_another(folder: Path, plan: RunPlan) -> None:
     path = folder / JOURNAL / _PLAN
     if not path.exists():
         return
@@ -170,8 +267,8 @@ def _refuse_another(folder: Path, plan: Plan) -> None:
     )
 
 
-def _differences(before: Mapping[str, Any], plan: Plan) -> str:
-    """Return in which keys of the study, settings or data two plans differ."""
+def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
+    """In which keys of the study, settings or data two plans differ."""
     study = before.get("study", {})
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:
@@ -185,17 +282,22 @@ def _differences(before: Mapping[str, Any], plan: Plan) -> str:
     return ", ".join(keys) or "its version"
 
 
-def n_answers(folder: Path) -> int:
-    """Return how many answers of text models a folder holds."""
-    return _n_records(folder / JOURNAL / TEXTS)
+def _has_records(journal: Path) -> bool:
+    return any(True for _ in read_journal(journal, _errors(journal)))
 
 
-def _n_records(journal: Path) -> int:
-    return sum(1 for _ in read_journal(journal))
+def _errors(journal: Path) -> JournalErrors:
+    return JournalErrors(
+        busy=f"{journal.parent.parent}: another run is at work in this folder; wait for it, or "
+        "give another --out",
+        foreign=f"{journal}: this is no journal of a run, or one of another version; start anew "
+        "with --overwrite",
+        damaged=f"{journal}: a record before the last one is damaged; start anew with --overwrite",
+    )
 
 
 def _refuse_unfinished(
-    folder: Path, finished: Finished, sizes: Sequence[int], n_texts: int
+    folder: Path, finished: FinishedUnits, sizes: Sequence[int], n_texts: int
 ) -> None:
     count = finished.table.num_rows
     if count < sum(sizes) and (count or n_texts):

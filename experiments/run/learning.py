@@ -27,7 +27,7 @@ LEARN, KEEP = "learn", "keep"
 
 
 @dataclass(frozen=True)
-class Settings:
+class LearningSettings:
     """How it is learned.
 
     Attributes:
@@ -59,7 +59,7 @@ class Learning:
 
 
 def labelled_graphs(source: Path) -> Sequence[FactGraph]:
-    """Return the responses of a file or an embedded dataset.
+    """The responses of a file or an embedded dataset.
 
     Raises:
         InputError: if it cannot be read, or no atom has a label.
@@ -73,7 +73,7 @@ def labelled_graphs(source: Path) -> Sequence[FactGraph]:
 def specification(
     atom_prior: str, context_prior: str, relations: str, by: str | None, encoding: str
 ) -> Specification:
-    """Return the specification that options of the command line describe.
+    """The specification that options of the command line describe.
 
     Raises:
         InputError: for words that are none of the options'.
@@ -101,9 +101,9 @@ def specification(
 
 
 def analyse(
-    graphs: Sequence[FactGraph], specification: Specification, settings: Settings
+    graphs: Sequence[FactGraph], specification: Specification, settings: LearningSettings
 ) -> Learning:
-    """Return what the labels teach, and the cross-validated comparison.
+    """What the labels teach, and the cross-validated comparison.
 
     Raises:
         InputError: as `calibration.learned_priors.fit` does, or for more folds than responses.

@@ -1,12 +1,19 @@
-"""The files of a run: made whole beside their folder, then moved into it, the manifest last."""
+"""The files of a run: from its finished units to rows, summary, tests, tables and manifest.
+
+They are made whole beside their folder, then moved into it, the manifest last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
@@ -18,15 +25,17 @@ from experiments.results.files import MANIFEST, REPORT, ROWS, frame_text, publis
 from experiments.results.manifest import file_hash, manifest, manifest_text
 from experiments.results.rows import (
     CELL,
+    FAILED,
+    SCHEMA,
     RowsFile,
     write_csv,
     write_rows,
 )
 from experiments.results.summary import TIMES, StudySummary, summarise_study
-from experiments.run.assembly import Finished, row_tables
-from experiments.run.cross_fits import CrossFit, priors_table
+from experiments.run.folder import FinishedUnits
+from experiments.run.learned_priors import CrossFittedPriors, priors_table
 from experiments.run.selections import Selections, remarks_of, selections_table
-from experiments.run.text_answers import TextUse, facts_of
+from experiments.run.text_models import TextUse, facts_of
 from experiments.study.config import Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import Cell
@@ -78,7 +87,7 @@ class RunContents:
     summary: pd.DataFrame
     tests: pd.DataFrame
     manifest: dict[str, Any]
-    fits: tuple[CrossFit, ...] = ()
+    fits: tuple[CrossFittedPriors, ...] = ()
     remarks: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -90,11 +99,11 @@ def write_results(
     study: Study,
     data: Sequence[StudyData],
     cells: Sequence[Cell],
-    finished: Finished,
+    finished: FinishedUnits,
     code: Sequence[str],
     folder: Path,
     *,
-    fits: Sequence[CrossFit] = (),
+    fits: Sequence[CrossFittedPriors] = (),
     selected: Selections | None = None,
     texts: Sequence[TextUse] = (),
     relations: Mapping[str, Any] = MappingProxyType({}),
@@ -197,11 +206,97 @@ def write_results(
 
 
 def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
-    """Return the summary of a study's rows with what is significantly the best (MEASURE_best)."""
+    """The summary of a study's rows with what is significantly the best (MEASURE_best)."""
     summary = summarise_study(rows, policy=study.unlabelled, k=study.k, selections=selections)
     best = significantly_best(study, rows, summary.cells)
     return replace(summary, cells=summary.cells.join(best))
 
 
+def row_tables(
+    study: str,
+    data: Sequence[StudyData],
+    cells: Sequence[Cell],
+    finished: FinishedUnits,
+    selections: Selections | None = None,
+) -> Iterator[pa.Table]:
+    """Yield the rows of each cell, those of the responses that are finished.
+
+    Args:
+        study: name of the study.
+        data: its datasets.
+        cells: its cells.
+        finished: the finished units.
+        selections: which atoms count; None: every one.
+    """
+    kept = selections or Selections()
+    claims = {dataset.name: _Claims.of(dataset, kept.of_atoms(dataset)) for dataset in data}
+    for number, cell in enumerate(cells):
+        place = finished.of_cell(number)
+        units = finished.table.slice(place.start, place.stop - place.start)
+        if units.num_rows:
+            yield _cell_rows(study, cell, claims[cell.dataset], units)
+
+
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
     path.write_text(frame_text(frame), encoding="utf-8", newline="")
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What the rows of a dataset have in common in all its cells, a row per atom.
+
+    Attributes:
+        n_atoms: int64 (n_responses,).
+        starts: int64 (n_responses,), the first row of each; one without atoms has one row.
+        columns: response, atom, label, annotation and selections.
+    """
+
+    n_atoms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    columns: dict[str, pa.Array]
+
+    @staticmethod
+    def of(dataset: StudyData, selections: Sequence[Sequence[str]]) -> _Claims:
+        n_atoms = np.array([len(graph.atoms) for graph in dataset.graphs], dtype=np.int64)
+        n_rows = np.maximum(n_atoms, 1)
+        rows: list[tuple[Any, ...]] = []
+        for graph, keeping in zip(dataset.graphs, selections, strict=True):
+            rows += [
+                (graph.id, atom.id, atom.label, atom.annotation, own)
+                for atom, own in zip(graph.atoms, keeping, strict=True)
+            ]
+            if not graph.atoms:
+                rows.append((graph.id, None, None, None, None))
+        names = ("response", "atom", "label", "annotation", "selections")
+        columns = {
+            name: pa.array([row[position] for row in rows], SCHEMA.field(name).type)
+            for position, name in enumerate(names)
+        }
+        return _Claims(n_atoms, np.cumsum(n_rows) - n_rows, columns)
+
+
+def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.Table:
+    responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
+    # A row per claim: `owner` is its unit, `within` its place in the response.
+    n_atoms = claims.n_atoms[responses]
+    n_rows = np.maximum(n_atoms, 1)
+    owner = np.repeat(np.arange(len(responses)), n_rows)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    rows = pa.array(claims.starts[responses][owner] + within)
+    failed = np.asarray(units["status"].to_pylist(), dtype=object) == FAILED
+    judged = ~(failed | (n_atoms == 0))[owner]
+    p = np.zeros(len(owner))
+    p[judged] = units["p"].combine_chunks().flatten().to_numpy()
+    shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
+    shared["setting"] = cell.algorithm.setting
+    repeated = pa.array(owner)
+    # A claim on which an assessor has no verdict is NaN there.
+    columns: dict[str, Any] = {"p": pa.array(p, mask=~judged | np.isnan(p))}
+    for name in SCHEMA.names:
+        if name in shared:
+            columns[name] = pa.repeat(pa.scalar(shared[name], SCHEMA.field(name).type), len(owner))
+        elif name in claims.columns:
+            columns[name] = claims.columns[name].take(rows)
+        elif name != "p":
+            columns[name] = units[name].combine_chunks().take(repeated)
+    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)

@@ -12,34 +12,35 @@ from typing import Any
 
 import numpy as np
 
+from experiments.assess.journal import Journal
 from experiments.results.rows import FAILED
-from experiments.run.assembly import Finished
-from experiments.run.cross_fits import CrossFit
 from experiments.run.folder import (
     PRIORS,
     SELECTIONS,
     TEXTS,
+    FinishedUnits,
     OpenRun,
-    Plan,
+    RunPlan,
     open_run,
     read_finished,
 )
-from experiments.run.journal import Journal
-from experiments.run.learned_priors import Question, fit_all, questions
+from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, fit_all, prior_requests
 from experiments.run.outputs import Pages, Results, write_results
-from experiments.run.selections import Selector, select_all, selectors
-from experiments.run.tasks import Agenda
-from experiments.run.text_answers import (
-    Place,
+from experiments.run.selections import SelectionSolver, select_all, selection_solvers
+from experiments.run.text_models import (
     TextAnswers,
+    TextModel,
     TextMonitor,
+    TextRequest,
     ask_texts,
-    asked_of,
+    check_texts,
     content_hashes,
+    open_models,
+    text_models,
+    text_request_of,
     uses,
 )
-from experiments.run.text_models import TextModel, check_texts, open_models, text_models
-from experiments.run.units import UnitResult, decode, encode
+from experiments.run.units import TaskQueue, UnitResult, decode, encode
 from experiments.run.workers import (
     Outcomes,
     at_first_here,
@@ -60,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Design:
+class StudyDesign:
     """A study with everything that is needed to run it.
 
     Attributes:
@@ -68,8 +69,8 @@ class Design:
         algorithms: its algorithms, built and not yet warm.
         cells: its cells.
         data: its datasets.
-        questions: the priors that are to be learned.
-        selectors: what decides which atoms count.
+        prior_requests: the priors that are to be learned.
+        selection_solvers: what decides which atoms count.
         loaded: where the study came from.
         models: its relation models and assessors, not yet opened.
     """
@@ -78,8 +79,8 @@ class Design:
     algorithms: tuple[Algorithm, ...]
     cells: tuple[Cell, ...]
     data: tuple[StudyData, ...]
-    questions: tuple[Question, ...]
-    selectors: tuple[Selector, ...]
+    prior_requests: tuple[PriorRequest, ...]
+    selection_solvers: tuple[SelectionSolver, ...]
     loaded: LoadedStudy
     models: tuple[TextModel, ...]
 
@@ -94,12 +95,12 @@ class Design:
         """The backends that can be run."""
         return tuple(one.backend for one in self.algorithms if one.backend is not None)
 
-    def plan(self) -> Plan:
-        """Return what its run computes."""
-        return Plan.of(self.study, self.cells, self.data, self.models)
+    def plan(self) -> RunPlan:
+        """What its run computes."""
+        return RunPlan.of(self.study, self.cells, self.data, self.models)
 
-    def places(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[Place]:
-        """Return what text models are to say before the units of some cells that are not done.
+    def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
+        """What text models are to say before the units of some cells that are not done.
 
         Args:
             cells: positions of the cells.
@@ -107,15 +108,15 @@ class Design:
         """
         number = {dataset.name: position for position, dataset in enumerate(self.data)}
         return [
-            place._replace(response=response)
+            request._replace(response=response)
             for cell in cells
-            if (place := asked_of(self.cells[cell])) is not None
-            for response in np.flatnonzero(~done[number[place.dataset]][cell]).tolist()
+            if (request := text_request_of(self.cells[cell])) is not None
+            for response in np.flatnonzero(~done[number[request.dataset]][cell]).tolist()
         ]
 
 
 @dataclass(frozen=True)
-class Where:
+class Execution:
     """Where the units are run.
 
     Attributes:
@@ -129,7 +130,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Failure:
+class UnitFailure:
     """A unit that failed.
 
     Attributes:
@@ -153,15 +154,15 @@ class Progress:
     """
 
     n_units: int
-    failures: tuple[Failure, ...]
+    failures: tuple[UnitFailure, ...]
 
 
 Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
 """(units to be run, units kept) -> a context with what is to be called as units are finished."""
 
 
-def design(loaded: LoadedStudy) -> Design:
-    """Return the design of a study.
+def design(loaded: LoadedStudy) -> StudyDesign:
+    """The design of a study.
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
@@ -169,13 +170,15 @@ def design(loaded: LoadedStudy) -> Design:
     """
     chosen = algorithms(loaded)
     all_cells, data = cells(loaded.study, chosen), load_data(loaded)
-    asked, models = questions(loaded, all_cells, data), text_models(loaded)
+    asked, models = prior_requests(loaded, all_cells, data), text_models(loaded)
     check_texts(loaded, models, data)
-    return Design(loaded.study, chosen, all_cells, data, asked, selectors(loaded), loaded, models)
+    return StudyDesign(
+        loaded.study, chosen, all_cells, data, asked, selection_solvers(loaded), loaded, models
+    )
 
 
-def n_finished(folder: Path, planned: Design) -> list[int]:
-    """Return how many units of each cell a folder holds.
+def n_finished(folder: Path, planned: StudyDesign) -> list[int]:
+    """How many units of each cell a folder holds.
 
     Raises:
         InputError: if it holds another run.
@@ -185,9 +188,9 @@ def n_finished(folder: Path, planned: Design) -> list[int]:
 
 
 def run_study(
-    planned: Design,
+    planned: StudyDesign,
     folder: Path,
-    where: Where,
+    execution: Execution,
     *,
     only: Iterable[str] = (),
     resume: bool = False,
@@ -198,13 +201,13 @@ def run_study(
     ledger: Ledger | None = None,
     notice: Callable[[str], None] = logger.info,
     pages: Pages | None = None,
-) -> tuple[Results, Finished]:
+) -> tuple[Results, FinishedUnits]:
     """Run the units of a study and write its results; what is finished is never lost.
 
     Args:
         planned: the study.
         folder: the folder of the results.
-        where: where the units are run.
+        execution: where the units are run.
         only: which cells, as `select` takes them.
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
@@ -227,7 +230,7 @@ def run_study(
         done = _done(planned, before)
         answers = _ask(
             planned,
-            planned.places(wanted, done),
+            planned.text_requests(wanted, done),
             run,
             retry_failed,
             text_monitor or _unwatched,
@@ -237,19 +240,21 @@ def run_study(
         fits = _learned(planned, data, wanted, run, retry_failed, notice)
         judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
         judged = [
-            answers.unit(cell, place) for cell in judging for place in planned.places([cell], done)
+            answers.unit(cell, request)
+            for cell in judging
+            for request in planned.text_requests([cell], done)
         ]
         inferring = [cell for cell in wanted if cell not in set(judging)]
-        agenda = Agenda(data, planned.cells, inferring, done, fits)
-        watched = (monitor or _unwatched)(agenda.left + len(judged), before.table.num_rows)
+        queue = TaskQueue(data, planned.cells, inferring, done, fits)
+        watched = (monitor or _unwatched)(queue.left + len(judged), before.table.num_rows)
         with watched as report:
             if judged:
                 _keep(planned, encode(judged), run.journal, report)
-            if agenda.left:
-                _run_units(planned, agenda, where, run.journal, report)
+            if queue.left:
+                _run_units(planned, queue, execution, run.journal, report)
         finished = read_finished(folder, planned.plan(), sizes)
         with run.keyed(SELECTIONS) as kept:
-            selected = select_all(planned.selectors, planned.data, kept, notice=notice)
+            selected = select_all(planned.selection_solvers, planned.data, kept, notice=notice)
         results = write_results(
             planned.study,
             data,
@@ -267,18 +272,18 @@ def run_study(
 
 
 def _learned(
-    planned: Design,
+    planned: StudyDesign,
     data: Sequence[StudyData],
     wanted: Sequence[int],
     run: OpenRun,
     again: bool,
     notice: Callable[[str], None],
-) -> tuple[CrossFit, ...]:
-    """Return the learned priors of some cells, and of those that have finished units."""
+) -> tuple[CrossFittedPriors, ...]:
+    """The learned priors of some cells, and of those that have finished units."""
     places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
     finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
     views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
-    asked = [one for one in planned.questions if any(one.answers(*view) for view in views)]
+    asked = [one for one in planned.prior_requests if any(one.matches(*view) for view in views)]
     if not asked:
         return ()
     with run.keyed(PRIORS) as kept:
@@ -293,12 +298,12 @@ def _learned(
         )
 
 
-def _at(chosen: Sequence[Cell], places: Iterable[int]) -> list[Cell]:
-    return [chosen[place] for place in places]
+def _at(chosen: Sequence[Cell], positions: Iterable[int]) -> list[Cell]:
+    return [chosen[position] for position in positions]
 
 
-def failures_of(planned: Design, finished: Finished) -> list[Failure]:
-    """Return the units that failed, in the order of the study."""
+def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailure]:
+    """The units that failed, in the order of the study."""
     import pyarrow.compute as pc
 
     failed = finished.table.filter(pc.equal(finished.table["status"], FAILED))
@@ -311,53 +316,53 @@ def _unwatched(*_: int) -> Iterator[Callable[..., None]]:
 
 
 def _ask(
-    planned: Design,
-    places: Sequence[Place],
+    planned: StudyDesign,
+    requests: Sequence[TextRequest],
     run: OpenRun,
     again: bool,
     monitor: TextMonitor,
     ledger: Ledger,
 ) -> TextAnswers:
-    """Return what text models say, asked about what is not known yet, or failed if `again`."""
+    """What text models say, asked about what is not known yet, or failed if `again`."""
     if not planned.models:
         return TextAnswers()
     with run.keyed(TEXTS) as kept:
         answers = TextAnswers.of(kept)
-        left = [place for place in places if not answers.has(place, again=again)]
-        needed = {(place.key, place.title) for place in left}
+        left = [request for request in requests if not answers.has(request, again=again)]
+        needed = {(request.key, request.title) for request in left}
         models = [one for one in planned.models if (one.key, one.title) in needed]
         if models:
             opened = open_models(planned.loaded, models, ledger)
             with monitor(len(set(left))) as report:
-                for place, answer in ask_texts(left, planned.data, opened):
-                    answers.keep(place, answer, kept)
+                for request, answer in ask_texts(left, planned.data, opened):
+                    answers.keep(request, answer, kept)
                     report()
     return answers
 
 
 def _run_units(
-    planned: Design,
-    agenda: Agenda,
-    where: Where,
+    planned: StudyDesign,
+    queue: TaskQueue,
+    execution: Execution,
     journal: Journal,
     report: Callable[[Progress], None],
 ) -> None:
-    with closing(_outcomes(planned, agenda, where)) as outcomes:
+    with closing(_outcomes(planned, queue, execution)) as outcomes:
         for task, answer in outcomes:
             if answer is None:
-                if not agenda.died(task):
+                if not queue.died(task):
                     continue
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
                 answer = encode([lost])
             else:
                 batch = decode(answer)
                 units = (batch[name].to_pylist() for name in ("cell", "response"))
-                agenda.settle(task, zip(*units, strict=True))
+                queue.settle(task, zip(*units, strict=True))
             _keep(planned, answer, journal, report)
 
 
 def _keep(
-    planned: Design, units: bytes, journal: Journal, report: Callable[[Progress], None]
+    planned: StudyDesign, units: bytes, journal: Journal, report: Callable[[Progress], None]
 ) -> None:
     """Add encoded units to the journal, and tell of them."""
     journal.append(units)
@@ -371,30 +376,30 @@ _DIED = (
 )
 
 
-def _outcomes(planned: Design, agenda: Agenda, where: Where) -> Outcomes:
+def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> Outcomes:
     backends = planned.backends
-    if where.dask is not None:
-        return on_dask(agenda.take, where.dask, backends)
+    if execution.dask is not None:
+        return on_dask(queue.take, execution.dask, backends)
     processors = len(os.sched_getaffinity(0))
-    if where.workers is not None and where.workers > 1:
-        return in_processes(agenda.take, where.workers, backends)
+    if execution.workers is not None and execution.workers > 1:
+        return in_processes(queue.take, execution.workers, backends)
     # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
     for backend in backends:
         warm_up(backend)
-    if where.workers == 1 or processors == 1:
-        return in_this_process(agenda.take)
-    return at_first_here(agenda.take, lambda: agenda.left, processors, backends)
+    if execution.workers == 1 or processors == 1:
+        return in_this_process(queue.take)
+    return at_first_here(queue.take, lambda: queue.left, processors, backends)
 
 
-def _without_failed(finished: Finished, wanted: Sequence[int]) -> Finished:
-    """Return the finished units less those of some cells that failed."""
+def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedUnits:
+    """The finished units less those of some cells that failed."""
     failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
     cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
     return finished.where(~(failed & np.isin(cell_of, wanted)))
 
 
-def _done(planned: Design, finished: Finished) -> list[np.ndarray]:
-    """Return whether each unit is done, per dataset bool (n_cells, n_responses)."""
+def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
+    """Whether each unit is done, per dataset bool (n_cells, n_responses)."""
     done = [
         np.zeros((len(planned.cells), len(dataset.graphs)), dtype=np.bool_)
         for dataset in planned.data
@@ -405,17 +410,17 @@ def _done(planned: Design, finished: Finished) -> list[np.ndarray]:
     return done
 
 
-def _failures_in(planned: Design, batch: Any) -> list[Failure]:
+def _failures_in(planned: StudyDesign, batch: Any) -> list[UnitFailure]:
     if batch["error"].null_count == batch.num_rows:
         return []
     return _failures(planned, batch.filter(batch["error"].is_valid()))
 
 
-def _failures(planned: Design, table: Any) -> list[Failure]:
+def _failures(planned: StudyDesign, table: Any) -> list[UnitFailure]:
     graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
     columns = (table[name].to_pylist() for name in ("cell", "response", "error"))
     result = []
     for number, response, error in zip(*columns, strict=True):
         cell = planned.cells[number]
-        result.append(Failure(cell, graphs[cell.dataset].graphs[response].id, error))
+        result.append(UnitFailure(cell, graphs[cell.dataset].graphs[response].id, error))
     return result

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.assess.journal import KeyedJournal
 from experiments.assess.relation_models import content_hash
-from experiments.assess.setup import Wishes, relation_model
+from experiments.assess.setup import AssessmentOptions, relation_model
 from experiments.padding.robustness import CoreChoices
 from experiments.paper.text import counted
 from experiments.results.rows import FAILED
-from experiments.run.keyed_journal import KeyedJournal
 from experiments.run.units import sentence
 from experiments.study.config import plain_hash
 from experiments.study.config_file import LoadedStudy
@@ -45,7 +45,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Selector:
+class SelectionSolver:
     """A selection of a study, ready to be solved.
 
     Attributes:
@@ -61,7 +61,7 @@ class Selector:
     identity: str
 
     def core(self, graph: FactGraph) -> Core:
-        """Return how the atoms of a response are selected.
+        """How the atoms of a response are selected.
 
         Raises:
             InputError: if there are no bleached claims of its domain.
@@ -124,8 +124,8 @@ class Selections:
         return result
 
 
-def selectors(loaded: LoadedStudy) -> tuple[Selector, ...]:
-    """Return the selections of a study, ready to be solved; none where every atom counts.
+def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
+    """The selections of a study, ready to be solved; none where every atom counts.
 
     Raises:
         InputError: for files that cannot be read, or an unknown domain.
@@ -136,20 +136,20 @@ def selectors(loaded: LoadedStudy) -> tuple[Selector, ...]:
     found = []
     for position, choice in enumerate(loaded.study.selections):
         try:
-            found.append(_selector(choice, loaded.folder))
+            found.append(_selection_solver(choice, loaded.folder))
         except InputError as error:
             raise InputError(f"{loaded.blame(f'selections[{position}]')}: {error}") from None
     return tuple(found)
 
 
 def select_all(
-    chosen: Sequence[Selector],
+    chosen: Sequence[SelectionSolver],
     data: Sequence[StudyData],
     kept: KeyedJournal,
     *,
     notice: Callable[[str], None] = logger.info,
 ) -> Selections:
-    """Return which atoms count; what is kept is not solved again.
+    """Which atoms count; what is kept is not solved again.
 
     A response of which nothing can be selected is recorded with the reason.
 
@@ -160,22 +160,22 @@ def select_all(
         notice: is told what is being selected.
     """
     found = {}
-    for selector in chosen:
-        title = selector.choice.title
+    for solver in chosen:
+        title = solver.choice.title
         for dataset in data:
             told = False
             answers = []
             for position, graph in enumerate(dataset.graphs):
-                if selector.choice.selection == EVERYTHING:
+                if solver.choice.selection == EVERYTHING:
                     answers.append(Selected(tuple(range(len(graph.atoms)))))
                     continue
-                key = f"{selector.identity} {dataset.sha256} {position}"
+                key = f"{solver.identity} {dataset.sha256} {position}"
                 value = kept.get(key)
                 if value is None:
                     if not told:
                         notice(f"selecting {title!r} of {dataset.name}: {_count(dataset)}")
                         told = True
-                    value = asdict(_selected(selector, graph))
+                    value = asdict(_selected(solver, graph))
                     kept.put(key, value)
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
             found[dataset.name, title] = tuple(answers)
@@ -183,7 +183,7 @@ def select_all(
 
 
 def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.DataFrame:
-    """Return one row per dataset, selection and response, with the columns `COLUMNS`."""
+    """One row per dataset, selection and response, with the columns `COLUMNS`."""
     import pandas as pd
 
     rows = [
@@ -203,7 +203,7 @@ def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.Da
 
 
 def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return what is to be said of responses of which a selection is not the best there is.
+    """What is to be said of responses of which a selection is not the best there is.
 
     Args:
         records: rows of `selections_table`, or of its file.
@@ -228,7 +228,7 @@ def _count(dataset: StudyData) -> str:
     return counted(len(dataset.graphs), "response")
 
 
-def _selector(choice: SelectionChoice, folder: Path) -> Selector:
+def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     # The name says nothing of the answer: it may change between a run and its resumption.
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
@@ -245,16 +245,16 @@ def _selector(choice: SelectionChoice, folder: Path) -> Selector:
     model = None
     if choice.path is not None:
         path = folder / choice.path
-        model, _ = relation_model(f"{choice.relations}:{path}", Wishes())
+        model, _ = relation_model(f"{choice.relations}:{path}", AssessmentOptions())
         identity["path"] = content_hash(path)
     elif choice.relations == "lexical":
-        model, _ = relation_model("lexical", Wishes())
-    return Selector(choice, model, templates, plain_hash(identity))
+        model, _ = relation_model("lexical", AssessmentOptions())
+    return SelectionSolver(choice, model, templates, plain_hash(identity))
 
 
-def _selected(selector: Selector, graph: FactGraph) -> Selected:
+def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
     try:
-        core = selector.core(graph)
+        core = solver.core(graph)
         sentences = None
         if core.share is not None:
             from factormodels.extraction.sentences import split_sentences

@@ -1,28 +1,58 @@
-"""The relation models and assessors of a study: what their answers depend on, and opening them."""
+"""The relation models and assessors of a study: they are asked once, before its units, and kept.
+
+Relations are found in the process that runs the study, so that its workers need no model; they
+are sent the graphs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from experiments.assess.journal import KeyedJournal
 from experiments.assess.relation_models import build_relation_model, relation_model_facts
 from experiments.assess.setup import language_model
+from experiments.results.rows import FAILED
+from experiments.run.units import UnitResult, sentence
+from experiments.study.cell_names import RECORDED
 from experiments.study.config_file import LoadedStudy
 from experiments.study.config_models import AssessorChoice, LanguageModelChoice, RelationModelChoice
-from experiments.study.data import StudyData
+from experiments.study.data import Related, StudyData
+from experiments.study.design import Cell
+from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.asking import identity_of
-from factormodels.extraction.assessors import ASSESSORS
-from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.assessors import ASSESSORS, assess
+from factormodels.extraction.consumption import Consumption, total
 from factormodels.extraction.litellm_model import LitellmSettings
-from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+)
+from factormodels.extraction.relations import (
+    EXTRACTED_VARIANTS,
+    METADATA_KEY,
+    relation_pairs,
+    with_relations,
+)
 from factormodels.fact_graph import FactGraph
+from factormodels.variants import merge_duplicate_contexts
 
 RELATIONS, ASSESSING = "relation_models", "assessors"
 """Keys of a study under which its text models stand."""
+
+JUDGED = "judged"
+"""How a unit of an assessor ends."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +78,7 @@ class TextModel:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedTextModel:
     """A text model that can be asked.
 
     Attributes:
@@ -62,8 +92,133 @@ class Opened:
     consumption: Consumption | None
 
 
+class TextRequest(NamedTuple):
+    """What a text model is asked about one response.
+
+    Attributes:
+        key: the study's key of the text model.
+        title: the text model.
+        dataset: name of the dataset.
+        variant: the variant whose relations were asked for; "" of an assessor.
+        response: position of the response in its dataset.
+    """
+
+    key: str
+    title: str
+    dataset: str
+    variant: str
+    response: int
+
+
+Answer = dict[str, Any]
+"""JSON values. `found`: relations as [source, target, kind, probability], or verdicts as [atom,
+label, probability, P(true), why it is missing]; `asked`; `missing`; `reason`, the first one;
+`consumption`, what the answers of a language model took; or `error`, why there is nothing."""
+
+TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
+"""Responses to be asked about -> a context with what is to be called after each."""
+
+
+@dataclass(frozen=True)
+class TextAnswers:
+    """All that text models have said in a run.
+
+    Attributes:
+        by_request: the answers.
+    """
+
+    by_request: dict[TextRequest, Answer] = field(default_factory=dict)
+
+    @staticmethod
+    def of(kept: Mapping[str, Answer]) -> TextAnswers:
+        """The answers of a journal."""
+        return TextAnswers({TextRequest(*json.loads(key)): answer for key, answer in kept.items()})
+
+    def has(self, request: TextRequest, *, again: bool = False) -> bool:
+        """Whether there is an answer; `again`: and it is no failure."""
+        answer = self.by_request.get(request)
+        return answer is not None and not (again and "error" in answer)
+
+    def keep(self, request: TextRequest, answer: Answer, kept: KeyedJournal) -> None:
+        """Add an answer, to the journal first."""
+        kept.put(json.dumps(request), answer)
+        self.by_request[request] = answer
+
+    def related(self, data: Sequence[StudyData]) -> tuple[StudyData, ...]:
+        """The data with the graphs of the relations that were found."""
+        graphs: dict[tuple[str, int], dict[tuple[str, str], FactGraph | str]] = {}
+        merged: dict[tuple[str, int], FactGraph] = {}
+        by_name = {dataset.name: dataset.graphs for dataset in data}
+        for request, answer in self.by_request.items():
+            if request.key != RELATIONS:
+                continue
+            response = (request.dataset, request.response)
+            if response not in merged:
+                graph = by_name[request.dataset][request.response]
+                merged[response] = merge_duplicate_contexts(graph)
+            own = graphs.setdefault(response, {})
+            own[request.title, request.variant] = answer.get("error") or replace(
+                merged[response], relations=tuple(_relations(answer["found"]))
+            )
+        if not graphs:
+            return tuple(data)
+        nothing: Related = {}
+        return tuple(
+            replace(
+                dataset,
+                related=tuple(
+                    graphs.get((dataset.name, position), nothing)
+                    for position in range(len(dataset.graphs))
+                ),
+            )
+            for dataset in data
+        )
+
+    def unit(self, cell: int, request: TextRequest) -> UnitResult:
+        """What became of a unit of an assessor."""
+        answer = self.by_request[request]
+        if "error" in answer:
+            return UnitResult(cell, request.response, FAILED, error=answer["error"])
+        p = [np.nan if p_true is None else p_true for *_, p_true, _ in answer["found"]]
+        return UnitResult(
+            cell, request.response, JUDGED, p=np.array(p, dtype=np.float64), log_z_kind="none"
+        )
+
+
+@dataclass(frozen=True)
+class TextUse:
+    """What a text model was asked in a run, over all its responses, and what the answers took.
+
+    Attributes:
+        model: the text model.
+        responses: number of responses; of a relation model for each variant anew.
+        asked: number of pairs, or of claims.
+        missing: those of them without an answer.
+        dropped: claims that the assessor takes out of the score.
+        failed: responses without any answer.
+        reason: why the first answer is missing, or the first response failed.
+        consumption: answers, tokens and US dollars; an answer from the cache counts as when it
+            was new. Empty without a language model.
+    """
+
+    model: TextModel
+    responses: int
+    asked: int
+    missing: int
+    dropped: int
+    failed: int
+    reason: str
+    consumption: Mapping[str, float]
+
+    def facts(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        names = ("responses", "asked", "missing", "dropped", "failed")
+        counts = {name: getattr(self, name) for name in names}
+        return {**self.model.facts, **counts, **self.consumption}
+
+
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
-    """Return the text models of a study, none of them opened.
+    """The text models of a study, none of them opened.
 
     Raises:
         InputError: if the file or folder of one is not there.
@@ -109,7 +264,7 @@ def check_texts(
 
 def open_models(
     loaded: LoadedStudy, models: Iterable[TextModel], ledger: Ledger
-) -> tuple[Opened, ...]:
+) -> tuple[OpenedTextModel, ...]:
     """Return text models, opened: local ones loaded, language models behind their caches.
 
     Args:
@@ -123,7 +278,7 @@ def open_models(
     """
     study, shared = loaded.study, loaded.study.language_model
     behind: dict[LanguageModelChoice, Any] = {}
-    opened: list[Opened] = []
+    opened: list[OpenedTextModel] = []
     for one in models:
         choice: RelationModelChoice | AssessorChoice = (
             study.relation_models if one.key == RELATIONS else study.assessors
@@ -146,8 +301,111 @@ def open_models(
                 )
             except InputError as error:
                 raise InputError(f"{loaded.blame(one.place)}: {error}") from None
-        opened.append(Opened(one, relations, consumption))
+        opened.append(OpenedTextModel(one, relations, consumption))
     return tuple(opened)
+
+
+def text_request_of(cell: Cell) -> TextRequest | None:
+    """What a text model is to say before the units of a cell, of no response in particular.
+
+    None if relations are the data's own.
+    """
+    if cell.algorithm.assessor:
+        return TextRequest(ASSESSING, cell.algorithm.title, cell.dataset, "", -1)
+    if cell.view.relation_model == RECORDED:
+        return None
+    return TextRequest(RELATIONS, cell.view.relation_model, cell.dataset, cell.view.variant, -1)
+
+
+def n_asked(
+    requests: Iterable[TextRequest], data: Sequence[StudyData]
+) -> dict[str, tuple[int, str]]:
+    """How many pairs or claims each text model is asked about, by its title."""
+    by_name = {dataset.name: dataset.graphs for dataset in data}
+    widest: dict[tuple[str, str, str, int], str] = {}
+    for request in sorted(set(requests), key=_order, reverse=True):
+        widest[request.key, request.title, request.dataset, request.response] = request.variant
+    counts: dict[str, tuple[int, str]] = {}
+    for (key, title, dataset, response), variant in widest.items():
+        graph = by_name[dataset][response]
+        if key == RELATIONS:
+            asked, what = len(relation_pairs(merge_duplicate_contexts(graph), variant)), "pair"
+        else:
+            asked, what = len(graph.atoms), "claim"
+        counts[title] = (counts.get(title, (0, ""))[0] + asked, what)
+    return counts
+
+
+def ask_texts(
+    requests: Iterable[TextRequest],
+    data: Sequence[StudyData],
+    opened: Iterable[OpenedTextModel],
+) -> Iterator[tuple[TextRequest, Answer]]:
+    """Yield the answers that are asked for.
+
+    Of a response the relations of all its variants are found before the next one, the widest
+    variant first, so that no pair is asked twice.
+
+    Raises:
+        InputError: for what the user has to mend: a key that is missing, a replay without answer.
+    """
+    by_name = {dataset.name: dataset.graphs for dataset in data}
+    by_title = {(one.model.key, one.model.title): one for one in opened}
+    remembering: tuple[TextRequest, _Remembering] | None = None
+    for request in sorted(set(requests), key=_order):
+        one = by_title[request.key, request.title]
+        graph = by_name[request.dataset][request.response]
+        if one.relations is None:
+            answer = _verdicts(graph, one)
+        else:
+            of_all = request._replace(variant="")
+            if remembering is None or remembering[0] != of_all:
+                remembering = (of_all, _Remembering(one.relations))
+            least = one.model.facts["least"]
+            answer = _found_relations(graph, remembering[1], request.variant, least)
+        if one.consumption is not None:
+            answer["consumption"] = one.consumption.take()
+        yield request, answer
+
+
+def uses(models: Iterable[TextModel], answers: TextAnswers) -> tuple[TextUse, ...]:
+    """What each text model of a study was asked."""
+    return tuple(
+        _use(
+            one,
+            [
+                answers.by_request[request]
+                for request in sorted(answers.by_request)
+                if (request.key, request.title) == (one.key, one.title)
+            ],
+        )
+        for one in models
+    )
+
+
+def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
+    """What a manifest says of text models, by key of the study and title."""
+    facts: dict[str, dict[str, Any]] = {}
+    for one in texts:
+        facts.setdefault(one.model.key, {})[one.model.title] = one.facts()
+    return facts
+
+
+def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]:
+    """The hash of the relations found, by dataset, relation model and variant."""
+    digests: dict[tuple[str, str, str], Any] = {}
+    for request in sorted(answers.by_request):
+        if request.key == RELATIONS:
+            digest = digests.setdefault(
+                (request.dataset, request.title, request.variant), hashlib.sha256()
+            )
+            answer = answers.by_request[request]
+            content = [request.response, answer.get("found"), answer.get("error")]
+            digest.update(json.dumps(content).encode())
+    hashes: dict[str, dict[str, dict[str, str]]] = {}
+    for (dataset, title, variant), digest in digests.items():
+        hashes.setdefault(dataset, {}).setdefault(title, {})[variant] = digest.hexdigest()
+    return hashes
 
 
 def _language_model(
@@ -187,3 +445,95 @@ def _claims(graphs: Iterable[FactGraph]) -> list[str]:
 
 def _passages(graphs: Iterable[FactGraph]) -> list[str]:
     return [context.text for graph in graphs for context in graph.contexts]
+
+
+class _Remembering:
+    """A relation model that is asked about each pair of texts and ids once."""
+
+    def __init__(self, model: RelationModel) -> None:
+        self._model = model
+        self._known: dict[TextPair, Judgement | Missing] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        new = [pair for pair in pairs if pair not in self._known]
+        if new:
+            self._known.update(zip(new, self._model.judge(new), strict=True))
+        return [self._known[pair] for pair in pairs]
+
+
+def _order(request: TextRequest) -> tuple[Any, ...]:
+    widest_first = -EXTRACTED_VARIANTS.index(request.variant) if request.variant else 0
+    return request.key, request.title, request.dataset, request.response, widest_first
+
+
+def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
+    try:
+        related = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+    except InputError:
+        raise
+    except Exception as error:
+        return {"error": sentence(error)}
+    facts = related.metadata[METADATA_KEY]
+    missing, asked = facts["missing"], facts["asked"]
+    if asked and len(missing) == asked:
+        return {"error": f"none of {asked} relations was found: {missing[0][2]}"}
+    found = [[r.source, r.target, str(r.kind), r.probability] for r in related.relations]
+    return _counted(found, asked, [reason for *_, reason in missing])
+
+
+def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
+    for source, target, kind, probability in found:
+        yield Relation(source, target, RelationKind(kind), probability)
+
+
+def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
+    if one.consumption is None:
+        raise InputError(f"{one.model.place}: the assessor has no language model; name one")
+    facts = one.model.facts
+    try:
+        verdicts = assess(
+            graph,
+            facts["assessor"],
+            one.consumption,
+            all_contexts=facts["all_contexts"],
+            expected=facts["expected"],
+        )
+    except InputError:
+        raise
+    except Exception as error:
+        return {"error": sentence(error)}
+    reasons = [verdict.missing for verdict in verdicts if verdict.missing]
+    if verdicts and len(reasons) == len(verdicts):
+        return {"error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}"}
+    found = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
+    return _counted(found, len(found), reasons)
+
+
+def _counted(found: list[Any], asked: int, reasons: list[str]) -> Answer:
+    missing = {"reason": reasons[0]} if reasons else {}
+    return {"found": found, "asked": asked, "missing": len(reasons), **missing}
+
+
+def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
+    failed = [answer["error"] for answer in answers if "error" in answer]
+    found = [answer for answer in answers if "error" not in answer]
+    dropped = 0
+    if one.key != RELATIONS:
+        verdicts = [verdict for answer in found for verdict in answer["found"]]
+        dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
+    stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
+    asked_a_model = any("consumption" in answer for answer in answers)
+    return TextUse(
+        model=one,
+        responses=len(answers),
+        asked=sum(answer["asked"] for answer in found),
+        missing=sum(answer["missing"] for answer in found),
+        dropped=dropped,
+        failed=len(failed),
+        reason=next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), ""),
+        consumption=total(stages) if asked_a_model else {},
+    )

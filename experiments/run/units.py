@@ -1,10 +1,15 @@
-"""Units: one response in one cell. A task runs some of them, in whatever process it is sent to."""
+"""Units: one response in one cell each. A queue hands them out as tasks, which run them.
+
+A task holds all that its units need, since it runs in whatever process it is sent to, and comes
+back as bytes that go into the journal as they are.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +18,7 @@ from numpy.typing import NDArray
 
 from experiments.results.rows import FAILED
 from experiments.run.view_graphs import factor_graph
-from experiments.study.data import Related, related_graph
+from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import Cell, View
 from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
@@ -24,14 +29,21 @@ from inference import Backend, Posterior
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from experiments.run.cross_fits import CrossFit
+    from experiments.run.learned_priors import CrossFittedPriors
 
 logger = logging.getLogger(__name__)
 
 TASK_SECONDS = 1.0
 """After so long a task hands back what it has finished: a process takes no more with it."""
 
+_FIRST_UNITS = 32
+
+_MOST_UNITS = 16_384
+
+_QUICK_TASK = 0.25 * TASK_SECONDS
+
 _QUICK_BATCH = 0.1
+
 _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
 
@@ -51,7 +63,7 @@ class Task:
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
     cells: tuple[tuple[int, Cell], ...]
-    learned: tuple[CrossFit, ...] = ()
+    learned: tuple[CrossFittedPriors, ...] = ()
     related: tuple[Related, ...] = ()
 
     @property
@@ -85,8 +97,107 @@ class UnitResult:
     error: str | None = None
 
 
+class TaskQueue:
+    """The units that are still to be done, in the study's order of datasets and responses.
+
+    Tasks grow while they are quick, so that sending them costs little, and shrink when they are
+    slow, so that little is lost with a process; no number depends on their size.
+    """
+
+    def __init__(
+        self,
+        data: Sequence[StudyData],
+        cells: Sequence[Cell],
+        wanted: Iterable[int],
+        done: Sequence[NDArray[np.bool_]],
+        learned: Sequence[CrossFittedPriors] = (),
+    ) -> None:
+        """Note what is to be done.
+
+        Args:
+            data: the datasets.
+            cells: the cells of the study.
+            wanted: positions of the cells to be done now.
+            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+            learned: the learned priors of the cells to be done.
+        """
+        self._learned = learned
+        self._data = data
+        self._cells = cells
+        self._units = _FIRST_UNITS
+        self._blocks: deque[_Block] = deque()
+        self._given: dict[int, tuple[_Block, float]] = {}
+        self.left = 0
+        chosen = set(wanted)
+        for number, dataset in enumerate(data):
+            own = [i for i in chosen if cells[i].dataset == dataset.name]
+            open_ = ~done[number][sorted(own)]
+            remaining = {
+                response: tuple(np.asarray(sorted(own))[open_[:, response]].tolist())
+                for response in np.flatnonzero(open_.any(axis=0)).tolist()
+            }
+            self._blocks.extend(_blocks(number, remaining))
+            self.left += int(open_.sum())
+
+    def take(self) -> Task | None:
+        """Take the next task; None if there is none at present."""
+        if not self._blocks:
+            return None
+        block = self._blocks.popleft()
+        block, *rest = _cut(block, 1 if block.deaths else self._units)
+        self._blocks.extendleft(reversed(rest))
+        name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
+        related = self._data[block.dataset].related
+        task = Task(
+            block.responses,
+            tuple(graphs[response] for response in block.responses),
+            tuple((cell, self._cells[cell]) for cell in block.cells),
+            tuple(one.of(block.responses) for one in self._learned if one.dataset == name),
+            tuple(related[response] for response in block.responses) if related else (),
+        )
+        self._given[id(task)] = (block, time.monotonic())
+        return task
+
+    def settle(self, task: Task, done: Iterable[tuple[int, int]]) -> None:
+        """Note what a task has done; what it has not comes next.
+
+        Args:
+            task: the task.
+            done: (cell, response) of the units that it finished.
+        """
+        block, began = self._given.pop(id(task))
+        finished = set(done)
+        self.left -= len(finished)
+        if len(finished) < task.n_units:
+            remaining = {
+                response: tuple(cell for cell in block.cells if (cell, response) not in finished)
+                for response in block.responses
+            }
+            self._blocks.extendleft(reversed(list(_blocks(block.dataset, remaining))))
+            self._units = max(1, self._units // 2)
+        elif time.monotonic() - began < _QUICK_TASK:
+            self._units = min(2 * self._units, _MOST_UNITS)
+
+    def died(self, task: Task) -> bool:
+        """Note that a process died over a task; return whether its one unit is to be given up.
+
+        The units are then tried one by one, so that one of them ends its process alone; a unit
+        that did so twice is given up.
+        """
+        block, _ = self._given.pop(id(task))
+        if task.n_units == 1 and block.deaths:
+            self.left -= 1
+            return True
+        parts = _cut(block, 1)
+        self._blocks.extendleft(
+            _Block(part.dataset, part.responses, part.cells, part.deaths + 1)
+            for part in reversed(parts)
+        )
+        return False
+
+
 def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
-    """Return what became of the units of a task, encoded, or of as many as fit into some seconds.
+    """What became of the units of a task, encoded, or of as many as fit into some seconds.
 
     At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
     alone: a night of work must not be lost to one graph.
@@ -120,7 +231,7 @@ def encode(results: Sequence[UnitResult]) -> bytes:
 
 
 def decode(encoded: bytes) -> pa.RecordBatch:
-    """Return the results that `encode` wrote, a row each.
+    """The results that `encode` wrote, a row each.
 
     Raises:
         pyarrow.ArrowInvalid: if the bytes are none of its.
@@ -131,7 +242,7 @@ def decode(encoded: bytes) -> pa.RecordBatch:
 
 
 def schema() -> pa.Schema:
-    """Return the columns of encoded results; `UnitResult` says what they mean."""
+    """The columns of encoded results; `UnitResult` says what they mean."""
     import pyarrow as pa
 
     return pa.schema(
@@ -149,7 +260,7 @@ def schema() -> pa.Schema:
 
 
 def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterior | Exception]:
-    """Return the posterior of each graph, or what the backend raised in its place.
+    """The posterior of each graph, or what the backend raised in its place.
 
     Graphs of one structure, as priors and strengths make them, are planned once, where the batch
     gives the very bits that the graphs give one by one.
@@ -164,6 +275,62 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
     return [_attempt(backend, graph) for graph in graphs]
 
 
+def sentence(error: Exception) -> str:
+    """What is recorded of an error: its own words, and its kind where it is none of ours."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Every pair of some responses of a dataset and some of its cells.
+
+    Attributes:
+        dataset: position of the dataset.
+        responses: positions of the responses.
+        cells: positions of the cells.
+        deaths: how many processes died over them.
+    """
+
+    dataset: int
+    responses: tuple[int, ...]
+    cells: tuple[int, ...]
+    deaths: int = 0
+
+
+def _cut(block: _Block, units: int) -> list[_Block]:
+    """A block cut into a first part of at most so many units, and what is left of it."""
+    n_cells = len(block.cells)
+    if len(block.responses) * n_cells <= units:
+        return [block]
+    if n_cells > units:
+        first, rest = block.responses[:1], block.responses[1:]
+        parts = [(first, block.cells[:units]), (first, block.cells[units:]), (rest, block.cells)]
+    else:
+        count = max(1, units // n_cells)
+        parts = [(block.responses[:count], block.cells), (block.responses[count:], block.cells)]
+    return [
+        _Block(block.dataset, responses, cells, block.deaths)
+        for responses, cells in parts
+        if responses and cells
+    ]
+
+
+def _blocks(dataset: int, remaining: dict[int, tuple[int, ...]]) -> Iterable[_Block]:
+    """Yield blocks that hold the remaining cells of every response."""
+    run: list[int] = []
+    cells: tuple[int, ...] = ()
+    for response, own in remaining.items():
+        if run and own != cells:
+            yield _Block(dataset, tuple(run), cells)
+            run = []
+        if own:
+            run.append(response)
+            cells = own
+    if run:
+        yield _Block(dataset, tuple(run), cells)
+
+
 _Unit = tuple[int, int]
 """Positions within a task: of the response, of the cell."""
 
@@ -174,11 +341,13 @@ class _Graphs:
     def __init__(
         self,
         graphs: Sequence[FactGraph],
-        learned: Sequence[CrossFit],
+        learned: Sequence[CrossFittedPriors],
         related: Sequence[Related],
     ) -> None:
         self._graphs = graphs
-        self._learned: dict[tuple[str, ...], CrossFit] = {cross.key: cross for cross in learned}
+        self._learned: dict[tuple[str, ...], CrossFittedPriors] = {
+            cross.key: cross for cross in learned
+        }
         self._related = related
         self._views: dict[tuple[int, tuple[str, ...]], CompiledFacts] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
@@ -269,9 +438,3 @@ def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
         return backend.infer(graph)
     except Exception as error:
         return error
-
-
-def sentence(error: Exception) -> str:
-    """Return what is recorded of an error: its own words, and its kind where it is none of ours."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"

@@ -6,16 +6,14 @@ the next task when a worker is free, after the caller has dealt with what was yi
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import wait
 from typing import Any
 
+from experiments.run.processes import Child, ChildError
 from experiments.run.units import Task, run_task
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from inference import Backend
@@ -24,9 +22,11 @@ from inference.warm_up import warm_up
 Take = Callable[[], Task | None]
 Outcomes = Generator[tuple[Task, bytes | None]]
 
-_READY = b"ready"
-_END_SECONDS = 5.0
 _WORKERS_SECONDS = 60.0
+
+_TRIAL_SECONDS = 2.0
+_PAYS_SECONDS = 10.0
+"""Starting processes takes each of them some seconds, which must be repaid."""
 
 
 class WorkerError(FactormodelsError):
@@ -58,30 +58,49 @@ def in_processes(take: Take, count: int, backends: Sequence[Backend]) -> Outcome
                 if idle:
                     worker = idle.pop()
                 else:
-                    worker = _start(backends)
+                    worker = _Worker(Child(quiet=False))
                     team.append(worker)
+                    worker.child.send(_warm_up, backends)
                 worker.give(task)
-            busy = {worker.connection: worker for worker in team if worker.task is not None}
+            busy = {worker.child.fileno(): worker for worker in team if worker.task is not None}
             if not busy:
                 return
-            for connection in wait(list(busy)):
-                worker = busy[connection]  # type: ignore[index]
+            for ready in wait(list(busy)):
+                worker = busy[ready]  # type: ignore[index]
                 task, answer = worker.answer()
                 if task is None:
                     continue
                 if answer is None:
                     team.remove(worker)
-                    worker.end(at_once=True)
+                    worker.child.close()
                 else:
                     idle.append(worker)
                 yield task, answer
-    except BaseException:
-        for worker in team:
-            worker.end(at_once=True)
-        raise
     finally:
         for worker in team:
-            worker.end(at_once=False)
+            worker.child.close()
+
+
+def at_first_here(
+    take: Take, left: Callable[[], int], count: int, backends: Sequence[Backend]
+) -> Outcomes:
+    """Run tasks here, and go over to processes once that pays for starting them.
+
+    Args:
+        take: gives the next task.
+        left: how many units are left.
+        count: how many processes.
+        backends: the backends that they warm up.
+    """
+    start, total = time.monotonic(), left()
+    while (task := take()) is not None:
+        yield task, run_task(task)
+        spent, remaining = time.monotonic() - start, left()
+        if spent > _TRIAL_SECONDS and remaining:
+            done = max(1, total - remaining)
+            if remaining / done * spent > _PAYS_SECONDS:
+                yield from in_processes(take, count, backends)
+                return
 
 
 def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
@@ -143,106 +162,43 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
 
 @dataclass
 class _Worker:
-    """A process with the pipe to it; `task` is the one that it is at, if any."""
+    """A process that runs tasks; `task` is the one that it is at, if any."""
 
-    process: BaseProcess
-    connection: Connection
+    child: Child
     task: Task | None = None
     ready: bool = False
 
     def give(self, task: Task) -> None:
         self.task = task
         if self.ready:
-            self._send()
+            self.child.send(_run, task)
 
     def answer(self) -> tuple[Task | None, bytes | None]:
-        """Return the task and its answer (None: died), or (None, None) if it has just started."""
+        """The task and its answer (None: died), or (None, None) if it has just started."""
         try:
-            answer = self.connection.recv_bytes()
-        except (EOFError, OSError):
+            answer = self.child.receive()
+        except ChildError:
             if not self.ready:
                 raise WorkerError(
                     "a worker process ended before it could start; run with --workers 1 to see why"
                 ) from None
-            task, self.task = self.task, None
-            return task, None
+            answer = None
         if not self.ready:
             self.ready = True
-            self._send()
+            self.child.send(_run, self.task)
             return None, None
         task, self.task = self.task, None
         return task, answer
 
-    def end(self, *, at_once: bool) -> None:
-        self.connection.close()
-        if at_once:
-            self.process.terminate()
-        self.process.join(_END_SECONDS)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
 
-    def _send(self) -> None:
-        try:
-            self.connection.send(self.task)
-        except OSError:
-            return  # It has died; the end of its pipe says so next.
+def _run(kept: dict[str, Any], task: Task) -> bytes:  # noqa: ARG001
+    return run_task(task)
 
 
-def _start(backends: Sequence[Backend]) -> _Worker:
-    context = multiprocessing.get_context("spawn")
-    own, other = context.Pipe()
-    process = context.Process(target=_serve, args=(other, tuple(backends)), daemon=True)
-    # An interrupt from the terminal reaches all processes; this one ends the others.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    other.close()
-    return _Worker(process, own)
-
-
-def _serve(connection: Connection, backends: Iterable[Backend]) -> None:
-    """Run tasks until the other end of the pipe is closed."""
-    # It starts with interrupts blocked; a library that unblocks them must not let one through.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _warm_up(kept: dict[str, Any], backends: Iterable[Backend]) -> None:  # noqa: ARG001
     _warm_up_all(backends)
-    try:
-        connection.send_bytes(_READY)
-        while True:
-            connection.send_bytes(run_task(connection.recv()))
-    except (EOFError, OSError):
-        return
 
 
 def _warm_up_all(backends: Iterable[Backend]) -> None:
     for backend in backends:
         warm_up(backend)
-
-
-def at_first_here(
-    take: Take, left: Callable[[], int], count: int, backends: Sequence[Backend]
-) -> Outcomes:
-    """Run tasks here, and go over to processes once that pays for starting them.
-
-    Args:
-        take: gives the next task.
-        left: how many units are left.
-        count: how many processes.
-        backends: the backends that they warm up.
-    """
-    start, total = time.monotonic(), left()
-    while (task := take()) is not None:
-        yield task, run_task(task)
-        spent, remaining = time.monotonic() - start, left()
-        if spent > _TRIAL_SECONDS and remaining:
-            done = max(1, total - remaining)
-            if remaining / done * spent > _PAYS_SECONDS:
-                yield from in_processes(take, count, backends)
-                return
-
-
-_TRIAL_SECONDS = 2.0
-_PAYS_SECONDS = 10.0
-"""Starting processes takes each of them some seconds, which must be repaid."""

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.run.journal import read_journal
-from experiments.run.runner import Design, Where, design, run_study
+from experiments.assess.journal import JournalErrors, read_journal
+from experiments.run.runner import Execution, StudyDesign, design, run_study
 from experiments.run.units import decode, encode
 from experiments.study.config_file import load_study
 from inference import get_backend
@@ -26,14 +26,17 @@ from inference.warm_up import warm_up
 from tests.experiments import strange
 from tests.experiments.conftest import environment
 
+EMPTY_JOURNAL = len(b"factormodels journal 2\n")
+"""Size of a journal without a record."""
 
-def attempt(planned: Design, out: Path) -> int:
+
+def attempt(planned: StudyDesign, out: Path) -> int:
     """Begin or go on with a run in a process of its own, and return that process."""
     process = os.fork()
     if process == 0:
         code = 1
         try:
-            run_study(planned, out, Where(workers=1), resume=True)
+            run_study(planned, out, Execution(workers=1), resume=True)
             code = 0
         finally:
             os._exit(code)
@@ -42,7 +45,9 @@ def attempt(planned: Design, out: Path) -> int:
 
 def kept(out: Path) -> int:
     """Return how many units the journal holds."""
-    return sum(decode(record).num_rows for record in read_journal(out / "journal" / "units.bin"))
+    errors = JournalErrors(busy="it is busy", foreign="it is foreign", damaged="it is damaged")
+    records = read_journal(out / "journal" / "units.bin", errors)
+    return sum(decode(record).num_rows for record in records)
 
 
 def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:
@@ -90,7 +95,7 @@ def wait(process: int, until: Callable[[], bool]) -> None:
 
 def size(path: Path) -> int:
     """Return the size of a file; 0 if there is none, or no more than its first line."""
-    return max(0, path.stat().st_size - len(b"factormodels units 1\n")) if path.exists() else 0
+    return max(0, path.stat().st_size - EMPTY_JOURNAL) if path.exists() else 0
 
 
 def deaths(study: Path, out: Path, kills: int, seed: int) -> list[int]:

@@ -164,7 +164,7 @@ def command(
     from experiments.assess.batch import assess_responses
     from experiments.assess.estimate import NamedModel, estimate
     from experiments.assess.inputs import load_responses
-    from experiments.assess.setup import Wishes, language_model, make_plan
+    from experiments.assess.setup import AssessmentOptions, language_model, make_plan
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced, response_progress
     from experiments.cli.views.assessment import (
@@ -192,7 +192,7 @@ def command(
     elif model is not None:
         settings = LitellmSettings(model, api_base, concurrency)
         consumption = Consumption(language_model(settings, cache, ledger, replay=replay))
-    wishes = Wishes(
+    options = AssessmentOptions(
         model=consumption,
         stride=stride,
         revise=revise,
@@ -210,7 +210,7 @@ def command(
         cache=None if dry_run else cache,
         replay=replay,
     )
-    plan = make_plan(graphs, wishes, algorithm)
+    plan = make_plan(graphs, options, algorithm)
     remarks, console = messages(), output()
     if dry_run:
         show_estimate(console, estimate(graphs, plan.choices))

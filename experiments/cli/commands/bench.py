@@ -110,7 +110,7 @@ def command(
         --algorithm wmb --ibound 6 --output-file {out}'
       factormodels bench --compare results/old results/bench
     """
-    from experiments.bench.session import Request, run_session
+    from experiments.bench.session import BenchRequest, run_session
     from experiments.cli.console import messages, output
     from experiments.cli.views import bench as view
 
@@ -126,7 +126,7 @@ def command(
     if list_:
         view.show_choices(console)
         return
-    request = Request(
+    request = BenchRequest(
         what=tuple(what or ()),
         preset=preset,
         algorithms=tuple(algorithm or ()),

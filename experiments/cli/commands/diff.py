@@ -30,27 +30,16 @@ def command(
       factormodels diff results/before results/after --out changes.csv
     """
     from experiments.cli.console import output
-    from experiments.cli.views import diff as diff_view
-    from experiments.results.diff_analyses import are_analyses
+    from experiments.cli.views.diff import show
+    from experiments.results.diff import as_rows, compare
 
-    if are_analyses(before, after):
-        from experiments.results.diff_analyses import as_rows as value_rows
-        from experiments.results.diff_analyses import compare_analyses
-
-        tables = compare_analyses(before, after)
-        _write(out, value_rows(tables))
-        diff_view.show_analyses(output(), tables)
-        return
-    from experiments.results.diff import as_rows, compare_runs
-
-    difference = compare_runs(before, after, seed=seed)
-    _write(out, as_rows(difference))
-    diff_view.show(output(), difference)
+    difference = compare(before, after, seed=seed)
+    if out is not None:
+        _write(out, as_rows(difference))
+    show(output(), difference)
 
 
-def _write(out: Path | None, rows: list[dict[str, Any]]) -> None:
-    if out is None:
-        return
+def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
     from experiments.paper.artefacts import csv_text

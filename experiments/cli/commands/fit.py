@@ -79,7 +79,7 @@ def command(
 
     graphs = learning.labelled_graphs(file)
     specification = learning.specification(atom_prior, context_prior, relations, by, encoding)
-    settings = learning.Settings(objective, backend, penalty, folds, seed)
+    settings = learning.LearningSettings(objective, backend, penalty, folds, seed)
     analysed = learning.analyse(graphs, specification, settings)
     console = output()
     show(console, analysed)

@@ -67,7 +67,7 @@ def command(
       factormodels robustness demonstration --blind --out results/robustness
       factormodels robustness --model openai/NAME --appended 4
     """
-    from experiments.assess.setup import Wishes, language_model, relation_model
+    from experiments.assess.setup import AssessmentOptions, language_model, relation_model
     from experiments.cli.console import output
     from experiments.cli.views import robustness as robustness_view
     from experiments.padding.gaming import known_templates
@@ -79,7 +79,7 @@ def command(
     from factormodels.selection import CachedRelations
 
     graphs = read_graphs(file)
-    judge, _ = relation_model(relations, Wishes())
+    judge, _ = relation_model(relations, AssessmentOptions())
     choices = CoreChoices(judge, weights, templates_known=not blind)
     claims = CachedRelations(judge if blind else known_templates(judge, graphs, appended))
     missing: Counter[str] = Counter()

@@ -110,7 +110,7 @@ def command(
     from experiments.cli.views.assessment import show_ledger
     from experiments.paper.text import duration
     from experiments.report.writing import write_pages
-    from experiments.run.runner import Where, design, failures_of, run_study
+    from experiments.run.runner import Execution, design, failures_of, run_study
     from experiments.run.workers import WorkerError
     from experiments.study.config_file import read_raw, validated
     from factormodels.errors import InputError
@@ -144,7 +144,7 @@ def command(
         results, finished = run_study(
             planned,
             folder,
-            Where(workers, dask),
+            Execution(workers, dask),
             only=only or (),
             resume=resume or retry_failed,
             overwrite=overwrite,

@@ -68,7 +68,7 @@ def command(
       factormodels select demonstration --domain things --samples 200
     """
     from calibration.self_knowledge import IntervalSettings
-    from experiments.assess.setup import Wishes, relation_model
+    from experiments.assess.setup import AssessmentOptions, relation_model
     from experiments.cli.console import output
     from experiments.cli.views import selection_study as study_view
     from experiments.cli.views import uncertain_selection as uncertain_view
@@ -76,7 +76,7 @@ def command(
     from experiments.padding.robustness import CoreChoices
     from experiments.study.inputs import read_graphs
 
-    model, _ = relation_model(relations, Wishes())
+    model, _ = relation_model(relations, AssessmentOptions())
     chosen = CoreChoices(model, weights, rule, templates=templates, domain=domain)  # type: ignore[arg-type]
     graphs = read_graphs(file)
     study = selection_study.selection_study(

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
-from experiments.assess.response import METADATA_KEY, Judged, View, summarise_judged
+from experiments.assess.response import (
+    METADATA_KEY,
+    AssessedResponse,
+    AssessmentView,
+    summarise_judged,
+)
 from experiments.cli.console import heading, show_table
 from experiments.cli.views.posterior import verdict
 from experiments.paper.text import ABSENT, counted, number, plain_table
@@ -93,8 +98,8 @@ def show_verdicts(console: Console, graph: FactGraph) -> None:
 
 def show_measures(
     console: Console,
-    responses: Sequence[Judged],
-    views: Sequence[View],
+    responses: Sequence[AssessedResponse],
+    views: Sequence[AssessmentView],
     assessors: Sequence[str] = (),
 ) -> None:
     """Print the measures of every variant and assessor over all responses; scores with labels."""

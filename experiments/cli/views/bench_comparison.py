@@ -11,10 +11,10 @@ from experiments.paper.text import duration, plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
-from experiments.bench.compare import LEAST_CHANGE, LEVEL, Comparison
+from experiments.bench.compare import LEAST_CHANGE, LEVEL, BenchComparison
 
 
-def show(console: Console, comparison: Comparison, old: StoredRun, new: StoredRun) -> None:
+def show(console: Console, comparison: BenchComparison, old: StoredRun, new: StoredRun) -> None:
     """Print a comparison."""
     table = plain_table()
     for title in ("family", "algorithm"):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.cli.console import heading, show_table
 from experiments.paper.text import counted, interval, number, plain_table, small
-from experiments.results.diff import CellChange, Difference, cell_title
-from experiments.results.diff_analyses import AnalysisDifference, TableChange, ValueChange
+from experiments.results.diff import (
+    AnalysisDifference,
+    CellChange,
+    RunDifference,
+    SettingChange,
+    TableChange,
+    ValueChange,
+)
 from experiments.results.rows import CELL
+from experiments.study.cell_names import cell_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +28,20 @@ _MOST_MOVED = 20
 """Values of analyses that are shown; a file can have all."""
 
 
-def show(console: Console, difference: Difference) -> None:
-    """Print what changed: settings, cells, posteriors, measures."""
+def show(console: Console, difference: RunDifference | AnalysisDifference) -> None:
+    """Print what changed: settings, then cells with their measures, or tables with their values."""
     _show_settings(console, difference.settings)
+    if isinstance(difference, RunDifference):
+        _show_units(console, difference)
+    else:
+        _show_analysis(console, difference)
+
+
+def _show_units(console: Console, difference: RunDifference) -> None:
     for title, cells in (("before", difference.only_before), ("after", difference.only_after)):
         for one in _grouped(cells):
             n_cells = math.prod(len(values) for values in one.values())
-            name = cell_title({column: _listed(values) for column, values in one.items()})
+            name = _cell_title({column: _listed(values) for column, values in one.items()}, CELL)
             console.print(f"only {title}: {counted(n_cells, 'cell')}, {name}", soft_wrap=True)
     if difference.only_before or difference.only_after:
         console.print()
@@ -39,9 +53,7 @@ def show(console: Console, difference: Difference) -> None:
     console.print(f"{counted(unchanged, 'cell')} of {len(difference.cells):,} unchanged")
 
 
-def show_analyses(console: Console, difference: AnalysisDifference) -> None:
-    """Print what changed: settings, tables, and the values that moved most."""
-    _show_settings(console, difference.settings)
+def _show_analysis(console: Console, difference: AnalysisDifference) -> None:
     for title, stems in (("before", difference.only_before), ("after", difference.only_after)):
         for stem in stems:
             console.print(f"only {title}: {stem}", soft_wrap=True)
@@ -59,7 +71,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
     for title in ("values", "changed", "only before", "only after"):
         table.add_column(title, justify="right", no_wrap=True)
     for one in changed:
-        lost = (f"{counted(n, 'row')}" if n else "" for n in (one.only_before, one.only_after))
+        lost = (f"{counted(n, 'row')}" if n else "" for n in (one.n_only_before, one.n_only_after))
         table.add_row(one.table, f"{one.n_values:,}", f"{len(one.values):,}", *lost)
     show_table(console, table)
     console.print()
@@ -86,14 +98,14 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
 
 
 def _relative(value: ValueChange) -> float:
-    """Return a difference in units of the larger value; one that has no size comes first."""
+    """A difference in units of the larger value; one that has no size comes first."""
     change = value.difference
     if change is None or change != change:
         return float("inf")
     return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
 
 
-def _show_settings(console: Console, settings: Sequence[tuple[str, str, str]]) -> None:
+def _show_settings(console: Console, settings: Sequence[SettingChange]) -> None:
     if not settings:
         return
     heading(console, "what was run")
@@ -116,7 +128,7 @@ def _show_cells(console: Console, cells: Sequence[CellChange]) -> None:
         lost = cell.n_only_before + cell.n_only_after
         others = f" (-{cell.n_only_before} +{cell.n_only_after})" if lost else ""
         table.add_row(
-            cell_title(cell.key, _varying(cells)),
+            _cell_title(cell.key, _varying(cells)),
             f"{cell.n_claims:,}{others}",
             f"{cell.n_changed:,}",
             f"{cell.n_flipped:,}",
@@ -141,7 +153,7 @@ def _show_measures(console: Console, cells: Sequence[CellChange]) -> None:
     for cell in cells:
         for one in cell.measures:
             table.add_row(
-                cell_title(cell.key, _varying(cells)),
+                _cell_title(cell.key, _varying(cells)),
                 one.measure.replace("_", " "),
                 number(one.before),
                 number(one.after),
@@ -152,8 +164,13 @@ def _show_measures(console: Console, cells: Sequence[CellChange]) -> None:
     console.print()
 
 
+def _cell_title(key: Mapping[str, Any], columns: Collection[str]) -> str:
+    """The name of a cell by some of its columns."""
+    return cell_words(key, [name for name in CELL if name in columns])
+
+
 def _varying(cells: Sequence[CellChange]) -> list[str]:
-    """Return the columns in which cells differ, and always the backend."""
+    """The columns in which cells differ, and always the backend."""
     return [
         name
         for name in CELL
@@ -162,7 +179,7 @@ def _varying(cells: Sequence[CellChange]) -> list[str]:
 
 
 def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
-    """Return the cells in groups: every combination of the values of each column."""
+    """The cells in groups: every combination of the values of each column."""
     groups = [{name: (cell[name],) for name in CELL} for cell in cells]
     for name in reversed(CELL):
         merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
@@ -175,7 +192,7 @@ def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ..
 
 
 def _listed(values: Sequence[Any]) -> Any:
-    """Return a single value as it is, several in braces, of many the first."""
+    """A single value as it is, several in braces, of many the first."""
     if len(values) == 1:
         return values[0]
     more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""

@@ -14,10 +14,10 @@ from inference.posterior import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
-from experiments.bench.references import Comparison, groups
+from experiments.bench.references import ReferenceComparison, groups
 
 
-def show(console: Console, comparisons: Sequence[Comparison]) -> None:
+def show(console: Console, comparisons: Sequence[ReferenceComparison]) -> None:
     """Print the comparisons, and for each task and backend how many were answered."""
     table = plain_table()
     table.add_column("network", no_wrap=True)
@@ -44,7 +44,7 @@ def show(console: Console, comparisons: Sequence[Comparison]) -> None:
     show_sets(console, comparisons)
 
 
-def show_sets(console: Console, comparisons: Sequence[Comparison]) -> None:
+def show_sets(console: Console, comparisons: Sequence[ReferenceComparison]) -> None:
     """Print the errors by set of networks, task and backend: those of the names without numbers."""
     table = plain_table()
     for title in ("set", "task", "backend"):

@@ -14,9 +14,9 @@ from experiments.cli.views import paper_table, study_table
 from experiments.paper.text import counted, interval, number, plain_table, small
 from experiments.results.rows import CELL, FAILED
 from experiments.run.folder import n_answers
-from experiments.run.runner import Design, Failure, n_finished
+from experiments.run.runner import StudyDesign, UnitFailure, n_finished
 from experiments.run.selections import Selections
-from experiments.run.text_answers import n_asked
+from experiments.run.text_models import n_asked
 from experiments.study.cell_choice import select
 from experiments.study.cell_names import shown
 from factormodels.errors import InputError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from experiments.run.outputs import Results
 
 
-def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[str]) -> None:
+def show_plan(console: Console, planned: StudyDesign, folder: Path, only: Iterable[str]) -> None:
     """Print how many units a run has, cell by cell, and how many are finished.
 
     Raises:
@@ -62,10 +62,10 @@ def show_plan(console: Console, planned: Design, folder: Path, only: Iterable[st
         f"results go to {folder}",
         soft_wrap=True,
     )
-    _show_questions(console, planned, wanted)
-    for question in planned.questions:
-        folds = counted(question.learned.folds, "fold")
-        console.print(f"learned before the units: {question.title}, in {folds}", soft_wrap=True)
+    _show_text_requests(console, planned, wanted)
+    for request in planned.prior_requests:
+        folds = counted(request.learned.folds, "fold")
+        console.print(f"learned before the units: {request.title}, in {folds}", soft_wrap=True)
     for algorithm in planned.algorithms:
         if algorithm.error:
             console.print(f"{algorithm.title} will fail: {algorithm.error}", soft_wrap=True)
@@ -83,22 +83,24 @@ _TITLES = {
 }
 
 
-def _hidden(planned: Design) -> tuple[str, ...]:
+def _hidden(planned: StudyDesign) -> tuple[str, ...]:
     return () if len(planned.study.relation_models) > 1 else ("relation_model",)
 
 
-def _show_questions(console: Console, planned: Design, wanted: Sequence[int]) -> None:
+def _show_text_requests(console: Console, planned: StudyDesign, wanted: Sequence[int]) -> None:
     """Print how much text models are asked in all; what is known already is not asked again."""
     nothing = [np.zeros((len(planned.cells), len(one.graphs)), np.bool_) for one in planned.data]
-    for title, (asked, what) in n_asked(planned.places(wanted, nothing), planned.data).items():
+    for title, (asked, what) in n_asked(
+        planned.text_requests(wanted, nothing), planned.data
+    ).items():
         console.print(f"{title}: {counted(asked, what)} to be asked about, once", soft_wrap=True)
 
 
 def show_results(
     console: Console,
-    planned: Design,
+    planned: StudyDesign,
     results: Results,
-    failures: Sequence[Failure],
+    failures: Sequence[UnitFailure],
     folder: Path,
 ) -> None:
     """Print the summary of a run, its tests, what is missing or failed, and the files."""
@@ -113,7 +115,7 @@ def show_results(
                 f"{counted(use.failed, 'response')} without any; the first: {use.reason}",
                 soft_wrap=True,
             )
-    by_cell: dict[str, list[Failure]] = {}
+    by_cell: dict[str, list[UnitFailure]] = {}
     for failure in failures:
         cell = failure.cell
         by_cell.setdefault(f"{cell.algorithm.title} on {cell.dataset}", []).append(failure)
@@ -167,7 +169,7 @@ def show_analysis(console: Console, results: AnalysisResults, folder: Path) -> N
     console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
 
 
-def _show_unsettled(console: Console, planned: Design, selections: Selections) -> None:
+def _show_unsettled(console: Console, planned: StudyDesign, selections: Selections) -> None:
     """Say which responses could not be selected from, or not to the end."""
     for dataset, title in selections.found:
         answers = selections.found[dataset, title]
@@ -187,7 +189,7 @@ def _show_unsettled(console: Console, planned: Design, selections: Selections) -
                 )
 
 
-def show_kept(console: Console, planned: Design, folder: Path) -> None:
+def show_kept(console: Console, planned: StudyDesign, folder: Path) -> None:
     """Say how many units of a run that ended early are kept, if any."""
     with suppress(InputError, OSError):
         kept, answers = sum(n_finished(folder, planned)), n_answers(folder)

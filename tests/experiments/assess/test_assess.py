@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.assess.response import View, assess_graph
+from experiments.assess.response import AssessmentView, assess_graph
 from experiments.cli.main import app
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
@@ -89,7 +89,9 @@ def test_standard_input(text: str, n: int) -> None:
 
 def test_what_a_context_changes_is_the_posterior_without_it() -> None:
     graph = datasets.load("demonstration").graphs[0]
-    views = [View(name, "conditional", get_backend("exact")) for name in ("FR1", "FR2", "FR3")]
+    views = [
+        AssessmentView(name, "conditional", get_backend("exact")) for name in ("FR1", "FR2", "FR3")
+    ]
     for name, view in assess_graph(graph, views).items():
         seen = variant(graph, name)
         for atom, found in view["atoms"].items():
@@ -257,6 +259,21 @@ def test_a_file_that_is_no_journal_is_kept(notes: Path, invoke: Invoke) -> None:
     assert (notes / "o.jsonl.partial").read_text() == "mine\n"
 
 
+def test_a_damaged_journal_is_named_and_kept(notes: Path, invoke: Invoke) -> None:
+    batch_of(notes, 3)
+    with (notes / "batch.jsonl").open("a") as file:
+        file.write('\n{"id": "r3", "response": "..."}')
+    assert invoke(*BATCH).exit_code == 1
+    journal = notes / "o.jsonl.partial"
+    whole = bytearray(journal.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    journal.write_bytes(whole)
+    result = invoke(*BATCH)
+    assert result.exit_code == 2
+    assert "o.jsonl.partial: a record before the last one is damaged; remove" in result.stderr
+    assert journal.read_bytes() == whole
+
+
 def test_an_interrupted_batch_keeps_what_is_finished(
     notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,7 +379,7 @@ def test_the_biographies_with_the_lexical_baseline(
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     from rich.console import Console
 
-    from experiments.assess.response import Judged
+    from experiments.assess.response import AssessedResponse
     from experiments.cli.progress import response_progress
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.language_model import Completion
@@ -372,7 +389,7 @@ def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     with response_progress(console, 3, ledger) as report:
         ledger.add("relations", Completion("neutral"))
         ledger.add("relations", Completion("neutral", cached=True))
-        report(Judged("r1", (None,), {}, missing=2, failures=1))
+        report(AssessedResponse("r1", (None,), {}, missing=2, failures=1))
         report(None)
     shown = console.export_text()
     assert "2/3" in shown

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from experiments.assess.journal import JournalErrors, read_journal
 from factormodels import read_many
 from tests.experiments.conftest import environment
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
@@ -128,12 +129,18 @@ def test_a_killed_batch_goes_on_without_repeating_a_finished_call(batch: Path) -
         process.communicate()
         assert process.returncode == -signal.SIGKILL
         journal = batch / "killed.jsonl.partial"
-        finished = len(journal.read_bytes().splitlines()) - 1
+        sentences = JournalErrors(
+            busy="it is busy", foreign="it is foreign", damaged="it is damaged"
+        )
+        # The settings are a record too.
+        records = list(read_journal(journal, sentences))
+        finished = len(records) - 1
         assert 0 < finished < N_RESPONSES
         assert not (batch / "killed.jsonl").exists()
-        # A line that the kill cut off is the worst that may be left.
+        # A record that the kill cut off is the worst that may be left.
+        whole = journal.read_bytes()
         with journal.open("ab") as file:
-            file.write(b'0123 {"id": "cut of')
+            file.write(whole[-len(records[-1]) - 16 : -20])
         provider.limit = 10**9
         provider.go_on.set()
         _, errors = finish(start(batch, server.url, "killed"))

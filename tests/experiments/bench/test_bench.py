@@ -15,13 +15,13 @@ import pytest
 from experiments.bench import families
 from experiments.bench.algorithms import (
     ALGORITHMS,
-    Algorithm,
+    BenchAlgorithm,
     parse_algorithms,
 )
-from experiments.bench.answers import Answer, Prepared
+from experiments.bench.answers import BenchAnswer, Prepared
 from experiments.bench.batches import union
 from experiments.bench.families import FAMILIES, PRESETS, Family, select
-from experiments.bench.measure import Plan, Processes, measure
+from experiments.bench.measure import MeasurementPlan, Processes, measure
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph, digest
 from factormodels.synthetic import fr1_forest, fr2, random_graph
@@ -49,7 +49,7 @@ SMALL = Family("small", "a few atoms", small, ("exact", "lbp"), n_instances=2)
 
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Processes]:
-    with Processes(Plan()) as started:
+    with Processes(MeasurementPlan()) as started:
         yield started
 
 
@@ -60,7 +60,7 @@ def nothing() -> None:
 def half(graph: FactorGraph) -> Prepared:
     """Prepare an algorithm that answers one half, always."""
     values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
-    return Prepared(partial(Answer, values, 7.0, "upper"), lambda answer: answer)
+    return Prepared(partial(BenchAnswer, values, 7.0, "upper"), lambda answer: answer)
 
 
 def refusing(_graph: FactorGraph) -> Prepared:
@@ -148,11 +148,13 @@ def test_presets_name_families() -> None:
 def test_measurements_hold_times_errors_and_failures(processes: Processes) -> None:
     algorithms = (
         ALGORITHMS["exact"],
-        Algorithm("half", "one half", half, nothing, against="exact"),
-        Algorithm("refusing", "refuses", refusing, nothing),
-        Algorithm("gone", "is not there", half, nothing, requires=("no_such_library",)),
+        BenchAlgorithm("half", "one half", half, nothing, against="exact"),
+        BenchAlgorithm("refusing", "refuses", refusing, nothing),
+        BenchAlgorithm("gone", "is not there", half, nothing, requires=("no_such_library",)),
     )
-    result = measure(SMALL, algorithms, Plan(rounds=3, budget=5.0), processes, n_instances=1)
+    result = measure(
+        SMALL, algorithms, MeasurementPlan(rounds=3, budget=5.0), processes, n_instances=1
+    )
     (graph,) = result.graphs
     assert (graph.label, graph.variables, graph.reference) == ("seed 0", 12, "exact")
     assert result.against == {"half": "exact"}
@@ -176,9 +178,9 @@ def test_measurements_hold_times_errors_and_failures(processes: Processes) -> No
 
 
 def test_memory_is_that_of_the_algorithm() -> None:
-    plan = Plan(rounds=1, memory=True)
+    plan = MeasurementPlan(rounds=1, memory=True)
     with Processes(plan) as processes:
-        hungry = Algorithm("hungry", "takes 64 MiB", hungry_prepare, nothing)
+        hungry = BenchAlgorithm("hungry", "takes 64 MiB", hungry_prepare, nothing)
         result = measure(SMALL, [hungry], plan, processes, n_instances=1)
     (one,) = result.graphs[0].measurements
     if one.peak_bytes is None:
@@ -190,7 +192,8 @@ def test_memory_is_that_of_the_algorithm() -> None:
 def hungry_prepare(_graph: FactorGraph) -> Prepared:
     """Prepare an algorithm that takes 64 MiB."""
     return Prepared(
-        lambda: np.ones(2**26, dtype=np.uint8).sum(), lambda _: Answer(None, status="converged")
+        lambda: np.ones(2**26, dtype=np.uint8).sum(),
+        lambda _: BenchAnswer(None, status="converged"),
     )
 
 

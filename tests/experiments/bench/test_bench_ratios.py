@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.bench.answers import Answer
+from experiments.bench.answers import BenchAnswer
 from experiments.bench.compare import compare
 from experiments.bench.families import Reference
 from experiments.bench.frontier import points
@@ -102,8 +102,8 @@ def test_only_rounds_that_both_were_timed_in_count() -> None:
 
 
 def test_errors_are_against_the_reference_and_bounds_keep_their_sign() -> None:
-    exact = Answer(np.array([0.2, 0.8, 0.5, 0.5]), 1.0, "exact", "exact")
-    bound = Answer(np.array([0.3, 0.7, 0.5, 0.5]), 1.5, "upper")
+    exact = BenchAnswer(np.array([0.2, 0.8, 0.5, 0.5]), 1.0, "exact", "exact")
+    bound = BenchAnswer(np.array([0.3, 0.7, 0.5, 0.5]), 1.5, "upper")
     found = find_reference({"wmb": bound, "exact": exact}, None)
     assert found is not None
     assert found.source == "exact"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.bench.answers import Answer
+from experiments.bench.answers import BenchAnswer
 from experiments.bench.solver import parse_solver
 from experiments.bench.solver_output import read_outputs
-from experiments.run.child import ChildError
+from experiments.run.processes import ChildError
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -37,7 +37,7 @@ def command(mode: str, *words: str, kind: str = "") -> str:
     return f"other{kind}='{sys.executable}' -I -S '{PROGRAM}' {mode} {rest}"
 
 
-def answer(mode: str, limit: float = 30.0, kind: str = "") -> Answer:
+def answer(mode: str, limit: float = 30.0, kind: str = "") -> BenchAnswer:
     prepared = parse_solver(command(mode, kind=kind), limit).prepare(graph())
     return prepared.read(prepared.run())
 

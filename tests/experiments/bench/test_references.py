@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from experiments.bench.references import compare, find_networks, groups, within
 from experiments.cli.main import app
-from experiments.run.child import REFUSED, TIMED_OUT
+from experiments.run.processes import REFUSED, TIMED_OUT
 from factormodels import InputError
 from inference import Backend, get_backend
 

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.views.diff import show
-from experiments.results.diff import Difference, compare_runs
+from experiments.results.diff import RunDifference, compare_runs
 from experiments.results.rows import CELL, RowsFile, as_xarray, read_rows
-from experiments.run.runner import Where, design, run_study
+from experiments.run.runner import Execution, design, run_study
 from experiments.study.config_file import load_study
 from tests.experiments.conftest import Invoke, study_file
 
@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     path = str(study_file(folder, STUDY))
     for name, overrides in (("a", []), ("b", ["priors.context=0.6"])):
         study = load_study(path, overrides)
-        run_study(design(study), folder / name, Where(workers=1))
+        run_study(design(study), folder / name, Execution(workers=1))
     return folder / "a", folder / "b"
 
 
@@ -133,7 +133,7 @@ def test_cells_of_one_run_alone_are_told_in_groups() -> None:
     ]
     console = Console(width=200, record=True, markup=False)
     with console.capture() as capture:
-        show(console, Difference((), (), tuple(cells), ()))
+        show(console, RunDifference((), (), tuple(cells), ()))
     lines = capture.get().splitlines()
     assert lines[:2] == [
         "only before: 2 cells, d {FR1, FR2} implication data lbp",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.results.diff_analyses import compare_analyses
+from experiments.results.diff import compare_analyses
 from tests.experiments.analyses.test_analyses import STATISTICS
 from tests.experiments.conftest import Invoke, study_file
 
@@ -68,7 +68,7 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path], invoke
     manifest.write_text(json.dumps(facts))
     found = compare_analyses(*two)
     (sizes,) = found.tables
-    assert (sizes.only_before, sizes.only_after, sizes.values) == (1, 0, ())
+    assert (sizes.n_only_before, sizes.n_only_after, sizes.values) == (1, 0, ())
     assert set(sizes.columns) == {"added", "n_atoms"}
     assert (found.only_before, found.only_after) == (("atoms-per-response",), ())
     said = invoke("diff", *two).stdout

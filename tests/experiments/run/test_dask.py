@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.run.runner import Design, Progress, Where, design, run_study
+from experiments.run.runner import Execution, Progress, StudyDesign, design, run_study
 from experiments.study.config_file import load_study
 from factormodels.errors import InputError
 from tests.experiments import strange
@@ -31,13 +31,13 @@ outputs: [csv, latex, markdown]
 
 
 @pytest.fixture
-def planned(tmp_path: Path) -> Iterator[Design]:
+def planned(tmp_path: Path) -> Iterator[StudyDesign]:
     strange.register_all()
     yield design(load_study(str(study_file(tmp_path, STUDY))))
     strange.unregister_all()
 
 
-def test_a_worker_that_dies_costs_nothing(planned: Design, tmp_path: Path) -> None:
+def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) -> None:
     distributed: Any = import_module("distributed")
     killed: list[int] = []
     cluster = distributed.LocalCluster(
@@ -59,17 +59,17 @@ def test_a_worker_that_dies_costs_nothing(planned: Design, tmp_path: Path) -> No
 
             yield report
 
-        where = Where(dask=cluster.scheduler_address)
+        where = Execution(dask=cluster.scheduler_address)
         _, finished = run_study(planned, tmp_path / "dask", where, monitor=killing)
     assert killed
     assert finished.statuses() == {"converged": 240, "exact": 120}
-    run_study(planned, tmp_path / "here", Where(workers=1))
+    run_study(planned, tmp_path / "here", Execution(workers=1))
     assert_same_files(tmp_path / "here", tmp_path / "dask")
     learned = [tmp_path / folder / "priors.csv" for folder in ("here", "dask")]
     assert learned[0].read_bytes() == learned[1].read_bytes()
 
 
-def test_an_address_where_nobody_answers_is_refused(planned: Design, tmp_path: Path) -> None:
+def test_an_address_where_nobody_answers_is_refused(planned: StudyDesign, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--dask nowhere: no Dask scheduler answers there"):
-        run_study(planned, tmp_path / "out", Where(dask="nowhere"))
+        run_study(planned, tmp_path / "out", Execution(dask="nowhere"))
     assert not (tmp_path / "out").exists()

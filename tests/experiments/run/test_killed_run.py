@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.runner import Where, design, run_study
+from experiments.run.runner import Execution, design, run_study
 from experiments.study.config_file import load_study
 from tests.experiments import strange
 from tests.experiments.conftest import study_file
@@ -40,7 +40,7 @@ def test_ten_deaths_change_no_byte_of_the_tables(
     monkeypatch.setattr(strange.Slow, "seconds_each", 0.0)
     strange.register_all()
     try:
-        run_study(design(load_study(str(path))), tmp_path / "undisturbed", Where(workers=1))
+        run_study(design(load_study(str(path))), tmp_path / "undisturbed", Execution(workers=1))
     finally:
         strange.unregister_all()
     assert_same_files(tmp_path / "undisturbed", tmp_path / "killed")

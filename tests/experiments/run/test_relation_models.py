@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from experiments.results.rows import read_rows
-from experiments.run.runner import Design, Where, design, run_study
+from experiments.run.runner import Execution, StudyDesign, design, run_study
 from experiments.study.config_file import load_study
 from experiments.study.config_models import LanguageModelChoice
 from factormodels import read_many
@@ -39,7 +39,7 @@ outputs: [csv, latex, markdown]
 """
 
 
-def planned(folder: Path, text: str = STUDY, *overrides: str) -> Design:
+def planned(folder: Path, text: str = STUDY, *overrides: str) -> StudyDesign:
     return design(load_study(str(study_file(folder, text)), overrides))
 
 
@@ -47,7 +47,7 @@ def planned(folder: Path, text: str = STUDY, *overrides: str) -> Design:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY` in this process."""
     folder = tmp_path_factory.mktemp("here")
-    run_study(planned(folder), folder / "out", Where(workers=1))
+    run_study(planned(folder), folder / "out", Execution(workers=1))
     return folder / "out"
 
 
@@ -98,7 +98,7 @@ def test_it_is_a_dimension_of_tables_and_tests(here: Path) -> None:
 
 def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> None:
     run_study(planned(folder, STUDY.replace(", lexical", "").split("significance")[0]),
-              folder / "out", Where(workers=1))  # fmt: skip
+              folder / "out", Execution(workers=1))  # fmt: skip
     assert "relations" not in (folder / "out" / "table.md").read_text().splitlines()[6]
     assert json.loads((folder / "out" / "manifest.json").read_text())["models"] == {}
     assert sorted(path.name for path in (folder / "out" / "journal").iterdir()) == [
@@ -109,13 +109,13 @@ def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> Non
 
 
 def test_processes_and_a_cluster_give_the_same(here: Path, tmp_path: Path) -> None:
-    run_study(planned(tmp_path), tmp_path / "two", Where(workers=2))
+    run_study(planned(tmp_path), tmp_path / "two", Execution(workers=2))
     assert_same_files(here, tmp_path / "two")
     distributed: Any = import_module("distributed")
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
     ) as cluster:
-        run_study(planned(tmp_path), tmp_path / "dask", Where(dask=cluster.scheduler_address))
+        run_study(planned(tmp_path), tmp_path / "dask", Execution(dask=cluster.scheduler_address))
     assert_same_files(here, tmp_path / "dask")
 
 
@@ -145,16 +145,16 @@ def test_no_pair_is_asked_twice(
 ) -> None:
     interrupted = counting(monkeypatch, fails_at=300)
     with pytest.raises(KeyboardInterrupt):
-        run_study(planned(tmp_path), tmp_path / "out", Where(workers=1))
+        run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1))
     with pytest.raises(InputError, match="0 of 36 units and 6 answers about its texts"):
-        run_study(planned(tmp_path), tmp_path / "out", Where(workers=1))
+        run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1))
     resumed = counting(monkeypatch)
-    run_study(planned(tmp_path), tmp_path / "out", Where(workers=1), resume=True)
+    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1), resume=True)
     everything = [(pair.premise, pair.hypothesis) for pair in interrupted.asked + resumed.asked]
     assert len(everything) == len(set(everything)) > 300
     assert_same_files(here, tmp_path / "out")
     again = counting(monkeypatch)
-    run_study(planned(tmp_path), tmp_path / "out", Where(workers=1), resume=True)
+    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1), resume=True)
     assert again.asked == []
 
 
@@ -190,9 +190,9 @@ relation_models: [lexical]
 priors: {learned: {folds: 2, parameters: [atom_prior]}}
 outputs: [csv]
 """
-    run_study(planned(tmp_path, text), tmp_path / "found", Where(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "found", Execution(workers=1))
     file = ["datasets=[{path: related.jsonl}]", "relation_models=recorded"]
-    run_study(planned(tmp_path, text, *file), tmp_path / "recorded", Where(workers=1))
+    run_study(planned(tmp_path, text, *file), tmp_path / "recorded", Execution(workers=1))
     found, recorded = (p_of(tmp_path / name) for name in ("found", "recorded"))
     assert found == recorded
     assert len({p for *_, p in found}) > 20
@@ -212,14 +212,14 @@ datasets: [{path: graph.json}]
 relation_models: [recorded, {model: recorded, path: judged.jsonl}]
 outputs: [csv]
 """
-    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
     ((*_, without),) = p_of(tmp_path / "out", relation_model="recorded")
     ((*_, found),) = p_of(tmp_path / "out", relation_model="recorded:judged")
     # Figure 1 of the paper, worked out by hand; rounding alone is left.
     assert (without, found) == pytest.approx((0.5, 48 / 151), abs=1e-12)
     (tmp_path / "judged.jsonl").write_text("\n".join(lines[:1]))
     with pytest.raises(InputError, match=r"a run that differs in relation_models\[1\]"):
-        run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
+        run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1), resume=True)
 
 
 def test_a_local_model_is_known_by_its_content(
@@ -237,17 +237,17 @@ def test_a_local_model_is_known_by_its_content(
     text = STUDY.replace("[recorded, lexical]", "[recorded, {model: nli, path: weights}]").replace(
         "relation_model: lexical", "relation_model: 'nli:weights'"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
     assert loaded == [tmp_path / "weights"]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     told = manifest["models"]["relation_models"]["nli:weights"]
     assert str(tmp_path) not in json.dumps(manifest)
     assert len(told["sha256"]) == 64
-    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1), resume=True)
     assert len(loaded) == 1, "nothing is left to be asked"
     (tmp_path / "weights" / "model.bin").write_bytes(b"two")
     with pytest.raises(InputError, match=r"differs in relation_models\[1\]"):
-        run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1), resume=True)
+        run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1), resume=True)
 
 
 def test_a_backend_may_be_for_some_relations_alone(tmp_path: Path) -> None:

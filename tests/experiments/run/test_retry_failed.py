@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from experiments.results.rows import read_rows
-from experiments.run.runner import Progress, Where, design, failures_of, run_study
+from experiments.run.runner import Execution, Progress, design, failures_of, run_study
 from experiments.study.config_file import load_study
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
@@ -82,7 +82,7 @@ def test_a_second_trial_that_is_cut_off_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, out = design(load_study(str(study_file(tmp_path, STUDY)))), tmp_path / "out"
-    _, finished = run_study(study, out, Where(workers=1))
+    _, finished = run_study(study, out, Execution(workers=1))
     failed = len(failures_of(study, finished))
     monkeypatch.setattr(Moody, "refuses", False)
     seen = []
@@ -96,17 +96,21 @@ def test_a_second_trial_that_is_cut_off_goes_on(
 
         yield report
 
-    monkeypatch.setattr("experiments.run.tasks._FIRST_UNITS", 2)
+    monkeypatch.setattr("experiments.run.units._FIRST_UNITS", 2)
     with pytest.raises(KeyboardInterrupt):
-        run_study(study, out, Where(workers=1), resume=True, retry_failed=True, monitor=stopping)
-    _, finished = run_study(study, out, Where(workers=1), resume=True)
+        run_study(
+            study, out, Execution(workers=1), resume=True, retry_failed=True, monitor=stopping
+        )
+    _, finished = run_study(study, out, Execution(workers=1), resume=True)
     done = failed - len(failures_of(study, finished))
     assert 0 < done < failed
     with pytest.raises(KeyboardInterrupt):
-        run_study(study, out, Where(workers=1), resume=True, retry_failed=True, monitor=stopping)
+        run_study(
+            study, out, Execution(workers=1), resume=True, retry_failed=True, monitor=stopping
+        )
     assert seen == [(failed, 64 - failed), (failed - done, 64 - failed + done)]
-    run_study(study, out, Where(workers=1), resume=True, retry_failed=True)
-    run_study(study, tmp_path / "fresh", Where(workers=1))
+    run_study(study, out, Execution(workers=1), resume=True, retry_failed=True)
+    run_study(study, tmp_path / "fresh", Execution(workers=1))
     assert_same_files(tmp_path / "fresh", out)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -15,12 +16,12 @@ import pytest
 
 from experiments.paper.text import counted
 from experiments.results.rows import read_rows
-from experiments.run.journal import open_journal
-from experiments.run.runner import Design, Progress, Where, design, failures_of, run_study
+from experiments.run.runner import Execution, Progress, StudyDesign, design, failures_of, run_study
 from experiments.study.config_file import load_study
 from factormodels.datasets import load
 from tests.experiments import strange
 from tests.experiments.conftest import Invoke, environment, study_file
+from tests.experiments.killed_run import EMPTY_JOURNAL, size
 
 STUDY = """
 study: s
@@ -40,7 +41,7 @@ outputs: [csv, latex, markdown]
 TABLES = ("summary.csv", "significance.csv", "table.tex", "table.md")
 
 
-def planned(folder: Path, text: str = STUDY) -> Design:
+def planned(folder: Path, text: str = STUDY) -> StudyDesign:
     return design(load_study(str(study_file(folder, text))))
 
 
@@ -58,7 +59,7 @@ def assert_same_files(one: Path, other: Path) -> None:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY` in one process, without a pause."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    run_study(planned(folder), folder / "out", Where(workers=1))
+    run_study(planned(folder), folder / "out", Execution(workers=1))
     return folder / "out"
 
 
@@ -77,7 +78,7 @@ def stopping(after: int) -> Iterator[Callable[[Progress], None]]:
 
 
 def test_processes_give_the_same_files(undisturbed: Path, tmp_path: Path) -> None:
-    run_study(planned(tmp_path), tmp_path / "out", Where(workers=2))
+    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=2))
     assert_same_files(undisturbed, tmp_path / "out")
 
 
@@ -89,7 +90,7 @@ def test_a_run_in_pieces_gives_the_same_files(undisturbed: Path, tmp_path: Path)
             run_study(
                 study,
                 out,
-                Where(workers=1),
+                Execution(workers=1),
                 resume=bool(pieces),
                 monitor=lambda left, _: stopping(min(150, left + 1)),
             )
@@ -204,11 +205,48 @@ def test_presentation_may_change_without_running_anything(small: Path, invoke: I
 
 def test_a_folder_in_use_is_refused(small: Path, invoke: Invoke) -> None:
     before = Path("out/journal/units.bin").read_bytes()
-    with open_journal(Path("out/journal/units.bin")):
+    with Path("out/journal/units.bin").open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         result = invoke("run", small, "--out", "out", "--overwrite")
     assert result.exit_code == 2
     assert "another run is at work" in result.stderr
     assert Path("out/journal/units.bin").read_bytes() == before
+
+
+def damage(journal: Path) -> None:
+    """Change a bit of a record, and let another record follow."""
+    whole = journal.read_bytes()
+    records = whole[EMPTY_JOURNAL:]
+    middle = len(records) // 2
+    changed = records[:middle] + bytes([records[middle] ^ 1]) + records[middle + 1 :]
+    journal.write_bytes(whole[:EMPTY_JOURNAL] + changed + records)
+
+
+def outdate(journal: Path) -> None:
+    """Put what an earlier version wrote in place of a journal."""
+    journal.write_bytes(b"factormodels units 1\n" + bytes(20))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(damage, "a record before the last one"), (outdate, "no journal of a run")]
+)
+def test_a_damaged_or_outdated_journal_is_named_and_may_be_dropped(
+    small: Path, invoke: Invoke, change: Callable[[Path], None], said: str
+) -> None:
+    journal = Path("out/journal/units.bin")
+    tables = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
+    change(journal)
+    before = journal.read_bytes()
+    for options in (["--resume"], []):
+        result = invoke("run", small, "--out", "out", *options)
+        assert result.exit_code == 2
+        assert f"{journal}: " in result.stderr
+        assert said in result.stderr
+        assert "start anew with --overwrite" in result.stderr
+    assert journal.read_bytes() == before
+    assert invoke("run", small, "--out", "out", "--overwrite").exit_code == 0
+    after = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
+    assert after == tables
 
 
 @pytest.mark.parametrize(
@@ -243,7 +281,7 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     study = planned(tmp_path, text)
     sizes = {g.id: len(g.atoms) + len(g.contexts) for g in study.data[0].graphs}
     assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
-    _, finished = run_study(study, tmp_path / "out", Where(workers=2))
+    _, finished = run_study(study, tmp_path / "out", Execution(workers=2))
     failed = failures_of(study, finished)
     assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
     assert {one.cell.algorithm.name for one in failed} == {"deadly"}
@@ -281,8 +319,7 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path, invoke: Invoke) -> No
         start_new_session=True,
     )
     journal = folder / "out" / "journal" / "units.bin"
-    empty = len(b"factormodels units 1\n")
-    while not (journal.exists() and journal.stat().st_size > empty):
+    while not size(journal):
         assert process.poll() is None, process.communicate()[1]
         signal.sigtimedwait([], 0.02)
     # As a terminal does, to every process of the run.

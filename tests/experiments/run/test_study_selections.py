@@ -17,7 +17,7 @@ from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.results.rows import read_rows
 from experiments.run import selections
-from experiments.run.runner import Design, Where, design, run_study
+from experiments.run.runner import Execution, StudyDesign, design, run_study
 from experiments.study.config_file import load_study
 from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, write_many
 from factormodels.datasets import load
@@ -42,7 +42,7 @@ outputs: [csv, latex]
 """
 
 
-def planned(folder: Path, text: str = STUDY) -> Design:
+def planned(folder: Path, text: str = STUDY) -> StudyDesign:
     return design(load_study(str(study_file(folder, text))))
 
 
@@ -50,7 +50,7 @@ def planned(folder: Path, text: str = STUDY) -> Design:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY`."""
     folder = tmp_path_factory.mktemp("selections")
-    run_study(planned(folder), folder / "out", Where(workers=1))
+    run_study(planned(folder), folder / "out", Execution(workers=1))
     return folder / "out"
 
 
@@ -168,9 +168,9 @@ def test_processes_and_pieces_give_the_same_files(
     with monkeypatch.context() as patch:
         patch.setattr(selections, "select", dying)
         with pytest.raises(KeyboardInterrupt):
-            run_study(study, out, Where(workers=2))
+            run_study(study, out, Execution(workers=2))
     assert count == 20
-    run_study(study, out, Where(workers=2), resume=True)
+    run_study(study, out, Execution(workers=2), resume=True)
     assert_same_files(run, out)
     for name in ("selections.csv", "times.csv"):
         frames = [pd.read_csv(one / name) for one in (run, out)]
@@ -246,7 +246,7 @@ def test_recorded_relations_and_what_is_missing(tmp_path: Path) -> None:
         "  - {selection: core, relations: recorded}\n"
         "  - {selection: core, name: file, relations: recorded, path: judged.jsonl}\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
     table = pd.read_csv(tmp_path / "out" / "selections.csv")
     # Of six pairs one is recorded in g, of two none in h; the file has all.
     assert table.n_kept.tolist() == [2, 2, 2, 1]
@@ -309,7 +309,7 @@ def test_a_response_that_keeps_nothing_has_no_part_in_means(tmp_path: Path) -> N
         "study: s\ndatasets: [{path: own.jsonl}]\nvariants: [given]\nselections: [core]\n"
         "priors: {atom: [0.9, 0.2]}\noutputs: [latex]\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")
     assert summary.selection.tolist() == ["core", "core"]
     assert summary.precision.tolist() == [1.0, 0.0]
@@ -347,8 +347,8 @@ def test_paths_start_at_the_file_that_names_them(tmp_path: Path) -> None:
     )
     (tmp_path / "sub" / "base.yaml").write_text(base, encoding="utf-8")
     study = planned(tmp_path, "base: sub/base.yaml\nstudy: t\n")
-    (selector,) = study.selectors
-    assert selector.templates == tmp_path / "sub" / "own.json"
+    (solver,) = study.selection_solvers
+    assert solver.templates == tmp_path / "sub" / "own.json"
     with pytest.raises(InputError, match=r"has no bleached claims of 'towns'"):
         planned(tmp_path, "base: sub/base.yaml\nselections:\n  - {selection: core, domain: towns, "
                           "templates: sub/own.json}\n")  # fmt: skip
@@ -359,7 +359,7 @@ def test_a_share_of_faithful_atoms_is_that_of_the_pipeline_s_stage(tmp_path: Pat
         "study: s\ndatasets: [demonstration]\noutputs: []\n"
         "selections: [{selection: core, share: 0.9, weights: informativeness}]\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Where(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
     found = pd.read_csv(tmp_path / "out" / "selections.csv").set_index("response").n_kept
     choices = CoreChoices(LexicalRelations(), "informativeness")
     fewer = 0
@@ -375,7 +375,7 @@ def test_other_settings_are_solved_anew(tmp_path: Path) -> None:
     counts = []
     for number, selection in enumerate(("core", "{selection: core, rule: both}")):
         study = planned(tmp_path, f"{text}selections: [{selection}]\n")
-        run_study(study, tmp_path / "out", Where(workers=1), resume=bool(number))
+        run_study(study, tmp_path / "out", Execution(workers=1), resume=bool(number))
         counts.append(pd.read_csv(tmp_path / "out" / "selections.csv").n_kept.sum())
     assert counts[0] < counts[1]
     assert np.isfinite(counts).all()

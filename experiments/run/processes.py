@@ -1,7 +1,7 @@
-"""Work in a process of its own: its time is limited, its memory is its own, and it may fail.
+"""Processes of our own: each computes what it is told, one call after another.
 
-Compiled code cannot be interrupted and a library may take all the memory there is; a process can
-be ended.
+Compiled code cannot be interrupted, and a library may take all the memory there is or end its
+process: in a process of its own, its time and memory are limited, and its death is an error.
 """
 
 from __future__ import annotations
@@ -40,17 +40,28 @@ class ChildError(Exception):
 
 
 class Child:
-    """A process that computes what it is told, one call after another.
+    """A process that computes what it is told; interrupts from the terminal do not reach it.
 
     Functions and arguments are pickled; the first argument of a function is a dictionary that the
     process keeps from call to call. A child that was ended answers no further calls.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = True) -> None:
+        """Start the process.
+
+        Args:
+            quiet: drop what it prints on standard output, and its warnings.
+        """
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        self._process = context.Process(target=_serve, args=(theirs, quiet), daemon=True)
+        # An interrupt reaches all processes of a terminal; this one ends the others. Theirs are
+        # blocked from the first instruction on.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._busy = False
 
@@ -58,6 +69,10 @@ class Child:
     def alive(self) -> bool:
         """Whether it can be called."""
         return self._process.is_alive()
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when it answers or dies."""
+        return self._connection.fileno()
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, limit: float | None = None
@@ -72,14 +87,30 @@ class Child:
         Raises:
             ChildError: if the function raises, or the child ends, or is ended, before it returns.
         """
-        try:
-            self._busy = True
+        self.send(function, *arguments)
+        return self.receive(limit)
+
+    def send(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Begin a call; `receive` returns what comes of it."""
+        self._busy = True
+        # If it has died, the end of its pipe says so to who receives.
+        with suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send((function, arguments))
+
+    def receive(self, limit: float | None = None) -> Any:
+        """The result of the call that was begun.
+
+        Args:
+            limit: seconds after which the child is ended.
+
+        Raises:
+            ChildError: as `call` does.
+        """
+        try:
             if not self._connection.poll(limit):
                 self.close()
                 raise ChildError(TIMED_OUT, f"no answer within {limit:g} s")
             kind, result = self._connection.recv()
-            self._busy = False
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self._process.join(_PATIENCE)
             code = self._process.exitcode
@@ -88,15 +119,16 @@ class Child:
             killed = code in (-signal.SIGKILL, -signal.SIGABRT)
             reason = f"its process ended with code {code}"
             raise ChildError(OUT_OF_MEMORY if killed else FAILED, reason) from None
+        self._busy = False
         if kind is None:
             return result
         raise ChildError(kind, result)
 
     def close(self) -> None:
         """End the process: it may tidy up, unless it is busy."""
-        with suppress(OSError):
-            self._connection.send(None)
         if not self._busy:
+            with suppress(OSError):
+                self._connection.send(None)
             self._process.join(_PATIENCE)
         self._process.kill()
         self._process.join(_PATIENCE)
@@ -130,7 +162,7 @@ def limit_memory(kept: dict[str, Any], allowed: int) -> None:  # noqa: ARG001
 
 
 def status_bytes(field: str) -> int | None:
-    """Return a size from the process's status, such as VmRSS or VmHWM; None where there is none."""
+    """A size from the process's status, such as VmRSS or VmHWM; None where there is none."""
     with suppress(OSError), open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123
         for line in status:
             name, _, value = line.partition(":")
@@ -139,22 +171,24 @@ def status_bytes(field: str) -> int | None:
     return None
 
 
-def _serve(connection: Connection) -> None:
-    # An interrupt is the parent's to handle, and what a library prints is not its output.
+def _serve(connection: Connection, quiet: bool) -> None:
+    """Answer calls until the other end of the pipe says that there are no more, or is closed."""
+    # It starts with interrupts blocked; a library that unblocks them must not let one through.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warnings.simplefilter("ignore")
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
-        os.dup2(nowhere.fileno(), 1)
+    if quiet:
+        warnings.simplefilter("ignore")
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+            os.dup2(nowhere.fileno(), 1)
     kept: dict[str, Any] = {}
     while True:
         try:
-            task = connection.recv()
-        except EOFError:
+            call = connection.recv()
+            if call is None:
+                return
+            function, arguments = call
+            connection.send(_answer(function, kept, arguments))
+        except (EOFError, BrokenPipeError, ConnectionResetError):
             return
-        if task is None:
-            return
-        function, arguments = task
-        connection.send(_answer(function, kept, arguments))
 
 
 def _answer(

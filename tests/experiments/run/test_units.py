@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from experiments.run.tasks import Agenda
-from experiments.run.units import Task
+from experiments.results.rows import FAILED
+from experiments.run.units import Task, TaskQueue, UnitResult, decode, encode
 from experiments.study.config_file import load_study
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
@@ -42,14 +42,14 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
         for r in range(len(one.graphs))
         if not done[number][c, r]
     }
-    agenda = Agenda(data, chosen, wanted, done)
-    assert agenda.left == len(expected)
+    queue = TaskQueue(data, chosen, wanted, done)
+    assert queue.left == len(expected)
     finished: Counter[tuple[str, int, int]] = Counter()
     deaths: Counter[tuple[str, int, int]] = Counter()
     given_up: set[tuple[str, int, int]] = set()
     in_hand: list[Task] = []
     while True:
-        task = agenda.take() if len(in_hand) < 3 else None
+        task = queue.take() if len(in_hand) < 3 else None
         if task is not None:
             in_hand.append(task)
             if generator.random() < 0.5:
@@ -59,7 +59,7 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
         task = in_hand.pop(int(generator.integers(len(in_hand))))
         units = units_of(task)
         if generator.random() < 0.2:
-            if agenda.died(task):
+            if queue.died(task):
                 assert len(units) == 1
                 # A unit is given up only after it ended a process alone and once before.
                 assert deaths[units[0]] >= 1
@@ -69,8 +69,23 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
             # A task may run out of time, and hand back a part.
             kept = units[: int(generator.integers(1, len(units) + 1))]
             finished.update(kept)
-            agenda.settle(task, [(c, r) for _, c, r in kept])
+            queue.settle(task, [(c, r) for _, c, r in kept])
     assert set(finished) | given_up == expected
     assert not set(finished) & given_up
     assert set(finished.values()) <= {1}
-    assert agenda.left == 0
+    assert queue.left == 0
+
+
+def test_results_come_back_to_the_last_bit() -> None:
+    p = np.array([0.1, 1 / 3, np.nextafter(0.5, 1)])
+    results = [
+        UnitResult(0, 3, "exact", p, 0.25, -1.5, "exact"),
+        UnitResult(7, 0, FAILED, error="why"),
+        UnitResult(2, 1, "converged", p[:0], None, None, "none"),
+    ]
+    batch = decode(encode(results)).to_pylist()
+    assert [one["p"] for one in batch] == [p.tolist(), [], []]
+    for one, result in zip(batch, results, strict=True):
+        for name in ("cell", "response", "status", "seconds", "log_z", "log_z_kind", "error"):
+            assert one[name] == getattr(result, name)
+    assert decode(encode([])).num_rows == 0

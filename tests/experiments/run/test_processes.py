@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.run.child import (
+from experiments.run.processes import (
     FAILED,
     OUT_OF_MEMORY,
     REFUSED,
