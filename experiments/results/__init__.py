@@ -1,0 +1,1 @@
+"""Tidy rows of a run, and what is computed from them."""

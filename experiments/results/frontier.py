@@ -1,0 +1,25 @@
+"""The frontier of error against time, whatever was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+FLOOR = 1e-12
+"""Smaller errors are drawn here: they are rounding, and their size says nothing."""
+
+
+def pareto(found: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points that no other beats in both, from the fastest to the most accurate."""
+    best = math.inf
+    kept = []
+    for seconds, error in sorted(found.values()):
+        if error < best:
+            kept.append((seconds, error))
+            best = error
+    return kept
