@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.results.files import frame_text
+from calibration.tables import csv_text
 from experiments.run.cross_fits import CrossFit, priors_table
 from experiments.run.folder import JOURNAL, PRIORS, TEXTS
 from experiments.run.keyed_journal import read_keyed
@@ -70,7 +70,7 @@ def kept_priors(
     if not asked:
         return ()
     fits = kept_fits(asked, data, seed, _read(folder / JOURNAL / PRIORS))
-    text = frame_text(priors_table(fits))
+    text = csv_text(priors_table(fits))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return fits if digest == manifest["files"].get("priors.csv") else ()
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from calibration.tables import csv_text
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results import significance
 from experiments.results.best import significantly_best
 from experiments.results.diagrams import write_diagrams
-from experiments.results.files import MANIFEST, REPORT, ROWS, frame_text, publish, temporary_folder
+from experiments.results.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
 from experiments.results.manifest import file_hash, manifest, manifest_text
 from experiments.results.rows import (
     CELL,
@@ -204,4 +205,4 @@ def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) 
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    path.write_text(frame_text(frame), encoding="utf-8", newline="")
+    path.write_text(csv_text(frame), encoding="utf-8", newline="")

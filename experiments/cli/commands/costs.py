@@ -74,9 +74,9 @@ def command(
       factormodels costs --ablate demonstration --model openai/NAME \\
           --strides 1,5,all
     """
+    from calibration.tables import csv_text
     from experiments.assess.costs import METHODS, Load, cost_figure, load_of_length
     from experiments.cli.console import output
-    from experiments.padding.selection_study import csv_text
     from experiments.paper.text import number, plain_table
     from factormodels.io.files import prepare_folder, write_text
 

@@ -53,7 +53,7 @@ def _write(out: Path | None, rows: list[dict[str, Any]]) -> None:
         return
     import pandas as pd
 
-    from experiments.paper.artefacts import csv_text
+    from calibration.tables import csv_text
     from factormodels.io.files import write_text
 
     write_text(out, csv_text(pd.DataFrame(rows)))

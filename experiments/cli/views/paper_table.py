@@ -9,7 +9,7 @@ from experiments.paper.text import plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
-from experiments.paper.table import PaperTable, _terminal_value, blocks, is_right
+from experiments.paper.table import PaperCell, PaperTable, blocks, is_right
 
 
 def show(console: Console, table: PaperTable) -> None:
@@ -21,7 +21,7 @@ def show(console: Console, table: PaperTable) -> None:
         if title:
             heading(console, title)
         shown = plain_table()
-        texts = [[_terminal_value(cell) for cell in row] for row in rows]
+        texts = [[_value(cell) for cell in row] for row in rows]
         for position, column in enumerate(table.columns):
             if is_right(column):
                 width = max((len(row[position][0]) for row in texts), default=0)
@@ -34,3 +34,8 @@ def show(console: Console, table: PaperTable) -> None:
     if table.note:
         console.print(table.note, soft_wrap=True)
     console.print()
+
+
+def _value(cell: PaperCell) -> tuple[str, bool]:
+    """Return what a terminal shows of a value, and whether in bold."""
+    return f"{cell.text}{cell.stars} {cell.interval}".rstrip(), cell.bold

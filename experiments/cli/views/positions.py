@@ -9,7 +9,7 @@ from experiments.paper.text import plain_table
 
 if TYPE_CHECKING:
     from rich.console import Console
-from experiments.analyses.positions import Positions, _note, _texts
+from experiments.analyses.positions import Positions, text_rows
 
 
 def show(console: Console, positions: Positions) -> None:
@@ -22,8 +22,8 @@ def show(console: Console, positions: Positions) -> None:
         shown.add_column("quantity", no_wrap=True)
         for position in table.positions:
             shown.add_column(position, justify="right", no_wrap=True)
-        for row in _texts(table, digits=2):
+        for row in text_rows(table, digits=2):
             shown.add_row(*row)
         console.print(shown)
         console.print()
-    console.print(_note(positions.labels), soft_wrap=True)
+    console.print(positions.note(), soft_wrap=True)

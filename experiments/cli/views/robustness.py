@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from calibration.tables import csv_text
 from experiments.cli.console import heading
 from experiments.padding.assessors import (
     Assessor,
@@ -18,7 +19,6 @@ from experiments.padding.assessors import (
 )
 from experiments.padding.gaming import PADDINGS
 from experiments.padding.robustness import CurveRow, TableRow, robustness_figure
-from experiments.padding.selection_study import csv_text
 from experiments.paper.text import number, plain_table
 from factormodels.extraction.assessors import ASSESSORS
 from factormodels.extraction.language_model import LanguageModel

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from calibration.tables import escape_latex
 from experiments.cli.views.paper_table import show
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import (
@@ -119,14 +120,14 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("character", list("&%$#_{}~^\\<>|"))
 def test_no_character_of_latex_stays_active(character: str) -> None:
-    escaped = paper_table.escape_latex(character)
+    escaped = escape_latex(character)
     assert escaped != character
     assert escaped.startswith(("\\", "$"))
 
 
 @pytest.mark.parametrize("character", list("αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΦΨΩ−±×·≤≥≈≠→∞′–—"))
 def test_no_sign_is_left_that_pdftex_lacks(character: str) -> None:
-    assert paper_table.escape_latex(character).isascii()
+    assert escape_latex(character).isascii()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_no_sign_is_left_that_pdftex_lacks(character: str) -> None:
     ],
 )
 def test_a_sign_is_the_command_of_its_name(text: str, wanted: str) -> None:
-    assert paper_table.escape_latex(text) == wanted
+    assert escape_latex(text) == wanted
 
 
 def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
