@@ -52,6 +52,13 @@ class PaperColumn:
         """Whether intervals are shown."""
         return bool(self.lower and self.upper)
 
+    def text(self, value: Any) -> str:
+        """Return a value as the column shows it; an undefined number as `ABSENT`."""
+        if self.digits is not None:
+            return number(value, self.digits)
+        absent = value is None or (isinstance(value, float) and math.isnan(value))
+        return ABSENT if absent and self.show is str else self.show(value)
+
 
 @dataclass(frozen=True)
 class PaperTable:
@@ -151,7 +158,7 @@ def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]
 
 def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
     return PaperCell(
-        _text(column, row[column.name]),
+        column.text(row[column.name]),
         str(row[column.stars]) if column.stars else "",
         _interval(column, row) if column.interval else "",
         bool(column.bold and row[column.bold]),
@@ -165,13 +172,6 @@ def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
         return ""
     lower, upper = (number(end, column.digits or 0) for end in ends)
     return f"[{lower}, {upper}]"
-
-
-def _text(column: PaperColumn, value: Any) -> str:
-    absent = value is None or (isinstance(value, float) and math.isnan(value))
-    if column.digits is not None:
-        return number(value, column.digits)
-    return ABSENT if absent and column.show is str else column.show(value)
 
 
 def _specification(table: PaperTable, column: PaperColumn) -> str:

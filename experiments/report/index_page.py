@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.paper import study_table as tables
+from experiments.paper.table import PaperColumn
 from experiments.paper.text import small
 from experiments.report import plots
 from experiments.report.response_page import brier, precision
@@ -146,9 +147,9 @@ def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
         )
 
 
-def _number(column: tables.Column, record: dict[Any, Any]) -> Number:
+def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
     value = record[column.name]
-    text = column.show(value)
+    text = column.text(value)
     if isinstance(value, str):
         # Whatever a label may be, only the columns of the graph say that there is none.
         return Number(ABSENT if column.show is shown and value == NO_GRAPH else text, text)

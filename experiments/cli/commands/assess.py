@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 INCOMPLETE = 1
 """Exit code of a batch in which some responses failed."""
 
@@ -35,9 +37,7 @@ def command(
             "environment.",
         ),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of a compatible server.")
-    ] = None,
+    api_base: options.ApiBase = None,
     concurrency: Annotated[
         int, typer.Option(min=1, metavar="N", help="Calls under way at a time.")
     ] = 16,
@@ -48,9 +48,7 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show calls, tokens and cost by stage; send nothing.")
     ] = False,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
-    ] = False,
+    replay: options.Replay = False,
     atoms: Annotated[
         str | None,
         typer.Option(
@@ -122,16 +120,9 @@ def command(
             "factverify, veriscore, own-knowledge or fastfact; repeatable.",
         ),
     ] = None,
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="implication or conditional.")
-    ] = "implication",
-    backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
-    ] = "exact",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
-    ] = None,
+    encoding: options.Encoding = "implication",
+    backend: options.BackendName = "exact",
+    set_: options.BackendSettings = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the graphs with posteriors there, as JSON Lines."),

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     source: Annotated[
@@ -33,10 +35,7 @@ def command(
             help="Encoding of relations in a .uai file: implication (default) or conditional.",
         ),
     ] = None,
-    response: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The response to take from a file that holds many."),
-    ] = None,
+    response: options.ResponseId = None,
 ) -> None:
     """Convert a model from one format to another.
 

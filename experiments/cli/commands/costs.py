@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.cli import options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -46,15 +48,9 @@ def command(
         str | None,
         typer.Option(metavar="NAME", help="Language model of --ablate, as litellm spells it."),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of a compatible server.")
-    ] = None,
-    cache: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where its answers are kept: none is repeated.")
-    ] = Path("answers.sqlite"),
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
-    ] = False,
+    api_base: options.ApiBase = None,
+    cache: options.AnswerCache = Path("answers.sqlite"),
+    replay: options.Replay = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write costs.csv, .pdf and .png there; strides.csv."),

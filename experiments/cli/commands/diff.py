@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     before: Annotated[Path, typer.Argument(metavar="A", help="Folder of a run's results.")],
@@ -14,7 +16,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every number to a CSV file.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0,
+    seed: options.BootstrapSeed = 0,
 ) -> None:
     """Say what changed from one run of a study to another.
 

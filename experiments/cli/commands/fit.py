@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     file: Annotated[
@@ -37,15 +39,11 @@ def command(
             "(Factcheck-Bench).",
         ),
     ] = None,
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="implication or conditional.")
-    ] = "implication",
+    encoding: options.Encoding = "implication",
     objective: Annotated[
         str, typer.Option(metavar="NAME", help="likelihood, log_loss or brier.")
     ] = "likelihood",
-    backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
-    ] = "exact",
+    backend: options.BackendName = "exact",
     penalty: Annotated[
         float | None,
         typer.Option(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     file: Annotated[
@@ -25,13 +27,8 @@ def command(
             "list of likelihoods, one per state).",
         ),
     ] = None,
-    backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
-    ] = "exact",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
-    ] = None,
+    backend: options.BackendName = "exact",
+    set_: options.BackendSettings = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -47,10 +44,7 @@ def command(
             help="View of the fact graph: given (default, as recorded), FR1, FR2 or FR3.",
         ),
     ] = None,
-    response: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The response to take from a file that holds many."),
-    ] = None,
+    response: options.ResponseId = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     file: Annotated[
@@ -17,16 +19,12 @@ def command(
             "records with the model's own judgements.",
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure there.")
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
-    ] = 5,
+    out: options.TablesFolder = None,
+    bins: options.PositionBins = 5,
     interval: Annotated[
         str, typer.Option(metavar="NAME", help="Intervals over responses: bootstrap or delta.")
     ] = "bootstrap",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0,
+    seed: options.BootstrapSeed = 0,
 ) -> None:
     """Tabulate and draw claims by their relative position.
 

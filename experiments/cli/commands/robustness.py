@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     file: Annotated[
@@ -16,13 +18,8 @@ def command(
             metavar="FILE", help="Labelled fact graphs with texts; an embedded dataset."
         ),
     ] = Path("demonstration"),
-    relations: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Who entails whom: lexical, recorded:FILE, nli:FOLDER."),
-    ] = "lexical",
-    weights: Annotated[
-        str, typer.Option(metavar="NAME", help="informativeness or uniform.")
-    ] = "informativeness",
+    relations: options.EntailmentModel = "lexical",
+    weights: options.ClaimWeights = "informativeness",
     blind: Annotated[
         bool,
         typer.Option(
@@ -37,15 +34,9 @@ def command(
             "comes from the environment.",
         ),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of a compatible server.")
-    ] = None,
-    cache: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where its answers are kept: none is repeated.")
-    ] = Path("answers.sqlite"),
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
-    ] = False,
+    api_base: options.ApiBase = None,
+    cache: options.AnswerCache = Path("answers.sqlite"),
+    replay: options.Replay = False,
     appended: Annotated[
         int, typer.Option(min=1, metavar="N", help="Sentences appended, at most.")
     ] = 20,

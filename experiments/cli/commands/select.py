@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     file: Annotated[
@@ -17,13 +19,8 @@ def command(
             "graphs, or an embedded dataset.",
         ),
     ],
-    relations: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Who entails whom: lexical, recorded:FILE, nli:FOLDER."),
-    ] = "lexical",
-    weights: Annotated[
-        str, typer.Option(metavar="NAME", help="informativeness or uniform.")
-    ] = "informativeness",
+    relations: options.EntailmentModel = "lexical",
+    weights: options.ClaimWeights = "informativeness",
     rule: Annotated[
         str,
         typer.Option(
@@ -37,9 +34,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Bleached claims of your own, by domain (JSON)."),
     ] = None,
-    bins: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
-    ] = 5,
+    bins: options.PositionBins = 5,
     samples: Annotated[
         int,
         typer.Option(
@@ -51,9 +46,7 @@ def command(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the intervals and the graphs.")
     ] = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure there.")
-    ] = None,
+    out: options.TablesFolder = None,
 ) -> None:
     """Select the claims that count (Core) and tabulate what that changes.
 
