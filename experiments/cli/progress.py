@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.assess.response import Judged
 from experiments.paper.text import counted, duration
-from experiments.run.runner import Progress
-from factormodels.extraction.accounting import Ledger
-
-if TYPE_CHECKING:
-    from rich.console import Console
 from inference.warm_up import unannounced
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from experiments.assess.response import Judged
+    from experiments.run.runner import Progress
+    from factormodels.extraction.accounting import Ledger
 
 LINE_SECONDS = 30.0
 """How often a log is told where a long run stands."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import options
+from experiments.cli.console import output
 
 
 def command(
@@ -31,7 +32,6 @@ def command(
       factormodels diff results/compare results/damped
       factormodels diff results/before results/after --out changes.csv
     """
-    from experiments.cli.console import output
     from experiments.cli.views import diff as diff_view
     from experiments.results.diff_analyses import are_analyses
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from experiments.cli.console import heading, show_table
-from experiments.paper.text import counted, interval, number, plain_table, small
+from experiments.cli.console import heading, plain_table, show_table
+from experiments.paper.text import counted, interval, number, small
 from experiments.results.diff import CellChange, Difference, cell_title
 from experiments.results.diff_analyses import AnalysisDifference, TableChange, ValueChange
 from experiments.results.rows import CELL

@@ -117,7 +117,7 @@ def test_a_backend_shows_types_defaults_and_meanings(invoke: Invoke) -> None:
 def test_every_setting_of_every_backend_has_a_meaning(invoke: Invoke) -> None:
     import dataclasses
 
-    from experiments.cli.views.backend import _meanings
+    from experiments.cli.commands.backends import _meanings
     from inference.registry import backend_class
 
     for name, entry in entries().items():

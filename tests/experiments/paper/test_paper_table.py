@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from calibration.tables import escape_latex
-from experiments.cli.views.paper_table import show
+from experiments.cli.tables import show_paper_table
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import (
     Artefacts,
@@ -83,7 +83,7 @@ def test_markdown_shows_the_same_numbers() -> None:
 
 def test_the_terminal_keeps_numbers_whole() -> None:
     stream = io.StringIO()
-    show(Console(file=stream, width=60), table())
+    show_paper_table(Console(file=stream, width=60), table())
     text = stream.getvalue()
     assert "0.097 [0.080, 0.110]" in text
     assert "1,234" in text
