@@ -148,9 +148,9 @@ def markdown(positions: Positions, title: str) -> str:
 
 def latex(positions: Positions) -> str:
     """Return the tables as LaTeX that needs the package booktabs."""
-    titles = ["", *positions.labels.positions]
+    titles = ["", *map(escape_latex, positions.labels.positions)]
     return latex_table(
-        f"l{'r' * len(positions.labels.positions)}",
+        "l" + "r" * len(positions.labels.positions),
         titles,
         [
             (name, [list(map(escape_latex, row)) for row in text_rows(table)])
