@@ -16,7 +16,7 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from calibration.tables import csv_text, escape_latex, latex_table, markdown_table
-from experiments.paper.text import number
+from experiments.paper.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims
 from factormodels.io.files import results_folder, write_text
 
@@ -170,7 +170,7 @@ def text_rows(table: PositionTable, digits: int = 3) -> list[list[str]]:
             text = number(float(estimates.estimate[cell]), digits)
             lower, upper = float(estimates.lower[cell]), float(estimates.upper[cell])
             if lower == lower:
-                text += f" [{number(lower, digits)}, {number(upper, digits)}]"
+                text += f" {interval(lower, upper, digits)}"
             elif status != "ok":
                 text += f" ({status.replace('_', ' ')})"
             cells.append(text)

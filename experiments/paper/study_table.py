@@ -6,13 +6,13 @@ terminal and in times.csv.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibration.scores.summary import DEFAULT_MEASURES
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.paper.text import counted, duration, number, small
+from experiments.paper.text import counted, duration, small
 from experiments.study.cell_names import NO_GRAPH, shown
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from calibration.tables import escape_latex, escape_markdown, latex_table, markdown_table
-from experiments.paper.text import ABSENT, number
+from experiments.paper.text import ABSENT, interval, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,11 +167,10 @@ def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
 
 def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
     """Return an interval as text; empty where there is none."""
-    ends = [row[name] for name in (column.lower, column.upper)]
-    if any(end is None or math.isnan(end) for end in ends):
+    lower, upper = row[column.lower], row[column.upper]
+    if any(end is None or math.isnan(end) for end in (lower, upper)):
         return ""
-    lower, upper = (number(end, column.digits or 0) for end in ends)
-    return f"[{lower}, {upper}]"
+    return interval(lower, upper, column.digits or 0)
 
 
 def _specification(table: PaperTable, column: PaperColumn) -> str:

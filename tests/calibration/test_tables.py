@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from calibration.tables import (
 
 
 def test_csv_keeps_integers_and_leaves_out_what_is_undefined() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"n": 1, "x": 0.1, "text": 'a,"b"'},
         {"n": None, "x": math.nan, "text": ""},
         {"n": 3, "x": 1 / 3, "text": "c"},
