@@ -15,27 +15,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibration.tables import csv_text
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results import significance
 from experiments.results.best import significantly_best
 from experiments.results.diagrams import write_diagrams
-from experiments.results.files import MANIFEST, REPORT, ROWS, frame_text, publish, temporary_folder
+from experiments.results.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
 from experiments.results.manifest import file_hash, manifest, manifest_text
-from experiments.results.rows import (
-    CELL,
-    FAILED,
-    SCHEMA,
-    RowsFile,
-    write_csv,
-    write_rows,
-)
+from experiments.results.rows import FAILED, SCHEMA, RowsFile, write_csv, write_rows
 from experiments.results.summary import TIMES, StudySummary, summarise_study
 from experiments.run.folder import FinishedUnits
 from experiments.run.learned_priors import CrossFittedPriors, priors_table
 from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_models import TextUse, facts_of
+from experiments.study.cell_names import CELL
 from experiments.study.config import Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import Cell
@@ -238,7 +233,7 @@ def row_tables(
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    path.write_text(frame_text(frame), encoding="utf-8", newline="")
+    path.write_text(csv_text(frame), encoding="utf-8", newline="")
 
 
 @dataclass(frozen=True)

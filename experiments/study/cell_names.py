@@ -12,6 +12,19 @@ NO_GRAPH = "none"
 """What the columns of the graph hold in rows of an assessor, which judges without one."""
 
 
+CELL = (
+    "dataset",
+    "variant",
+    "relation_model",
+    "encoding",
+    "prior",
+    "strength",
+    "backend_label",
+    "seed",
+)
+"""Columns that tell the cells of a study apart."""
+
+
 def shown(value: str) -> str:
     """Return what tables show for a column of a cell."""
     return "--" if value == NO_GRAPH else value
