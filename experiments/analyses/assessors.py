@@ -18,7 +18,7 @@ from experiments.analyses.papers.sources import PaperData
 from experiments.analyses.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, BackendName, Count, Encoding, Variant, known
+from experiments.study.config import STRICT, BackendName, Count, Encoding, Variant, known
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 

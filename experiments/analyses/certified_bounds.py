@@ -16,7 +16,7 @@ from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 from inference.mini_buckets.intervals import certified_intervals

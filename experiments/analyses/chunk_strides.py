@@ -15,7 +15,7 @@ from experiments.analyses.papers.stand_in_model import StandInModel
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from factormodels.extraction.language_model import LanguageModel
 
 if TYPE_CHECKING:

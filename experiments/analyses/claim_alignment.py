@@ -27,7 +27,7 @@ from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel

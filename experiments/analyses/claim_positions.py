@@ -13,7 +13,7 @@ from experiments.analyses.papers.position_tables import position_table
 from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
 
 

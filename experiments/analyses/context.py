@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.analyses.asked_models import AskedModel
 from experiments.results.manifest import data_facts
-from experiments.study.config_parts import DatasetChoice
+from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData, load_dataset
 
 Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]

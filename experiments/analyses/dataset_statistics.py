@@ -10,7 +10,7 @@ from pydantic import Field
 from experiments.analyses.context import Context
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 
 if TYPE_CHECKING:

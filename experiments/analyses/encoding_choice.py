@@ -20,7 +20,7 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.resampled import difference_of_clusters, tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 

@@ -30,7 +30,7 @@ from experiments.analyses.resampled import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
+from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
 from inference import Backend

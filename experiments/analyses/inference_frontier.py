@@ -24,7 +24,7 @@ from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.paper.text import duration
 from experiments.results.frontier import pareto
-from experiments.study.config_parts import STRICT, BackendChoice, Count, Probability, Strength
+from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph, digest
 from inference import Backend, InferenceError, TooLargeError, entries, infer

@@ -18,7 +18,7 @@ from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData, user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

@@ -21,7 +21,7 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.resampled import difference_of_clusters
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice, Encoding, Probability
+from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
 from experiments.study.data import StudyData
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from experiments.padding.robustness import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count, Probability
+from experiments.study.config import STRICT, Count, Probability
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from experiments.analyses.papers.printed_numbers import printed, records, rows_o
 from experiments.analyses.papers.published import Published, published_table
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.run import learning
 from experiments.run.learning import Learning
-from experiments.study.config_parts import STRICT, DatasetChoice, Encoding
+from experiments.study.config import STRICT, DatasetChoice, Encoding
 from experiments.study.data import StudyData
 from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
 

@@ -24,7 +24,7 @@ from experiments.assess.relation_quality import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.lexical import KINDS

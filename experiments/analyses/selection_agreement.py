@@ -19,7 +19,7 @@ from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph

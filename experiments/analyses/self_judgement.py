@@ -29,7 +29,7 @@ from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import SOURCES, UserData, user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 

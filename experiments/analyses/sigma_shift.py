@@ -26,7 +26,7 @@ from calibration.self_knowledge import (
 from experiments.analyses.context import Context
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count, Probability
+from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from experiments.analyses.papers.printed_numbers import printed, rows_of
 from experiments.analyses.papers.published import Published, published_table
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 from factormodels.claims import Context as Passage
 from factormodels.claims import Relation, RelationKind
 from factormodels.fact_graph import FactGraph

@@ -14,7 +14,7 @@ from experiments.results.rows import FAILED, CellKey, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
 from experiments.run.outputs import RunContents
 from experiments.study.cell_names import RECORDED
-from experiments.study.config_parts import OWN_PRIORS
+from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, Cell, View
 from factormodels.errors import InputError, nearest

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.study.config import Study
 from experiments.results.diagrams import SAME_CURVE
 from experiments.results.judgements import Judgements
 from experiments.results.rows import RowsFile
 from experiments.results.significance import Side, labelled_pair, sides_of
+from experiments.study.config import Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.study.cell_names import NO_GRAPH, cell_words
-from experiments.study.config import Study
-from experiments.study.config_parts import Selector
-from experiments.results.judgements import Judgements, read_judgements
 from experiments.paper.table import PaperColumn, PaperTable
+from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import CELL, CellRows, RowsFile
+from experiments.study.cell_names import NO_GRAPH, cell_words
+from experiments.study.config import Selector, Study
 
 if TYPE_CHECKING:
     import pandas as pd

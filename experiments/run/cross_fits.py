@@ -17,7 +17,7 @@ from calibration.learned_priors.learned import apply
 from calibration.learned_priors.parameters import Parameter, Parameters, Scale
 from experiments.results.rows import FAILED
 from experiments.run.learning import KEEP, LEARN, specification
-from experiments.study.config_parts import Learned, PriorSetting
+from experiments.study.config import Learned, PriorSetting
 from factormodels.errors import FactormodelsError
 from factormodels.fact_graph import FactGraph
 

@@ -26,12 +26,12 @@ from experiments.run.cross_fits import (
 )
 from experiments.run.keyed_journal import KeyedJournal
 from experiments.run.units import sentence
+from experiments.study.backend_settings import build_backend
 from experiments.study.cell_names import cell_words
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import Learned, PriorSetting
+from experiments.study.config import Learned, PriorSetting
 from experiments.study.data import StudyData, related_graph
 from experiments.study.design import Cell, View
-from experiments.study.settings import build_backend
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference import Backend

@@ -49,9 +49,9 @@ from experiments.run.workers import (
 )
 from experiments.study.cell_choice import select
 from experiments.study.config import Study
-from experiments.study.config_file import LoadedStudy
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import Algorithm, Cell, algorithms, cells
+from experiments.study.reading import LoadedStudy
 from factormodels.extraction.accounting import Ledger
 from inference import Backend
 from inference.warm_up import warm_up

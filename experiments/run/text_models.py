@@ -9,9 +9,9 @@ from typing import Any
 
 from experiments.assess.relation_models import build_relation_model, relation_model_facts
 from experiments.assess.setup import language_model
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_models import AssessorChoice, LanguageModelChoice, RelationModelChoice
+from experiments.study.config import AssessorChoice, LanguageModelChoice, RelationModelChoice
 from experiments.study.data import StudyData
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.asking import identity_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.study.cell_names import RECORDED
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import DatasetChoice, Subset
+from experiments.study.config import DatasetChoice, Subset
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text

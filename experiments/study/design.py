@@ -9,11 +9,10 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+from experiments.study.backend_settings import build_backend, setting_types
 from experiments.study.cell_names import NO_GRAPH, RECORDED
-from experiments.study.config import Study, allows
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import BackendChoice, PriorSetting
-from experiments.study.settings import build_backend, setting_types
+from experiments.study.config import BackendChoice, PriorSetting, Study, allows
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import MissingDependencyError
 from inference import Backend
 from inference.registry import backend_class

@@ -11,6 +11,7 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.io.fact_graph_schema import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
 from factormodels.variants import variant as variant_of
@@ -138,6 +139,30 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
         if str(error).startswith((f"{path}:", f"{path},")):
             raise
         raise InputError(f"{path}: {error}") from None
+
+
+def evidence_schema() -> dict[str, Any]:
+    """JSON Schema of evidence in JSON: names of variables and what was observed."""
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:factormodels:evidence:1",
+        "title": "Evidence",
+        "description": "Names of variables and their observed states; whether these exist depends "
+        "on the graph.",
+        "type": "object",
+        "additionalProperties": {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "description": "the state, counted from 0"},
+                {"type": "boolean", "description": "states 1 and 0 of a claim"},
+                {
+                    "type": "array",
+                    "items": {"type": "number", "minimum": 0},
+                    "minItems": 1,
+                    "description": "soft evidence: a likelihood for each state",
+                },
+            ]
+        },
+    }
 
 
 def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:

@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments.analyses.asked_models import AskedModel
 from experiments.analyses.context import Context
 from experiments.analyses.papers.sources import ModelAccess, PaperData, UserData, user_data
-from experiments.study.config_parts import DatasetChoice
+from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.fact_graph import FactGraph

@@ -176,7 +176,7 @@ def command(
     )
     from experiments.cli.views.estimate import show_estimate
     from experiments.paper.text import counted
-    from experiments.study.settings import build_backend, parse_settings
+    from experiments.study.backend_settings import build_backend, parse_settings
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.consumption import Consumption
     from factormodels.extraction.litellm_model import LitellmSettings

@@ -81,8 +81,8 @@ def command(
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
     from experiments.cli.views import posterior as posterior_view
+    from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model, with_evidence_file
-    from experiments.study.settings import build_backend, parse_settings
     from factormodels.errors import InputError
     from factormodels.io.files import write_text
     from inference import ZeroPartitionError

@@ -61,7 +61,7 @@ def command(
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
     from experiments.cli.views.references import show
-    from experiments.study.settings import build_backend, settings_by_backend
+    from experiments.study.backend_settings import build_backend, settings_by_backend
     from inference.warm_up import warm_up
 
     names = [name for text in backend or ["exact"] for name in text.split(",")]

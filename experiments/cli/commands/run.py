@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from experiments.study.config_file import RawStudy
+    from experiments.study.reading import RawStudy
 
 
 def command(
@@ -112,7 +112,7 @@ def command(
     from experiments.report.writing import write_pages
     from experiments.run.runner import Where, design, failures_of, run_study
     from experiments.run.workers import WorkerError
-    from experiments.study.config_file import read_raw, validated
+    from experiments.study.reading import read_raw, validated
     from factormodels.errors import InputError
     from factormodels.extraction.accounting import Ledger
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.cli.console import show_table
 from experiments.paper.text import plain_table
-from experiments.study.settings import setting_types
+from experiments.study.backend_settings import setting_types
 from inference import Backend, entries
 from inference.registry import backend_class, get_entry
 

@@ -141,8 +141,8 @@ def show_results(
 
 def show_embedded(console: Console) -> None:
     """Print the embedded studies with what each is for."""
-    from experiments.study.config_file import embedded_studies
     from experiments.study.plain_yaml import parse_yaml
+    from experiments.study.reading import embedded_studies
 
     table = plain_table()
     table.add_column("study", no_wrap=True)

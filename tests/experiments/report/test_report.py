@@ -15,7 +15,7 @@ import pytest
 
 from experiments.report import removals, subject, writing
 from experiments.results.rows import read_rows
-from experiments.study.config_parts import PriorSetting
+from experiments.study.config import PriorSetting
 from experiments.study.design import View
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.variants import variant

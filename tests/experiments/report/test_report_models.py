@@ -19,7 +19,7 @@ from experiments.report import removals
 from experiments.report.finished import read_subject
 from experiments.results.rows import read_rows
 from experiments.run.view_graphs import strengthened
-from experiments.study.config_parts import PriorSetting
+from experiments.study.config import PriorSetting
 from experiments.study.design import View
 from factormodels.claims import RelationKind
 from factormodels.datasets import load

@@ -16,7 +16,7 @@ from experiments.cli.views.diff import show
 from experiments.results.diff import Difference, compare_runs
 from experiments.results.rows import CELL, RowsFile, as_xarray, read_rows
 from experiments.run.runner import Where, design, run_study
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from tests.experiments.conftest import Invoke, study_file
 
 STUDY = """

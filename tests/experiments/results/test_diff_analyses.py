@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments.results.diff_analyses import compare_analyses
-from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.analyses.test_analyses import STATISTICS
+from tests.experiments.conftest import Invoke, study_file
 
 
 @pytest.fixture

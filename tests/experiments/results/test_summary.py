@@ -22,7 +22,7 @@ from experiments.paper.artefacts import Origin
 from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diagrams
 from experiments.results.rows import CELL, SCHEMA, RowsFile, write_rows
 from experiments.results.summary import summarise_study
-from experiments.study.config_parts import Reliability
+from experiments.study.config import Reliability
 
 ORIGIN = Origin("s", "0" * 64)
 

@@ -9,9 +9,9 @@ import pytest
 
 from experiments.run.tasks import Agenda
 from experiments.run.units import Task
-from experiments.study.config_file import load_study
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
+from experiments.study.reading import load_study
 from tests.experiments.conftest import study_file
 
 STUDY = """

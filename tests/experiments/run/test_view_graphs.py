@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.run.view_graphs import factor_graph, strengthened, view_arrays
-from experiments.study.config_parts import PriorSetting
+from experiments.study.config import PriorSetting
 from experiments.study.design import View
 from factormodels.datasets import load
 from factormodels.encodings import ENCODINGS

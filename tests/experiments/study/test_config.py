@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from experiments.analyses.study import is_analysis, load_analysis
-from experiments.study.config import Study, as_plain, config_hash
-from experiments.study.config_file import embedded_studies, load_study, read_raw, validated
-from experiments.study.config_parts import Only, PriorSetting
+from experiments.study.config import Only, PriorSetting, Study, as_plain, config_hash
+from experiments.study.reading import embedded_studies, load_study, read_raw, validated
 from factormodels.errors import InputError
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"
