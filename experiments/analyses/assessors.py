@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from calibration.significance import paired_t_test
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
 from experiments.analyses.papers.blocks import load_evidence
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
@@ -79,7 +79,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the tables of the measures, of their tests and of the calibration."""
     evidence = load_evidence(
         settings.data,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
@@ -47,7 +47,7 @@ class Settings:
     iterations: Count = 20
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return errors by i-bound, and the figure of errors, bounds and intervals."""
     with context.track("graphs", len(settings.shapes) * settings.graphs) as step:
         measured = measurements(settings, context.seed, step)

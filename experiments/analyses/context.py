@@ -18,7 +18,7 @@ Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 
 
 @dataclass(frozen=True)
-class Context:
+class AnalysisContext:
     """What an analysis is run with, beside its settings.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibration.grouping import group_by_response
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -60,7 +60,7 @@ class Settings:
             raise ValueError("there is no data; list some under datasets or drawn")
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return scores under both encodings, and the figure of their difference."""
     import pandas as pd
 

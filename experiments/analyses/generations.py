@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibration.self_knowledge import filter_refusals
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
@@ -44,7 +44,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table."""
     import pandas as pd
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.intervals.estimands import student_quantile
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
 from experiments.analyses.papers.loading import FIGURE_TITLE, load_source
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
@@ -49,7 +49,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the ranking and its figure."""
     import pandas as pd
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts
 
 _MODULES = MappingProxyType(
@@ -52,7 +52,7 @@ class Analysis:
     name: str
     summary: str
     settings: type
-    run: Callable[[Any, Context], Artefacts]
+    run: Callable[[Any, AnalysisContext], Artefacts]
 
 
 def names() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from experiments.analyses.context import Context, Tracker
+from experiments.analyses.context import AnalysisContext, Tracker
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
 from experiments.results.files import MANIFEST, publish, temporary_folder
@@ -110,7 +110,7 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
         InputError: for bad data, or a folder that cannot be written.
     """
     study = loaded.study
-    context = Context(study.study, study.seed, loaded.folder, loaded.where, track)
+    context = AnalysisContext(study.study, study.seed, loaded.folder, loaded.where, track)
     artefacts = loaded.analysis.run(loaded.settings, context)
     asked = {name: model.take() for name, model in context.models.items()}
     with temporary_folder(folder) as place:

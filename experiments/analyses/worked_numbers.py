@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.printed_numbers import printed, rows_of
 from experiments.analyses.papers.published import Published, published_table
 from experiments.paper.artefacts import Artefacts
@@ -37,7 +37,7 @@ class Settings:
     published: tuple[Published, ...] = ()
 
 
-def run(settings: Settings, _context: Context) -> Artefacts:
+def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     """Return a table of the numbers."""
     import pandas as pd
 

@@ -15,7 +15,7 @@ from experiments.results.rows import FAILED, SCHEMA
 from experiments.run.selections import Selections
 from experiments.run.units import decode, schema
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.errors import InputError
 
 
@@ -81,7 +81,7 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
 def row_tables(
     study: str,
     data: Sequence[StudyData],
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     finished: Finished,
     selections: Selections | None = None,
 ) -> Iterator[pa.Table]:
@@ -137,7 +137,7 @@ class _Claims:
         return _Claims(n_atoms, np.cumsum(n_rows) - n_rows, columns)
 
 
-def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.Table:
+def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> pa.Table:
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
     n_atoms = claims.n_atoms[responses]
     n_rows = np.maximum(n_atoms, 1)

@@ -17,7 +17,7 @@ from experiments.run.keyed_journal import KeyedJournal, keyed_journal
 from experiments.run.text_models import TextModel
 from experiments.study.config import Study, computed_part, plain_hash
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.errors import InputError
 from factormodels.io.files import prepare_folder, remove_empty, write_text
 
@@ -49,7 +49,7 @@ class Plan:
     @staticmethod
     def of(
         study: Study,
-        cells: Sequence[Cell],
+        cells: Sequence[StudyCell],
         data: Sequence[StudyData],
         models: Iterable[TextModel] = (),
     ) -> Plan:

@@ -30,7 +30,7 @@ from experiments.study.backend_settings import build_backend
 from experiments.study.cell_names import cell_words
 from experiments.study.config import Learned, PriorSetting
 from experiments.study.data import StudyData, related_graph
-from experiments.study.design import Cell, View
+from experiments.study.design import GraphView, StudyCell
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -79,7 +79,7 @@ class Question:
             [self.dataset, self.variant, self.relation_model, self.encoding, self.prior.title, fold]
         )
 
-    def answers(self, dataset: str, view: View) -> bool:
+    def answers(self, dataset: str, view: GraphView) -> bool:
         """Whether these are the priors of a view of a dataset, at whatever strength."""
         own = (self.dataset, self.variant, self.relation_model, self.encoding, self.prior)
         its = (view.variant, view.relation_model, view.encoding, view.prior)
@@ -105,7 +105,7 @@ class Question:
 
 
 def questions(
-    loaded: LoadedStudy, cells: Sequence[Cell], data: Sequence[StudyData]
+    loaded: LoadedStudy, cells: Sequence[StudyCell], data: Sequence[StudyData]
 ) -> tuple[Question, ...]:
     """Return which priors the cells of a study have learned, each once.
 
@@ -142,7 +142,7 @@ def fit_all(
     seed: int,
     kept: KeyedJournal,
     *,
-    finished: Collection[tuple[str, View]] = (),
+    finished: Collection[tuple[str, GraphView]] = (),
     again: bool = False,
     notice: Callable[[str], None] = logger.info,
 ) -> tuple[CrossFit, ...]:

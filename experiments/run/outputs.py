@@ -29,7 +29,7 @@ from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_answers import TextUse, facts_of
 from experiments.study.config import Study, config_hash
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class RunContents:
 
     study: Study
     data: tuple[StudyData, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyCell, ...]
     rows: RowsFile
     summary: pd.DataFrame
     tests: pd.DataFrame
@@ -89,7 +89,7 @@ Pages = Callable[[RunContents, Path], Sequence[Path]]
 def write_results(
     study: Study,
     data: Sequence[StudyData],
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     finished: Finished,
     code: Sequence[str],
     folder: Path,

@@ -27,7 +27,7 @@ from experiments.run.folder import (
 from experiments.run.journal import Journal
 from experiments.run.learned_priors import Question, fit_all, questions
 from experiments.run.outputs import Pages, Results, write_results
-from experiments.run.selections import Selector, select_all, selectors
+from experiments.run.selections import CoreSelector, select_all, selectors
 from experiments.run.tasks import Agenda
 from experiments.run.text_answers import (
     Place,
@@ -50,7 +50,7 @@ from experiments.run.workers import (
 from experiments.study.cell_choice import select
 from experiments.study.config import Study
 from experiments.study.data import StudyData, load_data
-from experiments.study.design import Algorithm, Cell, algorithms, cells
+from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.reading import LoadedStudy
 from factormodels.extraction.accounting import Ledger
 from inference import Backend
@@ -75,11 +75,11 @@ class Design:
     """
 
     study: Study
-    algorithms: tuple[Algorithm, ...]
-    cells: tuple[Cell, ...]
+    algorithms: tuple[StudyAlgorithm, ...]
+    cells: tuple[StudyCell, ...]
     data: tuple[StudyData, ...]
     questions: tuple[Question, ...]
-    selectors: tuple[Selector, ...]
+    selectors: tuple[CoreSelector, ...]
     loaded: LoadedStudy
     models: tuple[TextModel, ...]
 
@@ -138,7 +138,7 @@ class Failure:
         error: why.
     """
 
-    cell: Cell
+    cell: StudyCell
     response: str
     error: str
 
@@ -293,7 +293,7 @@ def _learned(
         )
 
 
-def _at(chosen: Sequence[Cell], places: Iterable[int]) -> list[Cell]:
+def _at(chosen: Sequence[StudyCell], places: Iterable[int]) -> list[StudyCell]:
     return [chosen[place] for place in places]
 
 

@@ -44,7 +44,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Selector:
+class CoreSelector:
     """A selection of a study, ready to be solved.
 
     Attributes:
@@ -123,7 +123,7 @@ class Selections:
         return result
 
 
-def selectors(loaded: LoadedStudy) -> tuple[Selector, ...]:
+def selectors(loaded: LoadedStudy) -> tuple[CoreSelector, ...]:
     """Return the selections of a study, ready to be solved; none where every atom counts.
 
     Raises:
@@ -142,7 +142,7 @@ def selectors(loaded: LoadedStudy) -> tuple[Selector, ...]:
 
 
 def select_all(
-    chosen: Sequence[Selector],
+    chosen: Sequence[CoreSelector],
     data: Sequence[StudyData],
     kept: KeyedJournal,
     *,
@@ -227,7 +227,7 @@ def _count(dataset: StudyData) -> str:
     return counted(len(dataset.graphs), "response")
 
 
-def _selector(choice: SelectionChoice, folder: Path) -> Selector:
+def _selector(choice: SelectionChoice, folder: Path) -> CoreSelector:
     # The name says nothing of the answer: it may change between a run and its resumption.
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
@@ -248,10 +248,10 @@ def _selector(choice: SelectionChoice, folder: Path) -> Selector:
         identity["path"] = content_hash(path)
     elif choice.relations == "lexical":
         model, _ = relation_model("lexical", Wishes())
-    return Selector(choice, model, templates, plain_hash(identity))
+    return CoreSelector(choice, model, templates, plain_hash(identity))
 
 
-def _selected(selector: Selector, graph: FactGraph) -> Selected:
+def _selected(selector: CoreSelector, graph: FactGraph) -> Selected:
     try:
         core = selector.core(graph)
         sentences = None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from experiments.run.cross_fits import CrossFit
 from experiments.run.units import TASK_SECONDS, Task
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 
 _FIRST_UNITS = 32
 _MOST_UNITS = 16_384
@@ -47,7 +47,7 @@ class Agenda:
     def __init__(
         self,
         data: Sequence[StudyData],
-        cells: Sequence[Cell],
+        cells: Sequence[StudyCell],
         wanted: Iterable[int],
         done: Sequence[NDArray[np.bool_]],
         learned: Sequence[CrossFit] = (),

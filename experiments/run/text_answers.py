@@ -21,7 +21,7 @@ from experiments.run.text_models import ASSESSING, RELATIONS, Opened, TextModel
 from experiments.run.units import UnitResult, sentence
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import Related, StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.assessors import assess
@@ -138,7 +138,7 @@ class TextAnswers:
         )
 
 
-def asked_of(cell: Cell) -> Place | None:
+def asked_of(cell: StudyCell) -> Place | None:
     """Return what a text model is to say before the units of a cell, of no response in particular.
 
     None if relations are the data's own.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from experiments.results.rows import FAILED
 from experiments.run.view_graphs import ViewArrays, factor_graph, view_arrays
 from experiments.study.data import Related, related_graph
-from experiments.study.design import Cell, View
+from experiments.study.design import GraphView, StudyCell
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -52,7 +52,7 @@ class Task:
 
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
-    cells: tuple[tuple[int, Cell], ...]
+    cells: tuple[tuple[int, StudyCell], ...]
     learned: tuple[CrossFit, ...] = ()
     related: tuple[Related, ...] = ()
 
@@ -183,9 +183,9 @@ class _Graphs:
         self._learned: dict[tuple[str, ...], CrossFit] = {cross.key: cross for cross in learned}
         self._related = related
         self._views: dict[tuple[int, tuple[str, ...]], ViewArrays] = {}
-        self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
+        self._factor_graphs: dict[tuple[int, GraphView], FactorGraph] = {}
 
-    def __call__(self, response: int, view: View) -> FactorGraph:
+    def __call__(self, response: int, view: GraphView) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
             # What is learned, unlike what is set, is of one encoding and moves relations too.

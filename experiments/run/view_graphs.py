@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.study.design import View
+from experiments.study.design import GraphView
 from factormodels.claims import RelationKind
 from factormodels.encodings import KIND_CODES, encode_many
 from factormodels.fact_graph import FactGraph, pairwise_factor_graph
@@ -57,7 +57,7 @@ def view_arrays(graph: FactGraph) -> ViewArrays:
     )
 
 
-def factor_graph(arrays: ViewArrays, view: View) -> FactorGraph:
+def factor_graph(arrays: ViewArrays, view: GraphView) -> FactorGraph:
     """Return the factor graph of a view, as `FactGraph.to_factor_graph` would.
 
     Args:

@@ -46,9 +46,11 @@ class Known(AfterValidator):
 
     Attributes:
         names: the names there are, asked for when a value is validated.
+        what: what they are of.
     """
 
     names: Callable[[], Iterable[str]] = tuple
+    what: str = ""
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         return {**handler(core_schema), "enum": list(self.names())}
@@ -62,7 +64,7 @@ def known(names: Callable[[], Iterable[str]], what: str) -> Known:
             raise ValueError(unknown_name(f"the {what}", name, valid))
         return name
 
-    return Known(check, names)
+    return Known(check, names, what)
 
 
 def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -496,7 +498,7 @@ class Learned:
         backend: the algorithm that fits.
         settings: settings of the algorithm.
         objective: what is made small; likelihood: the negative log likelihood.
-        penalty: standard deviation of a normal prior on logit and log scales; None: no penalty.
+        penalty: standard deviation of a normal prior on logit and log scales; absent: no penalty.
         max_iterations: after so many a search ends as not converged.
     """
 
@@ -554,8 +556,8 @@ class Priors:
     """Priors that replace those of the data, one setting for each combination.
 
     Attributes:
-        atom: priors of atoms; None keeps the data's own.
-        context: priors of contexts; None keeps the data's own.
+        atom: priors of atoms; null keeps the data's own.
+        context: priors of contexts; null keeps the data's own.
         name: what tables call the setting; only if there is a single one. Made from the other keys
             if absent.
         learned: what is learned from labels; what is fixed beside it stays fixed.
@@ -694,7 +696,7 @@ class Significance:
 
     Attributes:
         pairs: pairs of selectors with the same keys; the first is compared with the second
-            wherever all else is the same.
+            wherever all else is the same. A text is short for `{backend: text}`.
         measures: what is compared, of the measures of `calibration.significance`.
         test: the paired test; t is for means over responses.
         alternative: two-sided, or better for the first being better.
@@ -785,9 +787,10 @@ class Study:
             too).
         relation_models: where relations come from: the data, or the texts, asked anew.
         assessors: what judges claims by prompts, without a graph, beside the backends.
-        language_model: of the relation models and assessors that do not name their own.
+        language_model: that of the relation models and assessors that do not name their own.
         encodings: encodings of relations as factors.
-        priors: priors that replace those of the data; every combination is a setting.
+        priors: priors that replace those of the data; every combination is a setting. The word
+            learned in the list is short for `{learned: {}}`.
         strengths: what the log odds of every relation's probability are multiplied by.
         backends: the algorithms.
         seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.

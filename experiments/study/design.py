@@ -19,7 +19,7 @@ from inference.registry import backend_class
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class StudyAlgorithm:
     """A backend with its settings, ready to run, or the reason why it is not; or an assessor.
 
     Attributes:
@@ -44,7 +44,7 @@ class Algorithm:
 
 
 @dataclass(frozen=True)
-class View:
+class GraphView:
     """How a response becomes a factor graph.
 
     Attributes:
@@ -62,12 +62,12 @@ class View:
     relation_model: str = RECORDED
 
 
-NO_VIEW = View(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
+NO_VIEW = GraphView(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
 """That of an assessor's cell."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """One combination of a study, asked over all responses of its dataset.
 
     Attributes:
@@ -77,8 +77,8 @@ class Cell:
     """
 
     dataset: str
-    view: View
-    algorithm: Algorithm
+    view: GraphView
+    algorithm: StudyAlgorithm
 
     def key(self) -> dict[str, Any]:
         """Return what tells it from the other cells, by column of the rows."""
@@ -94,7 +94,7 @@ class Cell:
         }
 
 
-def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
+def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
     """Return the algorithms of a study in its order, one for each setting and seed, not yet warm.
 
     The assessors come last.
@@ -110,7 +110,7 @@ def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
         for algorithm in _of_each_seed(loaded, position, choice, title, settings)
     ]
     judging = [
-        Algorithm(
+        StudyAlgorithm(
             choice=position,
             title=choice.title,
             name=choice.assessor,
@@ -124,13 +124,13 @@ def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
     return (*inferring, *judging)
 
 
-def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
+def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ...]:
     """Return the cells of a study in its order, the algorithms of one question side by side.
 
     Those of the assessors, one each, end a dataset's.
     """
     views = [
-        View(variant, encoding, prior, strength, relation_model)
+        GraphView(variant, encoding, prior, strength, relation_model)
         for variant, relation_model, encoding, prior, strength in itertools.product(
             study.variants,
             study.relation_titles,
@@ -146,17 +146,17 @@ def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
         for dataset in study.datasets
         for cell in (
             *(
-                Cell(dataset.title, view, algorithm)
+                StudyCell(dataset.title, view, algorithm)
                 for view in views
                 for algorithm in inferring
                 if _takes_part(study.backends[algorithm.choice], dataset.title, view)
             ),
-            *(Cell(dataset.title, NO_VIEW, assessor) for assessor in judging),
+            *(StudyCell(dataset.title, NO_VIEW, assessor) for assessor in judging),
         )
     )
 
 
-def _takes_part(choice: BackendChoice, dataset: str, view: View) -> bool:
+def _takes_part(choice: BackendChoice, dataset: str, view: GraphView) -> bool:
     return all(
         allows(choice, dimension, value)
         for dimension, value in (
@@ -176,9 +176,9 @@ def _of_each_seed(
     choice: BackendChoice,
     title: str,
     settings: Mapping[str, Any],
-) -> list[Algorithm]:
+) -> list[StudyAlgorithm]:
     seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
-    blank = Algorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
+    blank = StudyAlgorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
     if not seeds:
         return []
     where = partial(choice.place_of, loaded.blame(f"backends[{position}]"))

@@ -23,7 +23,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Model:
+class LoadedModel:
     """What a file holds.
 
     Attributes:
@@ -92,7 +92,7 @@ def load_model(
     response: str | None = None,
     variant: str | None = None,
     encoding: str | None = None,
-) -> Model:
+) -> LoadedModel:
     """Return the model of a file with its factor graph.
 
     Args:
@@ -107,14 +107,14 @@ def load_model(
     loaded = read_model(path, response)
     if isinstance(loaded, FactGraph):
         view = variant_of(loaded, variant or DEFAULT_VARIANT)
-        return Model(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)
+        return LoadedModel(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)
     for option, value in (("--variant", variant), ("--encoding", encoding)):
         if value is not None:
             raise InputError(
                 f"{path}: {option} {value} applies to fact graphs and this is a general network; "
                 "leave it out"
             )
-    return Model(loaded)
+    return LoadedModel(loaded)
 
 
 def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
