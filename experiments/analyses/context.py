@@ -40,7 +40,7 @@ class AnalysisContext:
     models: dict[str, AskedModel] = field(default_factory=dict)
 
     def load(self, choices: Iterable[DatasetChoice], key: str = "datasets") -> list[StudyData]:
-        """Return datasets of the settings, in order.
+        """Datasets of the settings, in order.
 
         Args:
             choices: the datasets.

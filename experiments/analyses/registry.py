@@ -56,12 +56,12 @@ class Analysis:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all analyses."""
+    """The names of all analyses."""
     return tuple(_MODULES)
 
 
 def analysis(name: str) -> Analysis:
-    """Return an analysis by name, one of `names()`."""
+    """An analysis by name, one of `names()`."""
     module = importlib.import_module(f"{__package__}.{_MODULES[name]}")
     summary = (module.__doc__ or "").strip().splitlines()[0]
     return Analysis(name, summary, module.Settings, module.run)

@@ -21,7 +21,7 @@ _ONLY = {
 
 
 def select(chosen: Sequence[StudyCell], only: Iterable[str]) -> list[int]:
-    """Return the positions of the cells that texts like "backend=exact,lbp" select.
+    """The positions of the cells that texts like "backend=exact,lbp" select.
 
     Of texts with one key any must hold, of different keys all.
 

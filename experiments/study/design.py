@@ -81,7 +81,7 @@ class StudyCell:
     algorithm: StudyAlgorithm
 
     def key(self) -> dict[str, Any]:
-        """Return what tells it from the other cells, by column of the rows."""
+        """What tells it from the other cells, by column of the rows."""
         return {
             "dataset": self.dataset,
             "variant": self.view.variant,
@@ -95,7 +95,7 @@ class StudyCell:
 
 
 def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
-    """Return the algorithms of a study in its order, one for each setting and seed, not yet warm.
+    """The algorithms of a study in its order, one for each setting and seed, not yet warm.
 
     The assessors come last.
 
@@ -125,7 +125,7 @@ def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
 
 
 def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ...]:
-    """Return the cells of a study in its order, the algorithms of one question side by side.
+    """The cells of a study in its order, the algorithms of one question side by side.
 
     Those of the assessors, one each, end a dataset's.
     """

@@ -36,7 +36,7 @@ class LoadedModel:
 
 
 def read_graphs(source: Path) -> Sequence[FactGraph]:
-    """Return the responses of a file, or of the embedded dataset that `source` names.
+    """The responses of a file, or of the embedded dataset that `source` names.
 
     A file goes before a dataset of the same name.
 
@@ -53,7 +53,7 @@ def read_graphs(source: Path) -> Sequence[FactGraph]:
 
 
 def read_model(source: Path, response: str | None = None) -> FactGraph | FactorGraph:
-    """Return the one model of a file, or one response of a file or embedded dataset of many.
+    """The one model of a file, or one response of a file or embedded dataset of many.
 
     Raises:
         InputError: if there is no such model, no response of that name, or many and none is named.
@@ -93,7 +93,7 @@ def load_model(
     variant: str | None = None,
     encoding: str | None = None,
 ) -> LoadedModel:
-    """Return the model of a file with its factor graph.
+    """The model of a file with its factor graph.
 
     Args:
         path: fact graph JSON, UAI or BIF, told apart by content; or an embedded dataset's name.
@@ -118,7 +118,7 @@ def load_model(
 
 
 def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
-    """Return `graph` with the evidence of a file: a UAI evidence file or a JSON object.
+    """`graph` with the evidence of a file: a UAI evidence file or a JSON object.
 
     The JSON object maps the name of a variable to its observed state (a number from 0, or
     true/false for states 1/0), or to a list with one likelihood per state (soft evidence).

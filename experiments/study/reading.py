@@ -19,6 +19,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from experiments.study.config import LEARNED, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.plain_yaml import parse_assignment, parse_yaml
@@ -209,8 +211,6 @@ def model_of(
     Raises:
         StudyError: for a key or value that the model cannot have.
     """
-    from pydantic import TypeAdapter, ValidationError
-
     try:
         # Strict JSON mode: a text is never taken for a number, a list is a tuple.
         text = json.dumps(raw if plain is None else plain)
