@@ -13,8 +13,7 @@ from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import CellRows, RowsFile
 from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
-from experiments.study.config import Study
-from experiments.study.config_parts import Selector
+from experiments.study.config import Selector, Study
 
 if TYPE_CHECKING:
     import pandas as pd

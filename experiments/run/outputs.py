@@ -33,7 +33,7 @@ from experiments.run.text_models import TextUse, facts_of
 from experiments.study.cell_names import CELL
 from experiments.study.config import Study, config_hash
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class RunContents:
 
     study: Study
     data: tuple[StudyData, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyCell, ...]
     rows: RowsFile
     summary: pd.DataFrame
     tests: pd.DataFrame
@@ -93,7 +93,7 @@ Pages = Callable[[RunContents, Path], Sequence[Path]]
 def write_results(
     study: Study,
     data: Sequence[StudyData],
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     finished: FinishedUnits,
     code: Sequence[str],
     folder: Path,
@@ -210,7 +210,7 @@ def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) 
 def row_tables(
     study: str,
     data: Sequence[StudyData],
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     finished: FinishedUnits,
     selections: Selections | None = None,
 ) -> Iterator[pa.Table]:
@@ -270,7 +270,7 @@ class _Claims:
         return _Claims(n_atoms, np.cumsum(n_rows) - n_rows, columns)
 
 
-def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.Table:
+def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> pa.Table:
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
     # A row per claim: `owner` is its unit, `within` its place in the response.
     n_atoms = claims.n_atoms[responses]

@@ -184,7 +184,7 @@ def command(
     from experiments.assess.setup import AssessmentOptions, language_model, make_plan
     from experiments.cli.progress import announced, response_progress
     from experiments.cli.tables import show_ledger
-    from experiments.study.settings import build_backend, parse_settings
+    from experiments.study.backend_settings import build_backend, parse_settings
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.consumption import Consumption
     from factormodels.extraction.litellm_model import LitellmSettings

@@ -74,7 +74,7 @@ def _show_one(console: Console, name: str) -> None:
     """
     from rich.padding import Padding
 
-    from experiments.study.settings import setting_types
+    from experiments.study.backend_settings import setting_types
     from inference.registry import backend_class, get_entry
 
     entry = get_entry(name)

@@ -55,8 +55,8 @@ def command(
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
     from experiments.paper.drawing import draw
+    from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model
-    from experiments.study.settings import build_backend, parse_settings
     from factormodels.errors import InputError
     from inference.warm_up import warm_up
 

@@ -95,8 +95,8 @@ def command(
       factormodels infer worked-examples --response factreasoner-example-1
     """
     from experiments.cli.progress import announced
+    from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model, with_evidence_file
-    from experiments.study.settings import build_backend, parse_settings
     from inference import ZeroPartitionError
     from inference.posterior import Status
     from inference.warm_up import warm_up

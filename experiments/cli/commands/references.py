@@ -70,7 +70,7 @@ def command(
 
     from experiments.bench import references
     from experiments.cli.progress import announced
-    from experiments.study.settings import build_backend, settings_by_backend
+    from experiments.study.backend_settings import build_backend, settings_by_backend
     from inference.warm_up import warm_up
 
     names = [name for text in backend or ["exact"] for name in text.split(",")]

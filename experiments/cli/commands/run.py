@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from experiments.run.outputs import Results
     from experiments.run.runner import StudyDesign, UnitFailure
     from experiments.run.selections import Selections
-    from experiments.study.config_file import RawStudy
+    from experiments.study.reading import RawStudy
 
 
 def command(
@@ -124,7 +124,7 @@ def command(
     from experiments.report.writing import write_pages
     from experiments.run.runner import Execution, design, failures_of, run_study
     from experiments.run.workers import WorkerError
-    from experiments.study.config_file import read_raw, validated
+    from experiments.study.reading import read_raw, validated
     from factormodels.extraction.accounting import Ledger
 
     if listed:
@@ -316,8 +316,8 @@ def _show_results(
 
 def _show_embedded(console: Console) -> None:
     """Print the embedded studies with what each is for."""
-    from experiments.study.config_file import embedded_studies
     from experiments.study.plain_yaml import parse_yaml
+    from experiments.study.reading import embedded_studies
 
     table = plain_table()
     table.add_column("study", no_wrap=True)

@@ -17,7 +17,7 @@ from experiments.results.diff import RunDifference, compare_runs
 from experiments.results.rows import RowsFile, as_xarray, read_rows
 from experiments.run.runner import Execution, design, run_study
 from experiments.study.cell_names import CELL
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from tests.experiments.conftest import Invoke, study_file
 
 STUDY = """

@@ -23,7 +23,7 @@ from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diag
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
 from experiments.results.summary import summarise_study
 from experiments.study.cell_names import CELL
-from experiments.study.config_parts import Reliability
+from experiments.study.config import Reliability
 
 ORIGIN = Origin("s", "0" * 64)
 
