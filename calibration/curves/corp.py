@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 from calibration.curves.label_draws import calibrated
 from calibration.curves.reliability import HISTOGRAM_BINS
 from calibration.forecasts import Sample, forecasts
-from calibration.intervals.replicates import band_settings, resampled, tails
+from calibration.intervals import (
+    bootstrap_settings,
+    of_samples,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
 from calibration.scores.decomposition import (
     CorpDecomposition,
     IsotonicFit,
@@ -92,17 +98,22 @@ def corp_curve(
     if band not in BANDS:
         raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")
     points = forecasts(p, y, weights, responses)
-    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     whole = points.sample()
     fit = isotonic_fit(whole)
     at = np.linspace(points.p[0], points.p[-1], _GRID if points.p.size > 1 else 1)
     lower, upper = np.empty(0), np.empty(0)
     if band != "none":
-        draw = resampled if band == "confidence" else calibrated
-        curves = []
-        for sample in draw(points, n_bootstrap, seed):
-            curves.append(np.interp(at, *_corners(sample, isotonic_fit(sample))))
-        lower, upper = np.quantile(curves, tails(level), axis=0)
+
+        def curve(sample: Sample) -> Floats:
+            return np.interp(at, *_corners(sample, isotonic_fit(sample)))
+
+        if band == "confidence":
+            draws = response_weights(points.n_responses, n_bootstrap, seed)
+            curves = replicates(of_samples(points, curve), draws)
+        else:
+            curves = np.array([curve(sample) for sample in calibrated(points, n_bootstrap, seed)])
+        lower, upper = percentile_interval(curves, level)
     corners, values = _corners(whole, fit)
     parts = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
     index = np.searchsorted(parts, np.repeat(points.p, points.sizes), side="left")

@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
-from calibration.intervals.replicates import band_settings, tails
-from calibration.intervals.resampling import response_weights
+from calibration.intervals import (
+    RatioSums,
+    bootstrap_settings,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
 from calibration.validation import (
     Floats,
     Integers,
@@ -84,7 +89,7 @@ def group_calibration(
     probabilities, labels = labelled_pairs(p, y)
     n_atoms = probabilities.size
     counts = weight_array(weights, n_atoms)
-    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     found = group_by_response(groups, "groups")
     check_lengths(p=n_atoms, groups=found.index.size)
     wanted = _wanted(found.responses, order)
@@ -104,20 +109,11 @@ def group_calibration(
         return totals.astype(np.float64, copy=False).reshape(shape)
 
     weight, predicted, true = sums(counts), sums(counts * probabilities), sums(counts * labels)
-    with np.errstate(invalid="ignore"):
-        # 0/0, that is nan, in groups without atoms, and in replicates that drew none of theirs.
-        gaps = np.concatenate(
-            [
-                (block @ (true - predicted)) / (block @ weight)
-                for block in response_weights(n_responses, n_bootstrap, seed)
-            ]
-        )
-        total = weight.sum(axis=0)
-        mean_predicted, observed = predicted.sum(axis=0) / total, true.sum(axis=0) / total
-    lower, upper = np.full(len(wanted), np.nan), np.full(len(wanted), np.nan)
-    for number in np.flatnonzero((weight > 0).sum(axis=0) > 1):
-        drawn = gaps[~np.isnan(gaps[:, number]), number]
-        lower[number], upper[number] = np.quantile(drawn, tails(level))
+    mean_predicted, observed = (RatioSums(each, weight).estimate() for each in (predicted, true))
+    gap = RatioSums(true - predicted, weight)
+    drawn = replicates(gap.replicates, response_weights(n_responses, n_bootstrap, seed))
+    few = gap.touching() < 2
+    lower, upper = (np.where(few, np.nan, end) for end in percentile_interval(drawn, level))
     return GroupCalibration(
         groups=wanted,
         n_atoms=np.bincount(column, minlength=len(wanted)),

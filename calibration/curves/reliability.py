@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.intervals.resampling import response_weights
+from calibration.intervals import (
+    RatioSums,
+    bootstrap_settings,
+    percentile_interval,
+    replicates,
+    response_weights,
+    wilson_interval,
+)
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import (
     Floats,
@@ -110,15 +117,23 @@ def reliability_bins(
 
     n_responses = None
     if responses is None:
-        lower, upper = _wilson(observed * count, count, level)
+        lower, upper = wilson_interval(observed, count, level)
     else:
-        n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
-        seed = whole_number(seed, "seed", 0)
+        n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
         grouping = group_by_response(responses)
         check_lengths(p=probabilities.size, responses=grouping.index.size)
         n_responses = len(grouping.responses)
-        occupied = np.searchsorted(position, index)
-        lower, upper = _bootstrap(labels, occupied, observed, grouping, n_bootstrap, seed, level)
+        sums = _bin_sums(labels, np.searchsorted(position, index), position.size, grouping)
+        drawn = replicates(sums.replicates, response_weights(n_responses, n_bootstrap, seed))
+        still = sums.is_still()
+        lower, upper = (
+            np.where(still, without_spread, end)
+            for without_spread, end in zip(
+                wilson_interval(observed, sums.touching(), level),
+                percentile_interval(drawn, level),
+                strict=True,
+            )
+        )
 
     parts = np.searchsorted(
         np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1], probabilities, side="left"
@@ -147,42 +162,11 @@ def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
     raise InputError(f"strategy is {strategy!r}; choose 'uniform' or 'quantile'")
 
 
-def _wilson(true: Floats, trials: Any, level: float) -> tuple[Floats, Floats]:
-    from statsmodels.stats.proportion import proportion_confint
-
-    lower, upper = proportion_confint(true, trials, alpha=1 - level, method="wilson")
-    return np.asarray(lower), np.asarray(upper)
-
-
-def _bootstrap(
-    y: Floats,
-    index: Integers,
-    observed: Floats,
-    grouping: Grouping,
-    n_bootstrap: int,
-    seed: int,
-    level: float,
-) -> tuple[Floats, Floats]:
-    """Return percentile intervals of the share of true atoms in each occupied bin `index`."""
-    n_bins, n_responses = observed.size, len(grouping.responses)
+def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> RatioSums:
+    """Return true atoms over atoms of each response in each occupied bin `index`."""
+    n_responses = len(grouping.responses)
     cell = grouping.index * n_bins + index
     shape = (n_responses, n_bins)
     atoms = np.bincount(cell, minlength=n_responses * n_bins).reshape(shape).astype(np.float64)
     true = np.bincount(cell, weights=y, minlength=n_responses * n_bins).reshape(shape)
-    replicates = []
-    for weights in response_weights(n_responses, n_bootstrap, seed):
-        with np.errstate(invalid="ignore"):
-            # 0/0, that is nan, in replicates that drew no response with atoms in the bin.
-            replicates.append((weights @ true) / (weights @ atoms))
-    shares = np.concatenate(replicates)
-
-    touching = (atoms > 0).sum(axis=0)
-    lower, upper = _wilson(observed * touching, touching, level)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    for column in range(n_bins):
-        held = atoms[:, column] > 0
-        own = true[held, column] / atoms[held, column]
-        drawn = shares[~np.isnan(shares[:, column]), column]
-        if drawn.size and np.ptp(own) > 0:
-            lower[column], upper[column] = np.quantile(drawn, tails)
-    return lower, upper
+    return RatioSums(true.astype(np.float64, copy=False), atoms)

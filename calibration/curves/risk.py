@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import forecasts
-from calibration.intervals.replicates import band_settings, resampled, tails
+from calibration.intervals import (
+    bootstrap_settings,
+    of_samples,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
 from calibration.scores.selective import risk_at, risk_coverage
 from calibration.validation import Floats
 
@@ -71,10 +77,13 @@ def risk_curve(
     """
     whole = risk_coverage(p, y, weights=weights, rule=rule)
     points = forecasts(p, y, weights, responses)
-    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     coverage = np.linspace(0.0, 1.0, 101)[1:]
-    curves = [risk_at(sample, rule, coverage) for sample in resampled(points, n_bootstrap, seed)]
-    lower, upper = np.quantile(curves, tails(level), axis=0)
+    curves = replicates(
+        of_samples(points, lambda sample: risk_at(sample, rule, coverage)),
+        response_weights(points.n_responses, n_bootstrap, seed),
+    )
+    lower, upper = percentile_interval(curves, level)
     return RiskCurve(
         coverage=coverage,
         risk=risk_at(points.sample(), rule, coverage),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
-from calibration.intervals.estimands import IntervalMethod
+from calibration.intervals import IntervalMethod
 from calibration.self_knowledge.positions import PositionTable
 from factormodels.errors import InputError
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import student_quantile
 from calibration.learned_priors.design import design
 from calibration.learned_priors.objectives import Objective
 from calibration.learned_priors.parameters import Parameters

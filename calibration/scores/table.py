@@ -19,12 +19,14 @@ from calibration.forecasts import (
     forecasts,
     logit_clip,
 )
-from calibration.intervals.bootstrap import (
+from calibration.intervals import (
     basic_interval,
     bca_interval,
-    bootstrap,
-    jackknife,
+    jackknife_weights,
+    of_samples,
     percentile_interval,
+    replicates,
+    response_weights,
 )
 from calibration.scores.calibration_error import calibration_errors
 from calibration.scores.decomposition import corp_scores, murphy_scores
@@ -40,8 +42,6 @@ from calibration.scores.selective import selective_scores
 from calibration.scores.smooth import smooth_scores
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
-
-_UNDEFINED = (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -278,40 +278,39 @@ def score_table(
             found |= family(sample, context)
         return np.array([found[name].value for name in names])
 
-    replicates = np.empty((0, len(names)))
-    left_out = np.empty((0, len(names)))
+    drawn, left_out = np.empty((0, len(names))), np.empty((0, len(names)))
     if n_bootstrap and points.n_responses > 1:
-        replicates = bootstrap(points, values, n_bootstrap, seed, workers)
+        statistic = of_samples(points, values, workers)
+        drawn = replicates(statistic, response_weights(points.n_responses, n_bootstrap, seed))
         if bca:
-            left_out = jackknife(points, values, seed, workers)
+            left_out = replicates(statistic, jackknife_weights(points.n_responses, seed))
+    value = np.array([estimates[name].value for name in names])
+    ends = {
+        "percentile": percentile_interval(drawn, level),
+        "basic": basic_interval(value, drawn, level),
+        "bca": bca_interval(value, drawn, left_out, level),
+    }
     rows = []
     for column, name in enumerate(names):
-        estimate, drawn = estimates[name], replicates[:, column]
-        finite = drawn[np.isfinite(drawn)]
-        known = math.isfinite(estimate.value) and finite.size > 0
-        percentile = percentile_interval(drawn, level) if known else _UNDEFINED
-        basic = basic_interval(estimate.value, drawn, level) if known else _UNDEFINED
-        accelerated = _UNDEFINED
-        if known and bca:
-            accelerated = bca_interval(estimate.value, drawn, left_out[:, column], level)
+        finite = drawn[np.isfinite(drawn[:, column]), column]
+        known = math.isfinite(value[column]) and finite.size > 0
         rows.append(
             ScoreRow(
                 score=name,
-                value=estimate.value,
-                status=str(estimate.status),
+                value=estimates[name].value,
+                status=str(estimates[name].status),
                 standard_error=float(finite.std(ddof=1)) if known and finite.size > 1 else math.nan,
-                percentile_lower=percentile[0],
-                percentile_upper=percentile[1],
-                basic_lower=basic[0],
-                basic_upper=basic[1],
-                bca_lower=accelerated[0],
-                bca_upper=accelerated[1],
+                **{
+                    f"{method}_{side}": float(end[column]) if known else math.nan
+                    for method, pair in ends.items()
+                    for side, end in zip(("lower", "upper"), pair, strict=True)
+                },
                 level=level,
                 resampled="responses" if points.clustered else "atoms",
                 n_atoms=points.y.size,
                 n_responses=points.n_responses,
                 n_bootstrap=n_bootstrap,
-                n_undefined=drawn.size - finite.size,
+                n_undefined=len(drawn) - finite.size,
             )
         )
     return tuple(rows)

@@ -6,7 +6,7 @@ self_knowledge(read_records("claims.jsonl"))["sigma"].estimate
 
 from __future__ import annotations
 
-from calibration.intervals.estimands import Estimates, IntervalMethod, IntervalSettings
+from calibration.intervals import Estimates, IntervalMethod, IntervalSettings
 from calibration.self_knowledge.balance import Balance, in_sample_balance
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
 from calibration.self_knowledge.comparison import Comparison, compare_conditions

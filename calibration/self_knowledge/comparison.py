@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from calibration.intervals.estimands import (
-    Difference,
+from calibration.intervals import (
     Estimand,
     Estimates,
     IntervalSettings,
+    PairedDifference,
     estimate_all,
 )
 from calibration.self_knowledge.claims import (
@@ -132,7 +132,7 @@ def compare_conditions(
         for group in (
             tuple(each for each, _ in pairs),
             tuple(each for _, each in pairs),
-            tuple(Difference(each, against) for each, against in pairs),
+            tuple(PairedDifference(each, against) for each, against in pairs),
         )
     ]
     p_value = {key: _p_values(estimates) for key, estimates in made[2].items()}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.intervals.estimands import Estimates, IntervalSettings, estimate_all
+from calibration.intervals import Estimates, IntervalSettings, estimate_all
 from calibration.self_knowledge.claims import (
     IRRELEVANT,
     Average,

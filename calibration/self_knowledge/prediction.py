@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import percentile_interval, student_quantile
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
@@ -242,17 +242,13 @@ def label_shift(
     share = prevalence[:, np.newaxis]
     shifted = share * law[..., 0, :] + (1 - share) * law[..., 1, :]
     predictions = _predictions(_sums(here, counts), shifted)
-    tails = [(1 - level) / 2, (1 + level) / 2]
     mean, lower, upper, errors = {}, {}, {}, {}
     for name in PREDICTORS:
         drawn = np.broadcast_to(predictions[name], (here.shape[0], prevalence.size))
         defined = ~np.isnan(drawn)
         mean[name] = _mean(drawn, defined)
         errors[name] = _root_mean_square(drawn - prevalence, defined)
-        ends = np.full((2, prevalence.size), np.nan)
-        for place in np.flatnonzero(defined.any(axis=0)):
-            ends[:, place] = np.quantile(drawn[defined[:, place], place], tails)
-        lower[name], upper[name] = ends
+        lower[name], upper[name] = percentile_interval(drawn, level)
     return LabelShift(prevalence, mean, lower, upper, errors, int(n_splits), level)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals.estimands import Estimand, Ratio, RatioSums, Scale, Smooth
+from calibration.intervals import Estimand, RatioEstimand, RatioSums, Scale, Smooth
 from calibration.self_knowledge.claims import (
     FALSE,
     IRRELEVANT,
@@ -42,12 +42,12 @@ def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Est
     for name, code in LABELS:
         kind = (claims.label == code).astype(np.float64)
         sums = shares(claims, kind, everything, n_positions, average)
-        estimands.append(Ratio(f"{name}_share", sums))
+        estimands.append(RatioEstimand(f"{name}_share", sums))
     estimands.append(_factuality(claims, claims.label != IRRELEVANT, n_positions, average))
     for name, code in LABELS:
         kind = (claims.label == code).astype(np.float64)
         sums = numbers(claims, kind, n_positions)
-        estimands.append(Ratio(f"{name}_number", sums, Scale.NUMBER))
+        estimands.append(RatioEstimand(f"{name}_number", sums, Scale.NUMBER))
     return tuple(estimands)
 
 
@@ -71,9 +71,9 @@ def judgement_estimands(
     laws = (_spread(known), _spread(unknown))
     return (
         _factuality(claims, judged, n_positions, average),
-        Ratio("judged_correct", judged_share),
-        Ratio("self_known", known),
-        Ratio("self_unknown", unknown),
+        RatioEstimand("judged_correct", judged_share),
+        RatioEstimand("self_known", known),
+        RatioEstimand("self_unknown", unknown),
         Smooth("sigma", (known, unknown), sigma, sigma_slopes),
         Smooth(
             "rogan_gladen",
@@ -106,7 +106,7 @@ def flip_estimands(
     for name, code in LABELS[:2]:
         kind = claims.label == code
         sums = shares(claims, flipped & kind, base & kind, n_positions, average)
-        estimands.append(Ratio(f"{name}_flip_rate", sums))
+        estimands.append(RatioEstimand(f"{name}_flip_rate", sums))
     return tuple(estimands)
 
 
@@ -169,7 +169,7 @@ def _factuality(
     claims: Claims, among: NDArray[np.bool_], n_positions: int, average: str
 ) -> Estimand:
     supported = among & (claims.label == SUPPORTED)
-    return Ratio("factuality", shares(claims, supported, among, n_positions, average))
+    return RatioEstimand("factuality", shares(claims, supported, among, n_positions, average))
 
 
 def _rogan_gladen_slopes(

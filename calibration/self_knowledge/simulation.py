@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals.estimands import (
+from calibration.intervals import (
     Estimand,
     IntervalMethod,
     IntervalSettings,
-    Ratio,
+    RatioEstimand,
     RatioSums,
     Smooth,
     estimate_all,
-    wilson,
+    wilson_interval,
 )
 from calibration.self_knowledge.claims import (
     FALSE,
@@ -161,8 +161,8 @@ def estimands_of_counts(counts: Any) -> tuple[Estimand, Estimand, Estimand]:
     known = RatioSums(right, right + wrong_no)
     unknown = RatioSums(right_no, wrong_yes + right_no)
     return (
-        Ratio("self_known", known),
-        Ratio("self_unknown", unknown),
+        RatioEstimand("self_known", known),
+        RatioEstimand("self_unknown", unknown),
         Smooth("sigma", (known, unknown), sigma, sigma_slopes),
     )
 
@@ -234,7 +234,7 @@ def independent_intervals(counts: Any, level: float) -> tuple[Floats, Floats]:
     right, wrong_no, wrong_yes, right_no = np.asarray(counts, dtype=np.float64).sum(axis=0)
     n_supported, n_unsupported = right + wrong_no, wrong_yes + right_no
     known, unknown = right / n_supported, right_no / n_unsupported
-    lower, upper = wilson([known, unknown], [n_supported, n_unsupported], level)
+    lower, upper = wilson_interval([known, unknown], [n_supported, n_unsupported], level)
     middle = np.log(wrong_yes / n_unsupported) - np.log(wrong_no / n_supported)
     variance = logit_sigma_variance(known, unknown, n_supported, n_unsupported)
     reach = norm.ppf((1 + level) / 2) * np.sqrt(variance)

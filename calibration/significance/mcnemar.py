@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import student_quantile
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,

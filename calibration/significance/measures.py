@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping
-from calibration.intervals.estimands import RatioSums, Scale
+from calibration.intervals import RatioSums, Scale
 from calibration.scores.measures import DECISION_TOLERANCE, choose_k, f1_of_counts, verdicts
 from calibration.validation import Floats
 from factormodels.errors import InputError

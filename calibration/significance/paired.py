@@ -15,8 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
-from calibration.intervals.estimands import RatioSums, clustered_standard_error, student_quantile
-from calibration.intervals.resampling import response_weights
+from calibration.intervals import (
+    RatioSums,
+    clustered_standard_error,
+    replicates,
+    response_weights,
+    student_quantile,
+    studentised_interval,
+)
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,
@@ -187,14 +193,12 @@ def bootstrap_difference(
     estimate, error, touching = _difference(first, second)
     if touching < 2 or not error > _SAME * _size(first, second):
         return undecided(name, estimate, chosen, level, touching)
-    drawn = np.concatenate(
-        [
-            _studentised(first, second, weights, estimate)
-            for weights in response_weights(first.numerator.shape[0], n_bootstrap, seed)
-        ]
+    drawn = replicates(
+        lambda weights: _studentised(first, second, weights, estimate),
+        response_weights(first.numerator.shape[0], n_bootstrap, seed),
     )
     # Replicates of one response over and over have no spread of their own.
-    drawn = drawn[np.isfinite(drawn)]
+    drawn = drawn[np.isfinite(drawn)][:, np.newaxis]
     statistic = estimate / error
     above = (1 + int((drawn >= statistic).sum())) / (1 + drawn.size)
     below = (1 + int((drawn <= statistic).sum())) / (1 + drawn.size)
@@ -203,12 +207,12 @@ def bootstrap_difference(
         Alternative.LESS: below,
         Alternative.TWO_SIDED: min(1.0, 2 * min(above, below)),
     }[chosen]
-    tails = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]) if drawn.size else [math.nan] * 2
+    lower, upper = studentised_interval(estimate, error, drawn, level)
     return SignificanceTest(
         test=name,
         estimate=estimate,
-        lower=float(estimate - tails[1] * error),
-        upper=float(estimate - tails[0] * error),
+        lower=float(lower[0]),
+        upper=float(upper[0]),
         statistic=statistic,
         degrees=math.nan,
         p_value=p_value,
@@ -303,7 +307,7 @@ def _size(first: RatioSums, second: RatioSums) -> float:
 
 
 def _studentised(first: RatioSums, second: RatioSums, weights: Floats, estimate: float) -> Floats:
-    """Return (d* - d)/se* of each replicate, (n_replicates,)."""
+    """Return (d* - d)/se* of each replicate, (n_replicates, 1)."""
     ratios = [part.replicates(weights) for part in (first, second)]
     residuals = [
         (part.numerator[:, 0] - ratio * part.denominator[:, 0]) / (weights @ part.denominator)
@@ -314,7 +318,7 @@ def _studentised(first: RatioSums, second: RatioSums, weights: Floats, estimate:
     error = np.sqrt(count / (count - 1) * squares)
     shift = (ratios[0] - ratios[1])[:, 0] - estimate
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(error > 0, shift / error, np.nan)
+        return np.where(error > 0, shift / error, np.nan)[:, np.newaxis]
 
 
 def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.intervals.estimands import (
+from calibration.intervals import (
     IntervalMethod,
     IntervalSettings,
-    Ratio,
+    RatioEstimand,
     RatioSums,
     Scale,
     estimate_all,
@@ -75,7 +75,7 @@ def summary_intervals(
     return {name: intervals.get(name, (np.nan, np.nan)) for name in WITH_INTERVALS}
 
 
-def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[Ratio]:
+def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[RatioEstimand]:
     # The K of F1@K is asked for by the measures over all atoms alone.
     judged = Judged(p, y, grouping, response_k(1, grouping))
     if_true, if_false = LOSSES["log_loss"](p)
@@ -83,16 +83,18 @@ def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[Ratio]:
     names = [name for name in _POOLED if not (infinite and name == "log_loss")]
     return [
         _mean("human_precision", grouping.means(y), Scale.PROBABILITY),
-        *(Ratio(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
+        *(RatioEstimand(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
     ]
 
 
-def _mean(name: str, values: Any, scale: Scale) -> Ratio:
+def _mean(name: str, values: Any, scale: Scale) -> RatioEstimand:
     column = np.asarray(values, dtype=np.float64)[:, np.newaxis]
-    return Ratio(name, RatioSums(column, np.ones_like(column)), scale)
+    return RatioEstimand(name, RatioSums(column, np.ones_like(column)), scale)
 
 
-def _intervals(ratios: list[Ratio], settings: IntervalSettings) -> dict[str, tuple[float, float]]:
+def _intervals(
+    ratios: list[RatioEstimand], settings: IntervalSettings
+) -> dict[str, tuple[float, float]]:
     finite = tuple(each for each in ratios if np.isfinite(each.sums.numerator).all())
     return {
         each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
-from calibration.intervals.estimands import IntervalSettings, Ratio, RatioSums, estimate_all
+from calibration.intervals import IntervalSettings, RatioEstimand, RatioSums, estimate_all
 from calibration.significance.corrections import adjust, correction_named, stars
 from calibration.significance.measures import (
     MEASURES,
@@ -264,7 +264,7 @@ def _judged(
 
 
 def _estimated(method: str, measure: Measure, sums: RatioSums, settings: IntervalSettings) -> Cell:
-    estimates = estimate_all((Ratio(measure.name, sums, measure.scale),), settings)[0]
+    estimates = estimate_all((RatioEstimand(measure.name, sums, measure.scale),), settings)[0]
     return Cell(
         method=method,
         measure=measure.name,

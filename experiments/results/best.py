@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.study.config import Study
 from experiments.results.diagrams import SAME_CURVE
 from experiments.results.judgements import Judgements
 from experiments.results.rows import RowsFile
 from experiments.results.significance import Side, labelled_pair, sides_of
+from experiments.study.config import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +99,7 @@ def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> 
     p, its, y, responses = labelled_pair(own, other, study.unlabelled)
     if len(np.unique(responses)) < 2:
         return 1.0
-    from calibration.intervals.estimands import IntervalSettings
+    from calibration.intervals import IntervalSettings
 
     table = compare_methods(
         {"other": its, "own": p},

@@ -18,7 +18,7 @@ from experiments.study.cell_names import cell_words
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
-    from calibration.intervals.estimands import RatioSums
+    from calibration.intervals import RatioSums
 
 SAME = 1e-12
 """Posteriors that differ by no more are the same up to rounding."""
@@ -262,7 +262,7 @@ def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: in
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     """Return the mean over responses of the mean over their claims, as sums."""
     from calibration.grouping import group_by_response
-    from calibration.intervals.estimands import RatioSums
+    from calibration.intervals import RatioSums
 
     means = group_by_response(index).means(values)[:, np.newaxis]
     return RatioSums(means, np.ones_like(means))

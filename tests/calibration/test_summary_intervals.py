@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.intervals.estimands import IntervalSettings
+from calibration.intervals import IntervalSettings
 from calibration.scores.summary import Summary, summarise
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 
