@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.validation import Floats, Integers, is_missing
 from factormodels.errors import InputError
@@ -25,6 +26,17 @@ class Grouping:
     responses: tuple[Hashable, ...]
     index: Integers
     sizes: Integers
+
+    def of(self, kept: NDArray[np.bool_]) -> Grouping:
+        """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
+        found, first, inverse = np.unique(self.index[kept], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        index = np.argsort(order)[inverse]
+        return Grouping(
+            tuple(self.responses[number] for number in found[order].tolist()),
+            index,
+            np.bincount(index, minlength=found.size),
+        )
 
     def sums(self, values: Any) -> Floats:
         """Return the sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""

@@ -77,23 +77,6 @@ def label_array(y: Any, name: str = "y") -> Floats:
     return labels
 
 
-def labelled_pairs(p: ArrayLike, y: Any) -> tuple[Floats, Floats]:
-    """Return probabilities and labels of one length, every atom labelled, shape (n,) each.
-
-    Raises:
-        InputError: for bad probabilities or labels, lengths that differ, or an unlabelled atom.
-    """
-    probabilities, labels = probability_array(p), label_array(y)
-    check_lengths(p=probabilities.size, y=labels.size)
-    unlabelled = np.isnan(labels)
-    if unlabelled.any():
-        raise InputError(
-            f"y[{int(np.argmax(unlabelled))}] is unlabelled, as are {int(unlabelled.sum())} of "
-            f"{labels.size} atoms; choose what they count as with calibration.apply_policy first"
-        )
-    return probabilities, labels
-
-
 def number_array(values: ArrayLike, name: str) -> Floats:
     """Return finite numbers as a float64 array of shape (n,).
 

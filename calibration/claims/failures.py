@@ -17,7 +17,7 @@ class FailureCategory(StrEnum):
     MISSING = "missing"
 
 
-class Failure(StrEnum):
+class FailureKind(StrEnum):
     """The kinds of failure of each category."""
 
     SUBJECTIVE = "subjective"
@@ -31,9 +31,9 @@ class Failure(StrEnum):
     @property
     def category(self) -> FailureCategory:
         """The category of this kind."""
-        if self in (Failure.SUBJECTIVE, Failure.TAUTOLOGY, Failure.AMBIGUOUS):
+        if self in (FailureKind.SUBJECTIVE, FailureKind.TAUTOLOGY, FailureKind.AMBIGUOUS):
             return FailureCategory.UNVERIFIABLE
-        if self in (Failure.WITHIN_SENTENCE, Failure.BETWEEN_SENTENCES):
+        if self in (FailureKind.WITHIN_SENTENCE, FailureKind.BETWEEN_SENTENCES):
             return FailureCategory.REDUNDANT
         return FailureCategory.MISSING
 
@@ -83,7 +83,7 @@ def failure_table(
     everything = [*found, *absent]
     rows = []
     for category in FailureCategory:
-        kinds = [kind for kind in Failure if kind.category is category]
+        kinds = [kind for kind in FailureKind if kind.category is category]
         count = sum(any(kind in one for kind in kinds) for one in everything)
         rows.append(FailureRow(category.value, category, count, count / len(claims)))
         for kind in kinds:
@@ -120,15 +120,15 @@ def redundancy_failures(
         for earlier in range(claim):
             if first != claim and representative[earlier] == first:
                 same = sentences[earlier] is not None and sentences[earlier] == sentences[claim]
-                kinds.add(Failure.WITHIN_SENTENCE if same else Failure.BETWEEN_SENTENCES)
-        labels.append(tuple(kind.value for kind in Failure if kind in kinds))
+                kinds.add(FailureKind.WITHIN_SENTENCE if same else FailureKind.BETWEEN_SENTENCES)
+        labels.append(tuple(kind.value for kind in FailureKind if kind in kinds))
     return tuple(labels)
 
 
-def _kind(name: str, where: str, *, missing: bool) -> Failure:
-    allowed = [k for k in Failure if (k.category is FailureCategory.MISSING) == missing]
+def _kind(name: str, where: str, *, missing: bool) -> FailureKind:
+    allowed = [k for k in FailureKind if (k.category is FailureCategory.MISSING) == missing]
     try:
-        kind = Failure(name)
+        kind = FailureKind(name)
     except ValueError:
         kind = None
     if kind is None or kind not in allowed:

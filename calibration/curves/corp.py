@@ -18,6 +18,7 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.decomposition import (
     CorpDecomposition,
     IsotonicFit,
@@ -49,6 +50,7 @@ class CorpCurve:
         level: nominal coverage of the band at each point.
         n_atoms: number of atoms.
         n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
 
     p: Floats
@@ -62,6 +64,7 @@ class CorpCurve:
     level: float
     n_atoms: int
     n_responses: int | None
+    n_unlabelled: int = 0
 
 
 def corp_curve(
@@ -74,6 +77,7 @@ def corp_curve(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CorpCurve:
     """Return the CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
 
@@ -84,20 +88,21 @@ def corp_curve(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         responses: response ids (n,), or None if atoms are independent.
         band: ``confidence``, ``consistency`` or ``none``.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
     if band not in BANDS:
         raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")
-    points = forecasts(p, y, weights, responses)
+    points = forecasts(p, y, weights, responses, unlabelled)
     n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     whole = points.sample()
     fit = isotonic_fit(whole)
@@ -129,6 +134,7 @@ def corp_curve(
         level=level,
         n_atoms=points.y.size,
         n_responses=points.n_responses if points.clustered else None,
+        n_unlabelled=points.n_unlabelled,
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.grouping import group_by_response
 from calibration.intervals import (
     RatioSums,
     bootstrap_settings,
@@ -18,13 +17,11 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
     Integers,
-    check_lengths,
-    labelled_pairs,
     number_array,
-    weight_array,
 )
 from factormodels.errors import InputError
 
@@ -44,6 +41,7 @@ class GroupCalibration:
         upper: upper end.
         level: nominal coverage of the intervals.
         n_responses: number of responses over all groups, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
 
     groups: tuple[Hashable, ...]
@@ -55,6 +53,7 @@ class GroupCalibration:
     upper: Floats
     level: float
     n_responses: int | None
+    n_unlabelled: int = 0
 
 
 def group_calibration(
@@ -68,12 +67,13 @@ def group_calibration(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> GroupCalibration:
     """Return mean probability and share of true atoms by group, with intervals over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         groups: the group of each atom, (n,): its variant, position, rarity or what else.
         weights: how many atoms each counts as, (n,), or None.
         order: the groups in the order wanted, or None for that of first appearance.
@@ -81,24 +81,22 @@ def group_calibration(
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, a group that `order`
+        InputError: for bad arrays, lengths that differ, no labelled atom, a group that `order`
             lacks, or a bad setting.
     """
-    probabilities, labels = labelled_pairs(p, y)
-    n_atoms = probabilities.size
-    counts = weight_array(weights, n_atoms)
+    atoms = labelled_atoms(p, y, unlabelled)
+    n_atoms, counts = atoms.p.size, atoms.weights(weights)
     n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
-    found = group_by_response(groups, "groups")
-    check_lengths(p=n_atoms, groups=found.index.size)
+    found = atoms.grouping(groups, "groups")
     wanted = _wanted(found.responses, order)
     place = {group: number for number, group in enumerate(wanted)}
     column = np.array([place[group] for group in found.responses])[found.index]
     response, n_responses = np.arange(n_atoms), n_atoms
     if responses is not None:
-        grouping = group_by_response(responses)
-        check_lengths(p=n_atoms, responses=grouping.index.size)
+        grouping = atoms.grouping(responses)
         response, n_responses = grouping.index, len(grouping.responses)
 
     cell, shape = response * len(wanted) + column, (n_responses, len(wanted))
@@ -108,7 +106,7 @@ def group_calibration(
         totals = np.bincount(cell, weights=values, minlength=shape[0] * shape[1])
         return totals.astype(np.float64, copy=False).reshape(shape)
 
-    weight, predicted, true = sums(counts), sums(counts * probabilities), sums(counts * labels)
+    weight, predicted, true = sums(counts), sums(counts * atoms.p), sums(counts * atoms.y)
     mean_predicted, observed = (RatioSums(each, weight).estimate() for each in (predicted, true))
     gap = RatioSums(true - predicted, weight)
     drawn = replicates(gap.replicates, response_weights(n_responses, n_bootstrap, seed))
@@ -124,6 +122,7 @@ def group_calibration(
         upper=upper,
         level=level,
         n_responses=None if responses is None else n_responses,
+        n_unlabelled=atoms.n_unlabelled,
     )
 
 

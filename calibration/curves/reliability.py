@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.grouping import Grouping, group_by_response
+from calibration.grouping import Grouping
 from calibration.intervals import (
     RatioSums,
     bootstrap_settings,
@@ -17,12 +17,11 @@ from calibration.intervals import (
     response_weights,
     wilson_interval,
 )
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import (
     Floats,
     Integers,
-    check_lengths,
-    labelled_pairs,
     open_interval,
     whole_number,
 )
@@ -48,6 +47,7 @@ class ReliabilityBins:
         level: nominal coverage of the intervals.
         interval: ``wilson`` if atoms count as independent, ``bootstrap`` if responses were drawn.
         n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
 
     mean_predicted: Floats
@@ -61,6 +61,7 @@ class ReliabilityBins:
     level: float
     interval: str
     n_responses: int | None
+    n_unlabelled: int = 0
 
     @property
     def n_atoms(self) -> int:
@@ -78,6 +79,7 @@ def reliability_bins(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ReliabilityBins:
     """Return the points of a reliability diagram, with an interval for each.
 
@@ -93,18 +95,20 @@ def reliability_bins(
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False; `apply_policy` decides first about unlabelled atoms.
+        y: labels (n,), True or False, None where unlabelled.
         n_bins: number of bins, at least 1.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal count.
         responses: response ids (n,), or None.
         n_bootstrap: number of bootstrap replicates, at least 1; used with `responses` alone.
         seed: seed of the bootstrap.
         level: nominal coverage of the intervals, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or settings outside these ranges.
     """
-    probabilities, labels = labelled_pairs(p, y)
+    atoms = labelled_atoms(p, y, unlabelled)
+    probabilities, labels = atoms.p, atoms.y
     n_bins = whole_number(n_bins, "n_bins", 1)
     level = open_interval(level, "level", 0, 1)
     edges = _edges(probabilities, n_bins, strategy)
@@ -120,8 +124,7 @@ def reliability_bins(
         lower, upper = wilson_interval(observed, count, level)
     else:
         n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
-        grouping = group_by_response(responses)
-        check_lengths(p=probabilities.size, responses=grouping.index.size)
+        grouping = atoms.grouping(responses)
         n_responses = len(grouping.responses)
         sums = _bin_sums(labels, np.searchsorted(position, index), position.size, grouping)
         drawn = replicates(sums.replicates, response_weights(n_responses, n_bootstrap, seed))
@@ -150,6 +153,7 @@ def reliability_bins(
         level=level,
         interval="wilson" if responses is None else "bootstrap",
         n_responses=n_responses,
+        n_unlabelled=atoms.n_unlabelled,
     )
 
 

@@ -16,7 +16,8 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
-from calibration.scores.selective import risk_at, risk_coverage
+from calibration.labels import LabelPolicy
+from calibration.scores.selective import risk_at, risk_coverage_of
 from calibration.validation import Floats
 
 
@@ -35,6 +36,7 @@ class RiskCurve:
         level: nominal coverage of the band at each point.
         n_atoms: number of atoms.
         n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
 
     coverage: Floats
@@ -47,6 +49,7 @@ class RiskCurve:
     level: float
     n_atoms: int
     n_responses: int | None
+    n_unlabelled: int = 0
 
 
 def risk_curve(
@@ -59,24 +62,26 @@ def risk_curve(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> RiskCurve:
     """Return the risk-coverage curve at 100 coverages, with a percentile band over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         responses: response ids (n,), or None if atoms are independent.
         rule: ``verdict`` or ``claim``, as in `risk_coverage`.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
-    whole = risk_coverage(p, y, weights=weights, rule=rule)
-    points = forecasts(p, y, weights, responses)
+    points = forecasts(p, y, weights, responses, unlabelled)
+    whole = risk_coverage_of(points.sample(), rule)
     n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     coverage = np.linspace(0.0, 1.0, 101)[1:]
     curves = replicates(
@@ -95,4 +100,5 @@ def risk_curve(
         level=level,
         n_atoms=points.y.size,
         n_responses=points.n_responses if points.clustered else None,
+        n_unlabelled=points.n_unlabelled,
     )

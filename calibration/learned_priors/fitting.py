@@ -10,7 +10,7 @@ import numpy as np
 
 from calibration.learned_priors.engines import Engine, engine
 from calibration.learned_priors.learned import FitStatus, LearnedPriors
-from calibration.learned_priors.objectives import Objective, Problem, problem
+from calibration.learned_priors.objectives import LearningProblem, Objective, problem
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import uncertainty
@@ -159,7 +159,7 @@ def checked_scale(scale: float | None, name: str) -> float | None:
 
 
 def _search(
-    task: Problem, parameters: Parameters, weight: float, max_iterations: int
+    task: LearningProblem, parameters: Parameters, weight: float, max_iterations: int
 ) -> tuple[Floats, float, int]:
     """Return the optimum, its largest projected gradient per label, and the iterations."""
     from scipy.optimize import minimize

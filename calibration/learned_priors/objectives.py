@@ -42,7 +42,7 @@ class Objective(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LearningProblem:
     """An objective over labelled responses as a function of the parameters.
 
     Attributes:
@@ -173,14 +173,14 @@ def problem(
     parameters: Parameters,
     engine: Engine,
     objective: Objective,
-) -> Problem:
+) -> LearningProblem:
     """Return the objective over the responses that have a label; the others add nothing to it.
 
     Raises:
         InputError: if no atom is labelled, or a response holds what is none of the parameters.
     """
     graphs = with_labels(graphs)
-    return Problem(design(graphs, specification, parameters), engine, objective)
+    return LearningProblem(design(graphs, specification, parameters), engine, objective)
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
@@ -252,7 +252,7 @@ def _impossible(whole: Design, at: int) -> InputError:
     )
 
 
-def _contradiction(whole: Problem, log_values: Floats, clamps: Integers | None) -> str:
+def _contradiction(whole: LearningProblem, log_values: Floats, clamps: Integers | None) -> str:
     unary, pairwise = whole.design.split(log_values)
     for at, name in enumerate(whole.design.ids):
         part = _only(whole.design, at)

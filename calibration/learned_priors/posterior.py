@@ -17,7 +17,7 @@ import numpy as np
 from calibration.learned_priors.engines import engine
 from calibration.learned_priors.fitting import checked_scale, fit_parameters
 from calibration.learned_priors.learned import apply
-from calibration.learned_priors.objectives import Objective, Problem, problem
+from calibration.learned_priors.objectives import LearningProblem, Objective, problem
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import hessian
@@ -134,7 +134,7 @@ class Target:
 
     specification: Specification
     parameters: Parameters
-    problem: Problem
+    problem: LearningProblem
     prior_scale: float
     mode: Floats
     root: Floats

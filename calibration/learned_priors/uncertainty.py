@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.learned_priors.objectives import Problem
+from calibration.learned_priors.objectives import LearningProblem
 from calibration.validation import Floats
 
 CONFOUNDED = 10.0
@@ -41,7 +41,7 @@ class Uncertainty:
 
 
 def uncertainty(
-    problem: Problem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
+    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
 ) -> Uncertainty:
     """Return the sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
 
@@ -79,7 +79,7 @@ def uncertainty(
     return Uncertainty(covariance, tuple(untouched.tolist()), confounded)
 
 
-def hessian(problem: Problem, theta: Floats) -> Floats:
+def hessian(problem: LearningProblem, theta: Floats) -> Floats:
     """Return the second derivatives of the objective, (k, k), by differences of its gradient."""
     step = _STEP[problem.exact_gradient]
     rows = []

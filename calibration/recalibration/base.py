@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibration.forecasts import Sample, pooled
+from calibration.labels import LabelPolicy
 from calibration.validation import Floats, label_array, probability_array
 from factormodels.errors import InputError
 
@@ -20,22 +21,33 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
 
     Attributes:
         n_features_in_: 1, the one column of probabilities.
+        n_unlabelled_: number of atoms of the fit that had no label.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabelled: str = LabelPolicy.EXCLUDE,
+    ) -> Self:
         """Learn the map.
 
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
-            y: labels (n,), True or False.
+            y: labels (n,), True or False, None where unlabelled.
             sample_weight: how many atoms each counts as, (n,), or None.
+            unlabelled: what atoms without a label count as, as in `apply_policy`.
 
         Raises:
-            InputError: for bad arrays, lengths that differ, an unlabelled atom, bad settings, or
+            InputError: for bad arrays, lengths that differ, no labelled atom, bad settings, or
                 labels that do not determine the map.
         """
         p = self._probabilities(X, reset=True)
-        self._learn(pooled(p, self._labels(y), sample_weight))
+        sample = pooled(p, self._labels(y), sample_weight, unlabelled)
+        self._learn(sample)
+        self.n_unlabelled_ = sample.forecasts.n_unlabelled
         return self
 
     def predict(self, X: Any) -> Floats:

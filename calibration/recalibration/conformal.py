@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.grouping import Grouping, group_by_response
+from calibration.grouping import Grouping
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
-    check_lengths,
     is_number,
-    labelled_pairs,
     open_interval,
     probability_array,
 )
@@ -88,6 +87,7 @@ def conformal_filter(
     precision: float = 1.0,
     confidence: float = 0.9,
     guarantee: str = Guarantee.PROBABILITY,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ConformalFilter:
     """Return the lowest threshold that holds a precision, calibrated on labelled responses.
 
@@ -104,11 +104,12 @@ def conformal_filter(
 
     Args:
         p: probabilities (n_claims,) that claims are true, or any scores in [0, 1].
-        y: labels (n_claims,), True or False; `apply_policy` decides first about unlabelled ones.
+        y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
         precision: target share of true claims among those kept, in (0, 1]; below 1 for ``mean``.
         confidence: probability of reaching it, in (0, 1); not used for ``mean``.
         guarantee: ``probability`` or ``mean``.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or settings outside these ranges.
@@ -119,14 +120,13 @@ def conformal_filter(
     if kind is Guarantee.MEAN and precision == 1:
         raise InputError("precision is 1, which no mean reaches with chance left; give one below 1")
     confidence = open_interval(confidence, "confidence", 0, 1)
-    probabilities, labels = labelled_pairs(p, y)
-    grouping = group_by_response(responses)
-    check_lengths(p=probabilities.size, responses=grouping.index.size)
+    atoms = labelled_atoms(p, y, unlabelled)
+    grouping = atoms.grouping(responses)
     if kind is Guarantee.PROBABILITY:
-        scores = conformity_scores(probabilities, labels, grouping, precision)
+        scores = conformity_scores(atoms.p, atoms.y, grouping, precision)
         threshold = _rank(scores, confidence)
     else:
-        threshold = _mean_threshold(probabilities, labels, grouping, 1 - precision)
+        threshold = _mean_threshold(atoms.p, atoms.y, grouping, 1 - precision)
     status = {KEEP_ALL: ConformalStatus.KEEPS_ALL, KEEP_NONE: ConformalStatus.KEEPS_NONE}
     return ConformalFilter(
         threshold=threshold,
@@ -154,13 +154,16 @@ def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float
     return scores
 
 
-def filtered_precision(keep: Any, y: Any, responses: Any) -> Floats:
+def filtered_precision(
+    keep: Any, y: Any, responses: Any, *, unlabelled: str = LabelPolicy.EXCLUDE
+) -> Floats:
     """Return the share of true claims among those kept of each response, 1 where none is kept.
 
     Args:
         keep: which claims are kept, (n_claims,).
-        y: labels (n_claims,), True or False.
+        y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Returns:
         float64 (n_responses,), in order of first appearance.
@@ -168,11 +171,12 @@ def filtered_precision(keep: Any, y: Any, responses: Any) -> Floats:
     Raises:
         InputError: for bad arrays, or lengths that differ.
     """
-    kept, labels = labelled_pairs(np.asarray(keep, dtype=np.float64), y)
-    grouping = group_by_response(responses)
-    check_lengths(keep=kept.size, responses=grouping.index.size)
-    sizes = grouping.sums(kept)
-    return np.divide(grouping.sums(kept * labels), sizes, out=np.ones_like(sizes), where=sizes > 0)
+    atoms = labelled_atoms(np.asarray(keep, dtype=np.float64), y, unlabelled)
+    grouping = atoms.grouping(responses)
+    sizes = grouping.sums(atoms.p)
+    return np.divide(
+        grouping.sums(atoms.p * atoms.y), sizes, out=np.ones_like(sizes), where=sizes > 0
+    )
 
 
 def _guarantee(guarantee: str) -> Guarantee:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.forecasts import Estimate, Sample, Status, pooled, undefined
+from calibration.forecasts import Estimate, Sample, ScoreStatus, pooled, undefined
+from calibration.labels import LabelPolicy
 from calibration.scores.binning import Binned, binned, equal_mass, equal_mass_starts, equal_width
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
@@ -30,6 +31,7 @@ def calibration_error(
     strategy: str = "uniform",
     norm: str = "l1",
     debiased: bool = False,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Return the distance of mean probability and share of true atoms over bins.
 
@@ -42,18 +44,19 @@ def calibration_error(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         n_bins: number of bins.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal weight.
         norm: ``l1``, ``l2`` or ``max``.
         debiased: whether to remove the bias of ``l1`` or ``l2``.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, a bad setting, or
+        InputError: for bad arrays, lengths that differ, no labelled atom, a bad setting, or
             ``max`` debiased.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     bins = binned(sample, whole_number(n_bins, "n_bins", 1), strategy)
     errors = {
         ("l1", False): mean_absolute,
@@ -70,7 +73,9 @@ def calibration_error(
     return errors[norm, debiased](bins)
 
 
-def ece_sweep(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> float:
+def ece_sweep(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+) -> float:
     """Return the expected calibration error over as many bins as keep shares ascending.
 
     Bins are of equal weight; the largest number of them is taken up to which the shares of true
@@ -78,29 +83,40 @@ def ece_sweep(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> floa
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or an unlabelled atom.
+        InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
-    return mean_absolute(sweep_bins(pooled(p, y, weights)))
+    return mean_absolute(sweep_bins(pooled(p, y, weights, unlabelled)))
 
 
 def confidence_error(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, n_bins: int = 10
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    n_bins: int = 10,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Return the expected calibration error of the verdict: its confidence against its accuracy.
 
     The verdict is true if p > 1/2, and its confidence max(p, 1 - p) (Guo, Pleiss, Sun and
     Weinberger 2017, equation 3). Arguments and errors are those of `calibration_error`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     return mean_absolute(verdict_bins(sample, whole_number(n_bins, "n_bins", 1)))
 
 
 def classwise_error(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, n_bins: int = 10
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    n_bins: int = 10,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Return the mean over both classes of the expected calibration error of their probability.
 
@@ -108,7 +124,7 @@ def classwise_error(
     edge, which always belongs to the bin below; elsewhere this is the error of p alone.
     Arguments and errors are those of `calibration_error`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     n_bins = whole_number(n_bins, "n_bins", 1)
     true = mean_absolute(equal_width(sample, n_bins))
     return (true + mean_absolute(false_class_bins(sample, n_bins))) / 2
@@ -202,7 +218,7 @@ def calibration_errors(sample: Sample, n_bins: int) -> dict[str, Estimate]:
         "rms_calibration_error_debiased": root_mean_square_debiased,
     }
     if (mass.weight <= 1).any():
-        return estimates | {name: undefined(Status.TOO_FEW_ATOMS) for name in debiased}
+        return estimates | {name: undefined(ScoreStatus.TOO_FEW_ATOMS) for name in debiased}
     return estimates | {name: Estimate(error(mass)) for name, error in debiased.items()}
 
 

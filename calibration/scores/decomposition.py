@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike
 from calibration.forecasts import (
     Estimate,
     Sample,
-    Status,
+    ScoreStatus,
     dot,
     finite_or_infinite,
     pooled,
     undefined,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.binning import Binned, equal_width
 from calibration.scores.proper import LOSSES, mean_loss
 from calibration.validation import Floats, Integers, whole_number
@@ -116,7 +117,12 @@ def corp_terms(sample: Sample, fit: IsotonicFit, name: str) -> CorpDecomposition
 
 
 def corp_decomposition(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, score: str = "brier"
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    score: str = "brier",
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CorpDecomposition:
     """Return score = miscalibration - discrimination + uncertainty, by isotonic regression.
 
@@ -125,16 +131,17 @@ def corp_decomposition(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         score: ``brier``, ``log_loss`` or ``spherical``, all of them losses.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or another score.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or another score.
     """
     if score not in LOSSES:
         raise InputError(f"score is {score!r}; choose one of {', '.join(LOSSES)}")
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     return corp_terms(sample, isotonic_fit(sample), score)
 
 
@@ -145,6 +152,7 @@ def murphy_decomposition(
     weights: ArrayLike | None = None,
     n_bins: int = 10,
     corrected: bool = False,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> MurphyDecomposition:
     """Return Brier = reliability - resolution + uncertainty + within_bin over bins of equal width.
 
@@ -155,15 +163,16 @@ def murphy_decomposition(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         n_bins: number of bins of equal width.
         corrected: whether to correct for bias; terms may then leave their range.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `n_bins`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `n_bins`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     return _murphy(sample, equal_width(sample, whole_number(n_bins, "n_bins", 1)), corrected)
 
 
@@ -192,7 +201,7 @@ def murphy_scores(sample: Sample, n_bins: int) -> dict[str, Estimate]:
     corrected = ("reliability", "resolution", "uncertainty")
     if sample.total <= 1:
         return estimates | {
-            f"murphy_{name}_corrected": undefined(Status.TOO_FEW_ATOMS) for name in corrected
+            f"murphy_{name}_corrected": undefined(ScoreStatus.TOO_FEW_ATOMS) for name in corrected
         }
     terms = _murphy(sample, binned, corrected=True)
     return estimates | {

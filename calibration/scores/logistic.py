@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.forecasts import Status, dot
+from calibration.forecasts import ScoreStatus, dot
 from calibration.validation import Floats
 
 ROWS_AT_ONCE = 1 << 15
@@ -26,7 +26,7 @@ class LogisticFit:
     """
 
     coefficients: Floats
-    status: Status
+    status: ScoreStatus
 
 
 def fit_logistic(
@@ -57,16 +57,16 @@ def fit_logistic(
         try:
             step = np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
-            return LogisticFit(coefficients, Status.SEPARATED)
+            return LogisticFit(coefficients, ScoreStatus.SEPARATED)
         largest = _largest_move(columns, step)
         if not np.isfinite(largest):
-            return LogisticFit(coefficients, Status.SEPARATED)
+            return LogisticFit(coefficients, ScoreStatus.SEPARATED)
         if largest > 0.1:
             step = step * float(np.log1p(largest) / largest)
         coefficients = coefficients + step
         if largest < _CONVERGED:
-            return LogisticFit(coefficients, Status.OK)
-    return LogisticFit(coefficients, Status.SEPARATED)
+            return LogisticFit(coefficients, ScoreStatus.OK)
+    return LogisticFit(coefficients, ScoreStatus.SEPARATED)
 
 
 def _derivatives(

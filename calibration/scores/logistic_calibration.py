@@ -12,7 +12,7 @@ from calibration.forecasts import (
     LOGIT_CLIP,
     Estimate,
     Sample,
-    Status,
+    ScoreStatus,
     clipped_logits,
     dot,
     logit_clip,
@@ -20,6 +20,7 @@ from calibration.forecasts import (
     undefined,
     was_clipped,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.logistic import (
     ROWS_AT_ONCE,
     LogisticFit,
@@ -56,8 +57,8 @@ class CalibrationLine:
     slope: float
     intercept: float
     in_the_large: float
-    status: Status
-    in_the_large_status: Status
+    status: ScoreStatus
+    in_the_large_status: ScoreStatus
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,16 @@ class FlexibleCalibration:
     e50: float
     e90: float
     emax: float
-    status: Status
+    status: ScoreStatus
 
 
 def calibration_line(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, clip: float = LOGIT_CLIP
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    clip: float = LOGIT_CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationLine:
     """Return slope and intercept of the logistic regression of labels on logit p.
 
@@ -88,14 +94,15 @@ def calibration_line(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `clip`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `clip`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     scores = line_scores(sample, logit_clip(clip))
     slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
     intercept = scores["calibration_intercept"].value
@@ -103,7 +110,12 @@ def calibration_line(
 
 
 def flexible_calibration(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, clip: float = LOGIT_CLIP
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    clip: float = LOGIT_CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> FlexibleCalibration:
     """Return ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
 
@@ -113,14 +125,15 @@ def flexible_calibration(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `clip`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `clip`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     scores = flexible_scores(sample, sample, logit_clip(clip))
     return FlexibleCalibration(
         ici=scores["ici"].value,
@@ -143,7 +156,7 @@ def line_scores(
     """
     names = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
     if sample.has_one_class:
-        return dict.fromkeys(names, undefined(Status.ONE_CLASS))
+        return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
     start = start or {}
     status = was_clipped(sample, clip)
     rows = _rows(sample, clip)
@@ -157,12 +170,12 @@ def line_scores(
     estimates = {"calibration_in_the_large": Estimate(float(large.coefficients[0]), status)}
     refused = None
     if sample.is_constant:
-        refused = Status.CONSTANT_FORECAST
+        refused = ScoreStatus.CONSTANT_FORECAST
     elif any(threshold_parts(sample)):
-        refused = Status.SEPARATED
+        refused = ScoreStatus.SEPARATED
     else:
         fit = fit_logistic(rows.columns, rows.weight, rows.true, start=start.get("line"))
-        refused = None if fit.status is Status.OK else fit.status
+        refused = None if fit.status is ScoreStatus.OK else fit.status
     if refused is not None:
         return estimates | dict.fromkeys(names[:2], undefined(refused))
     intercept, slope = (float(value) for value in fit.coefficients)
@@ -185,9 +198,9 @@ def flexible_scores(
     """
     names = ("ici", "e50", "e90", "emax")
     if sample.has_one_class:
-        return dict.fromkeys(names, undefined(Status.ONE_CLASS))
+        return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
     fit = fit_curve(sample, whole, clip, start)
-    if fit.status is not Status.OK:
+    if fit.status is not ScoreStatus.OK:
         return dict.fromkeys(names, undefined(fit.status))
     columns = _curve_columns(whole, clip, clipped_logits(sample.forecasts, clip), "points")
     columns = columns[: fit.coefficients.size]
@@ -217,7 +230,7 @@ def fit_curve(
     elif sample.present.size < columns.shape[0]:
         columns = columns[:2]
     if columns.shape[0] > 1 and any(threshold_parts(sample)):
-        return LogisticFit(np.empty(0), Status.SEPARATED)
+        return LogisticFit(np.empty(0), ScoreStatus.SEPARATED)
     if start is not None and start.size != columns.shape[0]:
         start = None
     return fit_logistic(columns, rows.weight, rows.true, start=start)

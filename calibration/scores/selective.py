@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Forecasts, Sample, dot, pooled
+from calibration.labels import LabelPolicy
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -65,7 +66,12 @@ class _Ranking:
 
 
 def risk_coverage(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, rule: str = "verdict"
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    rule: str = "verdict",
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> RiskCoverage:
     """Return the risk-coverage curve and its area (El-Yaniv and Wiener 2010; Geifman et al. 2019).
 
@@ -74,16 +80,25 @@ def risk_coverage(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         rule: ``verdict`` or ``claim``.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or another rule.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or another rule.
+    """
+    return risk_coverage_of(pooled(p, y, weights, unlabelled), rule)
+
+
+def risk_coverage_of(sample: Sample, rule: str) -> RiskCoverage:
+    """Risk-coverage curve of a sample, as `risk_coverage`.
+
+    Raises:
+        InputError: for another rule.
     """
     if rule not in RULES:
         raise InputError(f"rule is {rule!r}; choose 'verdict' or 'claim'")
-    sample = pooled(p, y, weights)
     ranking = _ranking(sample.forecasts, rule)
     kept, wrong = _kept(sample, ranking)
     area, excess = _areas(kept, wrong)

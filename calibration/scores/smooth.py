@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Sample, pooled
+from calibration.labels import LabelPolicy
 from calibration.scores.mesh import SPLINE, mesh_of
 from calibration.validation import Floats, open_interval
 
@@ -21,6 +22,7 @@ def smooth_ece(
     *,
     weights: ArrayLike | None = None,
     bandwidth: float | None = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Return the smooth expected calibration error (Blasiok and Nakkiran 2023).
 
@@ -31,14 +33,15 @@ def smooth_ece(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         bandwidth: standard deviation of the kernel, between 1/4096 and 10, or None to choose it.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad bandwidth.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad bandwidth.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     if bandwidth is None:
         return _chosen(sample)
     bandwidth = open_interval(bandwidth, "bandwidth", _LEAST_BANDWIDTH, 10)

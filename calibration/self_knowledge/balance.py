@@ -26,7 +26,7 @@ from calibration.self_knowledge.claims import (
     as_claims,
     position_names,
 )
-from calibration.self_knowledge.formula import Status, sigma, sigma_status
+from calibration.self_knowledge.formula import SigmaStatus, sigma, sigma_status
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import shares
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
@@ -71,7 +71,7 @@ class Balance:
     clustered: Floats
     corrected: Floats
     method: str
-    status: tuple[Status, ...]
+    status: tuple[SigmaStatus, ...]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per position."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.self_knowledge.records import ClaimLabel, ClaimRecord, Judgement, Setting
+from calibration.self_knowledge.records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 
@@ -26,11 +26,11 @@ _LABEL_CODES = {
     ClaimLabel.UNSUPPORTED: UNSUPPORTED,
     ClaimLabel.IRRELEVANT: IRRELEVANT,
 }
-_JUDGEMENT_CODES: Mapping[Judgement | None, int] = {
+_JUDGEMENT_CODES: Mapping[ModelJudgement | None, int] = {
     None: MISSING,
-    Judgement.FALSE: FALSE,
-    Judgement.TRUE: TRUE,
-    Judgement.NEITHER: NEITHER,
+    ModelJudgement.FALSE: FALSE,
+    ModelJudgement.TRUE: TRUE,
+    ModelJudgement.NEITHER: NEITHER,
 }
 
 

@@ -34,7 +34,7 @@ JUDGED = "judged_"
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class ConditionComparison:
     """A second condition against a first, quantity by quantity and position by position.
 
     Attributes:
@@ -90,7 +90,7 @@ def compare_conditions(
     judgement_average: str = Average.CLAIM,
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
-) -> Comparison:
+) -> ConditionComparison:
     """Return how the quantities of the paper differ between two conditions (its section 5.3).
 
     Responses of the same id answer the same prompt; their claims and sentences may differ.
@@ -136,7 +136,7 @@ def compare_conditions(
         )
     ]
     p_value = {key: _p_values(estimates) for key, estimates in made[2].items()}
-    return Comparison(
+    return ConditionComparison(
         positions=(*names, OVERALL),
         first=made[0],
         second=made[1],

@@ -17,7 +17,7 @@ TOLERANCE = 1e-12
 """SK + SU closer to 1 than this counts as 1: a sum of two rounded shares, of size 1."""
 
 
-class Status(StrEnum):
+class SigmaStatus(StrEnum):
     """What the data say of sigma, the degenerate corners by name."""
 
     OK = "ok"
@@ -82,7 +82,7 @@ def logit_sigma_variance(
 
 def sigma_status(
     self_known: ArrayLike, self_unknown: ArrayLike, n_supported: ArrayLike, n_unsupported: ArrayLike
-) -> tuple[Status, ...]:
+) -> tuple[SigmaStatus, ...]:
     """Return the status of sigma in each cell.
 
     Args:
@@ -98,22 +98,22 @@ def sigma_status(
     )
 
 
-def _status(known: float, unknown: float, n_supported: float, n_unsupported: float) -> Status:
+def _status(known: float, unknown: float, n_supported: float, n_unsupported: float) -> SigmaStatus:
     if not n_supported and not n_unsupported:
-        return Status.EMPTY
+        return SigmaStatus.EMPTY
     if not n_supported:
-        return Status.NO_SUPPORTED
+        return SigmaStatus.NO_SUPPORTED
     if not n_unsupported:
-        return Status.NO_UNSUPPORTED
+        return SigmaStatus.NO_UNSUPPORTED
     if known == unknown == 1:
-        return Status.PERFECT
+        return SigmaStatus.PERFECT
     if abs(known + unknown - 1) <= TOLERANCE:
-        return Status.UNINFORMATIVE
+        return SigmaStatus.UNINFORMATIVE
     if known == 1:
-        return Status.ALWAYS_KNOWN
+        return SigmaStatus.ALWAYS_KNOWN
     if unknown == 1:
-        return Status.ALWAYS_UNKNOWN
-    return Status.OK
+        return SigmaStatus.ALWAYS_UNKNOWN
+    return SigmaStatus.OK
 
 
 def rogan_gladen(

@@ -18,7 +18,7 @@ from calibration.self_knowledge.claims import (
     average_named,
     position_names,
 )
-from calibration.self_knowledge.formula import Status, sigma_status
+from calibration.self_knowledge.formula import SigmaStatus, sigma_status
 from calibration.self_knowledge.quantities import (
     LABELS,
     flip_estimands,
@@ -59,7 +59,7 @@ class PositionTable:
 
     positions: tuple[str, ...]
     quantities: Mapping[str, Estimates]
-    statuses: Mapping[str, tuple[Status, ...]]
+    statuses: Mapping[str, tuple[SigmaStatus, ...]]
     n_claims: Mapping[str, Integers]
     n_sentences: Integers
     n_responses: Integers
@@ -256,7 +256,7 @@ def _table(
 
 def _statuses(
     name: str, quantities: Mapping[str, Estimates], n_claims: Mapping[str, Integers]
-) -> tuple[Status, ...]:
+) -> tuple[SigmaStatus, ...]:
     supported, unsupported = n_claims["supported"], n_claims["unsupported"]
     if name == "sigma":
         known, unknown = quantities["self_known"], quantities["self_unknown"]
@@ -269,20 +269,20 @@ def _statuses(
             supported[-1:],
             unsupported[-1:],
         )[0]
-        law = last if last in _WITHOUT_LAW else Status.OK
+        law = last if last in _WITHOUT_LAW else SigmaStatus.OK
         return tuple(
-            Status.EMPTY if not count else law for count in (supported + unsupported).tolist()
+            SigmaStatus.EMPTY if not count else law for count in (supported + unsupported).tolist()
         )
     defined = ~np.isnan(quantities[name].estimate)
-    absent = _ABSENT.get(name, Status.EMPTY)
-    return tuple(Status.OK if here else absent for here in defined.tolist())
+    absent = _ABSENT.get(name, SigmaStatus.EMPTY)
+    return tuple(SigmaStatus.OK if here else absent for here in defined.tolist())
 
 
-_WITHOUT_LAW = {Status.NO_SUPPORTED, Status.NO_UNSUPPORTED, Status.UNINFORMATIVE}
+_WITHOUT_LAW = {SigmaStatus.NO_SUPPORTED, SigmaStatus.NO_UNSUPPORTED, SigmaStatus.UNINFORMATIVE}
 
 _ABSENT = {
-    "self_known": Status.NO_SUPPORTED,
-    "self_unknown": Status.NO_UNSUPPORTED,
-    "supported_flip_rate": Status.NO_SUPPORTED,
-    "unsupported_flip_rate": Status.NO_UNSUPPORTED,
+    "self_known": SigmaStatus.NO_SUPPORTED,
+    "self_unknown": SigmaStatus.NO_UNSUPPORTED,
+    "supported_flip_rate": SigmaStatus.NO_SUPPORTED,
+    "unsupported_flip_rate": SigmaStatus.NO_UNSUPPORTED,
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calibration.scores.summary import DEFAULT_MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.paper.text import counted, duration, number, small
 from experiments.study.cell_names import NO_GRAPH, shown

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibration.learned_priors import LearnedPriors, Specification
 from calibration.learned_priors.learned import apply
-from calibration.learned_priors.parameters import Parameter, Parameters, Scale
+from calibration.learned_priors.parameters import Parameter, Parameters, ParameterScale
 from experiments.results.rows import FAILED
 from experiments.run.learning import KEEP, LEARN, specification
 from experiments.study.config_parts import Learned, PriorSetting
@@ -165,7 +165,7 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
     if value["error"]:
         return FoldFit(error=value["error"])
     items = (
-        Parameter(**{**item, "key": tuple(item["key"]), "scale": Scale(item["scale"])})
+        Parameter(**{**item, "key": tuple(item["key"]), "scale": ParameterScale(item["scale"])})
         for item in value["parameters"]
     )
     return FoldFit(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from calibration.scores.summary import DEFAULT_MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.study.cell_names import RECORDED
 from experiments.study.config_models import (
     AssessorChoice,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from calibration.scores.summary import MEASURES
+from calibration.scores.registry import MEASURES
 from calibration.significance.measures import MEASURES as TESTED_MEASURES
 from calibration.significance.table import MEANS_OVER_RESPONSES
 from experiments.study.cell_names import NO_GRAPH

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
-from calibration.scores.summary import DEFAULT_MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.paper.study_table import (
     AGREEMENT,
     TIMES,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import SCORES, ScoreRow, score_table
+from calibration import score_table
 from calibration.forecasts import Sample, forecasts
 from calibration.intervals import (
     bca_interval,
@@ -21,6 +21,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.intervals.replicates import JACKKNIFE_GROUPS
+from calibration.scores import SCORES, ScoreRow
 from calibration.scores.proper import mean_loss
 from calibration.validation import Floats
 from factormodels.errors import InputError
@@ -60,7 +61,7 @@ def test_rows_are_tidy() -> None:
     import pandas
 
     frame = pandas.DataFrame([asdict(row) for row in rows])
-    assert frame.shape == (len(SCORES), 16)
+    assert frame.shape == (len(SCORES), 17)
 
 
 def test_some_scores_are_those_of_the_whole_table() -> None:
@@ -243,7 +244,6 @@ def test_no_bootstrap_gives_no_intervals() -> None:
         ({"p": [0.2, 1.2]}, r"p\[1\] is 1.2, outside \[0, 1\]"),
         ({"p": [0.2]}, "lengths differ: p has 1, y has 2"),
         ({"y": [0, 2]}, r"y\[1\] is 2, which is not a label"),
-        ({"y": [0, None]}, r"y\[1\] is unlabelled"),
         ({"weights": [1, 2, 3]}, "lengths differ: p has 2, weights has 3"),
         ({"responses": ["a"]}, "lengths differ: p has 2, responses has 1"),
         ({"n_bootstrap": -1}, "n_bootstrap is -1"),
