@@ -18,6 +18,24 @@ LAYERS = ("factormodels", "inference", "calibration", "experiments")
 
 LIBRARY = ("factormodels", "inference", "calibration")
 
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "calibration": (
+        ("learned_priors",),
+        ("figures",),
+        ("self_knowledge",),
+        ("significance",),
+        ("claims", "recalibration", "curves"),
+        ("scores",),
+        ("intervals",),
+        ("folds", "forecasts"),
+        ("labels",),
+        ("grouping",),
+        ("validation",),
+    ),
+}
+"""The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
+each imports only itself and those of later rows. `__init__` stands above all of them."""
+
 FOLDERS = {*LAYERS, "docs", "notebooks", "tests"}
 
 NOT_AT_IMPORT = {
@@ -61,6 +79,25 @@ def upward_imports(path: Path) -> list[str]:
     ]
 
 
+def room_faults(package: str) -> list[str]:
+    """Return the imports of a package that run from one room into one that is no lower."""
+    row = {room: number for number, rooms in enumerate(ROOMS[package]) for room in rooms}
+    faults = []
+    for path in sources(package):
+        own = path.relative_to(ROOT / package).with_suffix("").parts[0]
+        if own in ("__init__", "__main__"):
+            continue
+        for name, line in imported_names(path):
+            first, _, rest = name.partition(".")
+            room = rest.partition(".")[0]
+            where = f"{path.relative_to(ROOT)}:{line}"
+            if first == package and not room:
+                faults.append(f"{where} imports {package} as a whole")
+            elif first == package and room != own and row[own] >= row[room]:
+                faults.append(f"{where} imports {name}")
+    return faults
+
+
 def library_faults(source: str) -> list[str]:
     """Return what library code must not do: print, configure logging, assert."""
     faults = []
@@ -89,6 +126,39 @@ def test_imports_run_downwards(package: str) -> None:
     paths = sources(package)
     assert paths, f"there is no source in {package}"
     assert [fault for path in paths for fault in upward_imports(path)] == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_import_only_lower_ones(package: str) -> None:
+    found = {
+        path.name if path.is_dir() else path.stem
+        for path in (ROOT / package).iterdir()
+        if (path.suffix == ".py" and not path.stem.startswith("__")) or any(path.glob("*.py"))
+    }
+    assert found == {room for rooms in ROOMS[package] for room in rooms}
+    assert room_faults(package) == []
+
+
+def test_an_import_between_rooms_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "ROOMS", {"p": (("high",), ("one", "other"), ("low",))})
+    (tmp_path / "p" / "one").mkdir(parents=True)
+    (tmp_path / "p" / "__init__.py").write_text("from p.high import x\n")
+    (tmp_path / "p" / "low.py").write_text("import p.low\n")
+    (tmp_path / "p" / "one" / "module.py").write_text(
+        "from p.low import x\n"
+        "from p.one.module import y\n"
+        "from p.other.deep import z\n"
+        "from p import x\n"
+        "def late():\n"
+        "    from ..high import z\n"
+    )
+    assert room_faults("p") == [
+        "p/one/module.py:3 imports p.other.deep",
+        "p/one/module.py:4 imports p as a whole",
+        "p/one/module.py:6 imports p.high",
+    ]
 
 
 def test_an_upward_import_is_seen_in_every_spelling(
