@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("folds", "forecasts"),
         ("labels",),
         ("grouping",),
-        ("validation",),
+        ("tabular", "validation"),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from calibration.tabular import TableOf
 from factormodels.errors import InputError
 
 
@@ -56,9 +57,13 @@ class FailureRow:
     share: float
 
 
-def failure_table(
-    claims: Sequence[Sequence[str]], missing: Sequence[str] = ()
-) -> tuple[FailureRow, ...]:
+class FailureTable(TableOf[FailureRow]):
+    """Rows of failures, a tuple of `FailureRow`."""
+
+    __slots__ = ()
+
+
+def failure_table(claims: Sequence[Sequence[str]], missing: Sequence[str] = ()) -> FailureTable:
     """Return a row per category, each followed by its kinds, with counts and shares.
 
     Args:
@@ -89,7 +94,7 @@ def failure_table(
         for kind in kinds:
             count = sum(kind in one for one in everything)
             rows.append(FailureRow(kind.value, category, count, count / len(claims)))
-    return tuple(rows)
+    return FailureTable(rows)
 
 
 def redundancy_failures(

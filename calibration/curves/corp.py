@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,7 @@ from calibration.scores.decomposition import (
     corp_terms,
     isotonic_fit,
 )
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
@@ -33,8 +34,8 @@ BANDS = ("confidence", "consistency", "none")
 _GRID = 201
 
 
-@dataclass(frozen=True, eq=False)
-class CorpCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class CorpCurve(Tabular):
     """The share of true atoms as an isotonic function of p, and a band.
 
     Attributes:
@@ -52,6 +53,8 @@ class CorpCurve:
         n_responses: number of responses, or None if they were not given.
         n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("p", "recalibrated")
 
     p: Floats
     recalibrated: Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
@@ -26,8 +27,8 @@ from calibration.validation import (
 from factormodels.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
-class GroupCalibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupCalibration(Tabular):
     """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
 
     Attributes:
@@ -43,6 +44,8 @@ class GroupCalibration:
         n_responses: number of responses over all groups, or None if they were not given.
         n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("groups", "n_atoms", "mean_predicted", "observed", "gap", "lower", "upper")
 
     groups: tuple[Hashable, ...]
     n_atoms: Integers

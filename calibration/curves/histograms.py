@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.curves.reliability import HISTOGRAM_BINS
 from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.tabular import Tabular
 from calibration.validation import Integers
 
 
-@dataclass(frozen=True, eq=False)
-class LabelHistogram:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelHistogram(Tabular):
     """How many true and how many false atoms have p in each of 21 equal parts of [0, 1].
 
     Attributes:
@@ -22,6 +23,8 @@ class LabelHistogram:
         false: int64 (21,), number of false atoms in each part.
         n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("true", "false")
 
     true: Integers
     false: Integers

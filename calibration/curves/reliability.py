@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
@@ -31,8 +32,8 @@ HISTOGRAM_BINS = 21
 """An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
 
 
-@dataclass(frozen=True, eq=False)
-class ReliabilityBins:
+@dataclass(frozen=True, eq=False, repr=False)
+class ReliabilityBins(Tabular):
     """Predicted probability against observed share of true atoms, in the bins that hold atoms.
 
     Attributes:
@@ -49,6 +50,8 @@ class ReliabilityBins:
         n_responses: number of responses, or None if they were not given.
         n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("mean_predicted", "observed", "count", "lower", "upper")
 
     mean_predicted: Floats
     observed: Floats

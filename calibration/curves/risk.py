@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +18,12 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy
 from calibration.scores.selective import risk_at, risk_coverage_of
+from calibration.tabular import Tabular
 from calibration.validation import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCurve(Tabular):
     """Risk of the atoms that are kept at every coverage, and a confidence band.
 
     Attributes:
@@ -38,6 +39,8 @@ class RiskCurve:
         n_responses: number of responses, or None if they were not given.
         n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("coverage", "risk", "lower", "upper")
 
     coverage: Floats
     risk: Floats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from calibration.intervals.methods import (
     wilson_interval,
 )
 from calibration.intervals.replicates import replicates, response_weights
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.errors import InputError
 
@@ -58,8 +60,8 @@ class IntervalSettings:
         open_interval(self.level, "level", 0, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Estimates:
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates(Tabular):
     """An estimand in every cell, with intervals.
 
     Attributes:
@@ -75,6 +77,11 @@ class Estimates:
         level: nominal coverage of the intervals.
         method: how they were made.
     """
+
+    columns: ClassVar = (
+        *("estimate", "lower", "upper", "standard_error"),
+        *("n_responses", "n_undefined"),
+    )
 
     name: str
     estimate: Floats

@@ -13,6 +13,7 @@ from calibration.learned_priors.design import design
 from calibration.learned_priors.objectives import Objective
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
+from calibration.tabular import TableOf
 from calibration.validation import Floats
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
@@ -68,6 +69,12 @@ class LearnedValue:
     status: ValueStatus
 
 
+class LearnedValues(TableOf[LearnedValue]):
+    """What was learned, a tuple of `LearnedValue`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedPriors:
     """Priors and reliabilities learned from labels.
@@ -116,7 +123,7 @@ class LearnedPriors:
         natural = self.parameters.natural(self.theta).tolist()
         return dict(zip(self.parameters.names, natural, strict=True))
 
-    def table(self, level: float = 0.95) -> tuple[LearnedValue, ...]:
+    def table(self, level: float = 0.95) -> LearnedValues:
         """Return the learned numbers with their errors and intervals.
 
         Intervals are Student's with one degree of freedom less than there are responses, on the
@@ -133,7 +140,7 @@ class LearnedPriors:
         starts = natural(self.parameters.start)
         slopes = self.parameters.slopes(self.theta)
         known = natural(self.theta)
-        return tuple(
+        return LearnedValues(
             LearnedValue(
                 name=name,
                 estimate=float(known[at]),

@@ -61,7 +61,7 @@ from calibration.scores.summary import (
     measure_responses,
     summarise,
 )
-from calibration.scores.table import SCORES, ScoreRow, score_table
+from calibration.scores.table import SCORES, ScoreRow, ScoreTable, score_table
 
 __all__ = [
     "DECISION_TOLERANCE",
@@ -80,6 +80,7 @@ __all__ = [
     "ScoreDefinition",
     "ScoreRow",
     "ScoreStatus",
+    "ScoreTable",
     "Summary",
     "accuracy",
     "auprc",

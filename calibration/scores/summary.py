@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from calibration.scores.measures import (
     warn_where_entropy_misorders,
 )
 from calibration.scores.pointwise import accuracy, brier, f1_true, log_loss, precision_errors
+from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
@@ -33,8 +34,8 @@ from calibration.validation import (
 _UNDEFINED = float("nan")
 
 
-@dataclass(frozen=True, eq=False)
-class ResponseMeasures:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResponseMeasures(Tabular):
     """The measures of every response, which need no labels. Arrays have shape (n_responses,).
 
     Attributes:
@@ -51,6 +52,11 @@ class ResponseMeasures:
         expected_precision: the mean of P.
     """
 
+    columns: ClassVar = (
+        *("responses", "n_atoms", "supported", "contradicted", "undecided", "precision", "k"),
+        *("f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
+    )
+
     responses: tuple[Hashable, ...]
     n_atoms: Integers
     supported: Integers
@@ -65,7 +71,7 @@ class ResponseMeasures:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Tabular):
     """How one method does on one dataset; nan where a number is not defined.
 
     Attributes:
@@ -116,6 +122,10 @@ class Summary:
     def n_unlabelled(self) -> int:
         """The number of atoms that have no human label."""
         return self.n_atoms - self.n_labelled
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row."""
+        return [asdict(self)]
 
 
 def measure_responses(

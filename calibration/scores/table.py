@@ -43,6 +43,7 @@ from calibration.scores.ranking import ranking_scores
 from calibration.scores.registry import REGISTRY, interval_method
 from calibration.scores.selective import selective_scores
 from calibration.scores.smooth import smooth_scores
+from calibration.tabular import TableOf
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
 
@@ -104,6 +105,12 @@ class ScoreRow:
         """Both ends of the score's interval, nan where there is none."""
         lower, upper = (getattr(self, f"{self.method}_{end}") for end in ("lower", "upper"))
         return lower, upper
+
+
+class ScoreTable(TableOf[ScoreRow]):
+    """Rows of scores, a tuple of `ScoreRow`."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +256,7 @@ def score_table(
     bca: bool = False,
     workers: int | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
-) -> tuple[ScoreRow, ...]:
+) -> ScoreTable:
     """Return every score of a set of forecasts, with intervals of a bootstrap over responses.
 
     A score that is not defined has a nan and a status that says why; it is no error.
@@ -335,7 +342,7 @@ def score_table(
                 n_unlabelled=points.n_unlabelled,
             )
         )
-    return tuple(rows)
+    return ScoreTable(rows)
 
 
 def _chosen(scores: Sequence[str] | None) -> tuple[str, ...]:

@@ -36,11 +36,12 @@ from calibration.significance.mcnemar import (
     clustered_mcnemar_counts,
     mcnemar_counts,
 )
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 
 
-@dataclass(frozen=True, eq=False)
-class Balance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Balance(Tabular):
     """The in-sample test of sigma = factuality. Arrays have shape (n_cells,), the last overall.
 
     Attributes:

@@ -26,6 +26,7 @@ from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS,
 from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
 from calibration.significance.corrections import adjust
+from calibration.tabular import Tabular
 from calibration.validation import Floats
 from factormodels.errors import InputError
 
@@ -33,8 +34,8 @@ JUDGED = "judged_"
 """What precedes the names of quantities that both tables have: those over judged claims alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class ConditionComparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConditionComparison(Tabular):
     """A second condition against a first, quantity by quantity and position by position.
 
     Attributes:

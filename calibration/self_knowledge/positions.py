@@ -27,6 +27,7 @@ from calibration.self_knowledge.quantities import (
     shares,
 )
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.tabular import Tabular
 from calibration.validation import Integers
 from factormodels.errors import InputError
 
@@ -39,8 +40,8 @@ N_POSITIONS = 5
 DEFAULT_INTERVALS = IntervalSettings()
 
 
-@dataclass(frozen=True, eq=False)
-class PositionTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionTable(Tabular):
     """Quantities in each bin of relative position, and overall.
 
     Attributes:

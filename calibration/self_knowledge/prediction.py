@@ -18,6 +18,7 @@ from calibration.self_knowledge.claims import Claims, Neither, as_claims, positi
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, probability_array, whole_number
 from factormodels.errors import InputError
 
@@ -26,8 +27,8 @@ PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
 the law of judgements here and the judgements there; the factuality here."""
 
 
-@dataclass(frozen=True, eq=False)
-class OutOfSample:
+@dataclass(frozen=True, eq=False, repr=False)
+class OutOfSample(Tabular):
     """Sigma of one half of the responses against the factuality of the other.
 
     Arrays have shape (n_cells,), the last overall.
@@ -77,8 +78,8 @@ class OutOfSample:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class LabelShift:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelShift(Tabular):
     """Predictions of the factuality as it shifts while the law of judgements stays.
 
     Attributes:

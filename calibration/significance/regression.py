@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from calibration.grouping import Grouping, group_by_response, response_ids
 from calibration.significance.mixed_logistic import fit_mixed_logistic
 from calibration.significance.paired import measure_array
+from calibration.tabular import Tabular
 from calibration.validation import Floats, check_lengths, label_array, open_interval
 from factormodels.errors import InputError
 
@@ -44,8 +45,8 @@ class RegressionStatus(StrEnum):
     """The numbers are where the fit stood when it stopped."""
 
 
-@dataclass(frozen=True, eq=False)
-class Regression:
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Tabular):
     """Effects on correctness. Arrays have shape (n_terms,).
 
     Attributes:

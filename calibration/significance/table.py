@@ -26,6 +26,7 @@ from calibration.significance.paired import (
     paired_t_test,
     permute_difference,
 )
+from calibration.tabular import Tabular
 from calibration.validation import whole_number
 from factormodels.errors import InputError
 
@@ -70,8 +71,8 @@ class MethodCell:
     status: str
 
 
-@dataclass(frozen=True)
-class MethodTable:
+@dataclass(frozen=True, repr=False)
+class MethodTable(Tabular):
     """Methods and measures.
 
     Attributes:
