@@ -51,12 +51,12 @@ class Estimate(NamedTuple):
 
 
 def undefined(status: ScoreStatus) -> Estimate:
-    """Return the estimate of a score that is not defined."""
+    """Estimate of a score that is not defined."""
     return Estimate(math.nan, status)
 
 
 def finite_or_infinite(value: float) -> Estimate:
-    """Return the estimate of a score that may be infinite."""
+    """Estimate of a score that may be infinite."""
     return Estimate(value, ScoreStatus.OK if math.isfinite(value) else ScoreStatus.INFINITE)
 
 
@@ -86,7 +86,7 @@ class Forecasts:
     _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def sample(self, multiplicity: Floats | None = None) -> Sample:
-        """Return the sample in which each response occurs `multiplicity`, (n_responses,), times.
+        """Sample in which each response occurs `multiplicity`, (n_responses,), times.
 
         None is the sample that was given.
         """
@@ -105,7 +105,7 @@ class Forecasts:
         return np.diff(np.append(self.first, self.y.size))
 
     def remember(self, key: Hashable, build: Callable[[], T]) -> T:
-        """Return what `build` makes from `p` alone, made once for all samples."""
+        """What `build` makes from `p` alone, made once for all samples."""
         if key not in self._memory:
             self._memory[key] = build()
         return self._memory[key]  # type: ignore[no-any-return]
@@ -187,7 +187,7 @@ class Sample:
 
 
 def dot(first: Floats, second: Floats) -> float:
-    """Return the sum of products, in this thread alone.
+    """Sum of products, in this thread alone.
 
     BLAS would share a product of a million numbers among threads, which wait for each other longer
     than the product takes where replicates already have a thread each.
@@ -209,7 +209,7 @@ def forecasts(
     responses: Any = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Forecasts:
-    """Return labelled probabilities, checked and ordered.
+    """Labelled probabilities, checked and ordered.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -249,7 +249,7 @@ def pooled(
     weights: ArrayLike | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Sample:
-    """Return the sample of labelled probabilities that scores without intervals are taken of.
+    """Sample of labelled probabilities that scores without intervals are taken of.
 
     Raises:
         InputError: as `forecasts`.
@@ -258,7 +258,7 @@ def pooled(
 
 
 def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:
-    """Return the logit of each distinct probability moved into [clip, 1 - clip], (m,)."""
+    """Logit of each distinct probability moved into [clip, 1 - clip], (m,)."""
 
     def build() -> Floats:
         inside = np.clip(points.p, clip, 1 - clip)
@@ -268,13 +268,13 @@ def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:
 
 
 def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> ScoreStatus:
-    """Return ``clipped`` if a p of the sample is outside [clip, 1 - clip], else ``ok``."""
+    """``clipped`` if a p of the sample is outside [clip, 1 - clip], else ``ok``."""
     low, high = sample.p[sample.present[0]], sample.p[sample.present[-1]]
     return ScoreStatus.CLIPPED if low < clip or high > 1 - clip else ScoreStatus.OK
 
 
 def logit_clip(clip: Any) -> float:
-    """Return a bound on probabilities before their logit is taken, in (0, 1/2).
+    """Bound on probabilities before their logit is taken, in (0, 1/2).
 
     Raises:
         InputError: if it is anything else.

@@ -64,7 +64,7 @@ class FailureTable(TableOf[FailureRow]):
 
 
 def failure_table(claims: Sequence[Sequence[str]], missing: Sequence[str] = ()) -> FailureTable:
-    """Return a row per category, each followed by its kinds, with counts and shares.
+    """A row per category, each followed by its kinds, with counts and shares.
 
     Args:
         claims: the failures of each extracted claim: none, one or several of the unverifiable and
@@ -100,7 +100,7 @@ def failure_table(claims: Sequence[Sequence[str]], missing: Sequence[str] = ()) 
 def redundancy_failures(
     representative: Sequence[int], sentences: Sequence[int | None]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the redundancy of each claim, from which earlier claim says the same.
+    """Redundancy of each claim, from which earlier claim says the same.
 
     Args:
         representative: of each claim the index of the first that says the same, its own if none.

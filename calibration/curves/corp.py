@@ -82,7 +82,7 @@ def corp_curve(
     level: float = 0.95,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CorpCurve:
-    """Return the CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
+    """CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
 
     The band is of percentiles at each point. ``confidence`` draws whole responses.
     ``consistency`` keeps the forecasts and draws labels as calibrated ones would be, those of one
@@ -142,7 +142,7 @@ def corp_curve(
 
 
 def _corners(sample: Sample, fit: IsotonicFit) -> tuple[Floats, Floats]:
-    """Return p and value at both ends of each step of a fit, (2 b,) each."""
+    """p and value at both ends of each step of a fit, (2 b,) each."""
     p = sample.p[sample.present]
     last = np.append(fit.first[1:], p.size) - 1
     return np.stack([p[fit.first], p[last]], axis=1).ravel(), np.repeat(fit.value, 2)

@@ -72,7 +72,7 @@ def group_calibration(
     level: float = 0.95,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> GroupCalibration:
-    """Return mean probability and share of true atoms by group, with intervals over responses.
+    """Mean probability and share of true atoms by group, with intervals over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
@@ -105,7 +105,7 @@ def group_calibration(
     cell, shape = response * len(wanted) + column, (n_responses, len(wanted))
 
     def sums(values: Floats) -> Floats:
-        """Return sums over the atoms of each response and group, (n_responses, k)."""
+        """Sums over the atoms of each response and group, (n_responses, k)."""
         totals = np.bincount(cell, weights=values, minlength=shape[0] * shape[1])
         return totals.astype(np.float64, copy=False).reshape(shape)
 
@@ -132,7 +132,7 @@ def group_calibration(
 def interval_groups(
     values: ArrayLike, edges: Sequence[float]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the interval of each value as a text, (n,), and all intervals in order.
+    """Interval of each value as a text, (n,), and all intervals in order.
 
     Args:
         values: numbers (n,), such as relative positions in a response, or counts of mentions.

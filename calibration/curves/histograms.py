@@ -39,7 +39,7 @@ class LabelHistogram(Tabular):
 def label_histogram(
     p: ArrayLike, y: Any, *, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> LabelHistogram:
-    """Return the histogram of p by label; a p on an edge belongs to the part below it.
+    """Histogram of p by label; a p on an edge belongs to the part below it.
 
     Args:
         p: probabilities (n,) in [0, 1].

@@ -84,7 +84,7 @@ def reliability_bins(
     level: float = 0.95,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ReliabilityBins:
-    """Return the points of a reliability diagram, with an interval for each.
+    """Points of a reliability diagram, with an interval for each.
 
     Bins are those of scikit-learn's ``calibration_curve``: a P on an edge belongs to the bin
     below it. A P within 1e-9 above an edge counts as on it, so that atoms with P = 1/2 share a bin
@@ -170,7 +170,7 @@ def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
 
 
 def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> RatioSums:
-    """Return true atoms over atoms of each response in each occupied bin `index`."""
+    """True atoms over atoms of each response in each occupied bin `index`."""
     n_responses = len(grouping.responses)
     cell = grouping.index * n_bins + index
     shape = (n_responses, n_bins)

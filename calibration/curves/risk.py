@@ -67,7 +67,7 @@ def risk_curve(
     level: float = 0.95,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> RiskCurve:
-    """Return the risk-coverage curve at 100 coverages, with a percentile band over responses.
+    """Risk-coverage curve at 100 coverages, with a percentile band over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].

@@ -31,20 +31,20 @@ class RatioSums:
     denominator: Floats
 
     def estimate(self) -> Floats:
-        """Return the ratio of the totals, (n_cells,), nan where the denominator is 0."""
+        """Ratio of the totals, (n_cells,), nan where the denominator is 0."""
         return _divided(self.numerator.sum(axis=0), self.denominator.sum(axis=0))
 
     def influence(self) -> Floats:
-        """Return the linearised contribution of each response, (n_responses, n_cells)."""
+        """Linearised contribution of each response, (n_responses, n_cells)."""
         residual = self.numerator - self.estimate() * self.denominator
         return _divided(residual, self.denominator.sum(axis=0))
 
     def replicates(self, weights: Floats) -> Floats:
-        """Return the ratio in each replicate, (n_replicates, n_cells), of response weights."""
+        """Ratio in each replicate, (n_replicates, n_cells), of response weights."""
         return _divided(weights @ self.numerator, weights @ self.denominator)
 
     def touching(self) -> Integers:
-        """Return the number of responses with a positive denominator, (n_cells,)."""
+        """Number of responses with a positive denominator, (n_cells,)."""
         return np.asarray((self.denominator > 0).sum(axis=0))
 
     def is_still(self) -> NDArray[np.bool_]:
@@ -66,19 +66,19 @@ class Estimand(Protocol):
     def scale(self) -> Scale: ...
 
     def estimate(self) -> Floats:
-        """Return the estimate, (n_cells,), nan where it is not defined."""
+        """Estimate, (n_cells,), nan where it is not defined."""
 
     def influence(self) -> Floats:
-        """Return the linearised contribution of each response, (n_responses, n_cells)."""
+        """Linearised contribution of each response, (n_responses, n_cells)."""
 
     def replicates(self, weights: Floats) -> Floats:
-        """Return the estimate in each replicate, (n_replicates, n_cells)."""
+        """Estimate in each replicate, (n_replicates, n_cells)."""
 
     def touching(self) -> Integers:
-        """Return the number of responses that the estimate rests on, (n_cells,)."""
+        """Number of responses that the estimate rests on, (n_cells,)."""
 
     def still_share(self) -> Floats:
-        """Return the estimate where it is a share no redraw can move, else nan, (n_cells,)."""
+        """Estimate where it is a share no redraw can move, else nan, (n_cells,)."""
 
 
 @dataclass(frozen=True, eq=False)

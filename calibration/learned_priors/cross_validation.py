@@ -54,7 +54,7 @@ class CrossValidation:
     fits: tuple[LearnedPriors, ...]
 
     def score(self, name: str) -> tuple[float, float]:
-        """Return the mean ``brier`` or ``log_loss`` of what was learned and of the default."""
+        """Mean ``brier`` or ``log_loss`` of what was learned and of the default."""
         return float(_losses(self.p, self.labels, name).mean()), float(
             _losses(self.default, self.labels, name).mean()
         )
@@ -82,7 +82,7 @@ def cross_validate(
     n_bootstrap: int = 2000,
     level: float = 0.95,
 ) -> CrossValidation:
-    """Return posteriors and log likelihoods of every response under priors learned without it.
+    """Posteriors and log likelihoods of every response under priors learned without it.
 
     Responses are never split. A parameter that the other folds do not hold stays at its start. The
     comparison with the graphs as given is a studentised bootstrap over responses; it takes the
@@ -147,7 +147,7 @@ def cross_validate(
 
 
 def _judged(graphs: Sequence[FactGraph], encoding: str, engine: Engine) -> tuple[Floats, Floats]:
-    """Return the posterior of each labelled atom and each response's log probability of labels."""
+    """Posterior of each labelled atom and each response's log probability of labels."""
     as_stated = Specification(None, None, None, encoding)
     task = problem(graphs, as_stated, Parameters(()), engine, Objective.LIKELIHOOD)
     nothing = np.zeros(0)

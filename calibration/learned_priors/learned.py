@@ -124,7 +124,7 @@ class LearnedPriors:
         return dict(zip(self.parameters.names, natural, strict=True))
 
     def table(self, level: float = 0.95) -> LearnedValues:
-        """Return the learned numbers with their errors and intervals.
+        """Learned numbers with their errors and intervals.
 
         Intervals are Student's with one degree of freedom less than there are responses, on the
         scale without bounds, and taken from there to probabilities and temperatures.
@@ -156,7 +156,7 @@ class LearnedPriors:
         )
 
     def apply(self, graph: FactGraph) -> FactGraph:
-        """Return a response with the learned priors and relation probabilities.
+        """Response with the learned priors and relation probabilities.
 
         Its posteriors are those of the model that was fitted if it is encoded as
         `specification.encoding`.
@@ -167,7 +167,7 @@ class LearnedPriors:
         return apply(graph, self.specification, self.parameters, self.theta)
 
     def apply_all(self, graphs: Sequence[FactGraph]) -> tuple[FactGraph, ...]:
-        """Return several responses as `apply` does."""
+        """Several responses as `apply` does."""
         return tuple(self.apply(graph) for graph in graphs)
 
     def _status_of(self, name: str) -> ValueStatus:
@@ -183,7 +183,7 @@ class LearnedPriors:
 def apply(
     graph: FactGraph, specification: Specification, parameters: Parameters, theta: Floats
 ) -> FactGraph:
-    """Return a response with the priors and relation probabilities at parameters (k,)."""
+    """Response with the priors and relation probabilities at parameters (k,)."""
     made = design([graph], specification, parameters)
     priors = made.prior_values(theta).tolist()
     values = iter(made.relation_values(theta).tolist())

@@ -77,7 +77,7 @@ class LearningProblem:
         return connected_components(self.design.graph.n_variables, self.design.pairs)
 
     def value(self, theta: Floats) -> float:
-        """Return the objective at parameters (k,).
+        """Objective at parameters (k,).
 
         Raises:
             InputError: if the engine gives no log Z, or the labels are impossible.
@@ -86,7 +86,7 @@ class LearningProblem:
         return self._value(whole, clamped)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the objective and its derivatives (k,)."""
+        """Objective and its derivatives (k,)."""
         if not self.exact_gradient:
             gradient = differences(self.value, theta)
             return self.value(theta), gradient
@@ -94,17 +94,17 @@ class LearningProblem:
         return value, scores.sum(axis=0)
 
     def scores(self, theta: Floats) -> Floats:
-        """Return the derivatives of what each response adds to the objective, (r, k)."""
+        """Derivatives of what each response adds to the objective, (r, k)."""
         if self.exact_gradient:
             return self._value_and_scores(theta)[1]
         return np.array([differences(part, theta) for part in self._parts])
 
     def losses(self, theta: Floats) -> Floats:
-        """Return what each response adds to the objective, (r,)."""
+        """What each response adds to the objective, (r,)."""
         return np.array([part(theta) for part in self._parts])
 
     def posteriors(self, theta: Floats) -> tuple[Floats, bool]:
-        """Return the probability of each variable of the design, (n,), and if all is settled."""
+        """Probability of each variable of the design, (n,), and if all is settled."""
         beliefs = self._asked(self.design.log_values(theta), None)
         return beliefs.true, beliefs.settled
 
@@ -132,7 +132,7 @@ class LearningProblem:
         return float(-np.log(p).sum())
 
     def _of_labels(self, beliefs: Beliefs) -> Floats:
-        """Return the probability of each label by itself, (l,)."""
+        """Probability of each label by itself, (l,)."""
         true = beliefs.true[self.design.labelled]
         return np.where(self.design.labels == 1, true, 1.0 - true)
 
@@ -174,7 +174,7 @@ def problem(
     engine: Engine,
     objective: Objective,
 ) -> LearningProblem:
-    """Return the objective over the responses that have a label; the others add nothing to it.
+    """Objective over the responses that have a label; the others add nothing to it.
 
     Raises:
         InputError: if no atom is labelled, or a response holds what is none of the parameters.
@@ -184,7 +184,7 @@ def problem(
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
-    """Return the responses of which at least one atom is labelled.
+    """Responses of which at least one atom is labelled.
 
     Raises:
         InputError: if there is none.
@@ -196,7 +196,7 @@ def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
 
 
 def differences(function: Callable[[Floats], float], theta: Floats, step: float = STEP) -> Floats:
-    """Return the derivatives of a function of (k,) by central finite differences."""
+    """Derivatives of a function of (k,) by central finite differences."""
     result = np.empty_like(theta)
     for at in range(len(theta)):
         move = np.zeros_like(theta)
@@ -206,7 +206,7 @@ def differences(function: Callable[[Floats], float], theta: Floats, step: float 
 
 
 def _only(whole: Design, at: int) -> Design:
-    """Return the part of a design that is one response."""
+    """Part of a design that is one response."""
     variables = np.flatnonzero(whole.owners == at)
     relations = np.flatnonzero(whole.relation_owners == at)
     labelled = np.flatnonzero(whole.owners[whole.labelled] == at)

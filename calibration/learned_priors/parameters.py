@@ -105,7 +105,7 @@ class Parameters:
         return np.array([item.scale is ParameterScale.LOGIT for item in self.items], dtype=np.bool_)
 
     def natural(self, theta: Floats) -> Floats:
-        """Return probabilities and temperatures, of the shape (..., k) of `theta`."""
+        """Probabilities and temperatures, of the shape (..., k) of `theta`."""
         # Values of the other scale must not overflow on their way to being dropped.
         return np.where(
             self.logit,
@@ -114,13 +114,13 @@ class Parameters:
         )
 
     def slopes(self, theta: Floats) -> Floats:
-        """Return the derivative of `natural`, of the shape (..., k) of `theta`."""
+        """Derivative of `natural`, of the shape (..., k) of `theta`."""
         value = self.natural(theta)
         return np.where(self.logit, value * (1.0 - value), value)
 
 
 def resolve(specification: Specification, graphs: Sequence[FactGraph]) -> Parameters:
-    """Return the free numbers that a specification has over some graphs.
+    """Free numbers that a specification has over some graphs.
 
     Raises:
         InputError: if there are none, or a relation of probability 0 or 1 has a temperature.
@@ -139,20 +139,20 @@ def resolve(specification: Specification, graphs: Sequence[FactGraph]) -> Parame
 
 
 def prior_key(prior: Free, what: str, graph: FactGraph) -> Key:
-    """Return the key of a response's learned prior; `what` is atom_prior or context_prior."""
+    """Key of a response's learned prior; `what` is atom_prior or context_prior."""
     return what, "", group_of(prior.per, graph)
 
 
 def relation_key(
     relations: Temperature | ClassProbability, graph: FactGraph, relation: Relation
 ) -> Key:
-    """Return the key of a relation's temperature or probability."""
+    """Key of a relation's temperature or probability."""
     what = "temperature" if isinstance(relations, Temperature) else "probability"
     return what, class_of(relations.by, graph, relation), group_of(relations.per, graph)
 
 
 def stated_logit(graph: FactGraph, relation: Relation) -> float:
-    """Return the logit of a relation's stated probability.
+    """Logit of a relation's stated probability.
 
     Raises:
         InputError: if it is 0 or 1.

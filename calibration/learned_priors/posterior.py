@@ -85,7 +85,7 @@ class ParameterPosterior:
     seed: int
 
     def table(self, level: float = 0.95) -> tuple[PosteriorValue, ...]:
-        """Return mean, spread and central interval of each parameter.
+        """Mean, spread and central interval of each parameter.
 
         Args:
             level: probability of the interval.
@@ -110,7 +110,7 @@ class ParameterPosterior:
         )
 
     def apply(self, graph: FactGraph) -> FactGraph:
-        """Return a response with priors and probabilities at the posterior mean, unbounded scale.
+        """Response with priors and probabilities at the posterior mean, unbounded scale.
 
         Raises:
             InputError: if it holds a class of relations or a group for which nothing was learned.
@@ -140,7 +140,7 @@ class Target:
     root: Floats
 
     def log_likelihood(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the log likelihood and its derivatives, (k,).
+        """Log likelihood and its derivatives, (k,).
 
         Outside the range of the search it is what it is at its end: the prior alone goes on.
         """
@@ -150,7 +150,7 @@ class Target:
         return -value, np.where(inside == theta, -gradient, 0.0)
 
     def log_density(self, z: Floats) -> tuple[float, Floats]:
-        """Return the log density at standardised coordinates (k,), less a constant, and slopes."""
+        """Log density at standardised coordinates (k,), less a constant, and slopes."""
         theta = self.mode + self.root @ z
         value, gradient = self.log_likelihood(theta)
         away = (theta - self.parameters.start) / self.prior_scale
@@ -164,7 +164,7 @@ def target(
     prior_scale: Any,
     backend: str | Backend,
 ) -> Target:
-    """Return the posterior of the parameters given the labels.
+    """Posterior of the parameters given the labels.
 
     Raises:
         InputError: as `fit` does, or for a backend whose log Z has no gradient.

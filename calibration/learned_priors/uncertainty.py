@@ -43,7 +43,7 @@ class Uncertainty:
 def uncertainty(
     problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
 ) -> Uncertainty:
-    """Return the sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
+    """Sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
 
     H is the curvature of the objective with its penalty, s the derivative of what each of R
     responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
@@ -80,7 +80,7 @@ def uncertainty(
 
 
 def hessian(problem: LearningProblem, theta: Floats) -> Floats:
-    """Return the second derivatives of the objective, (k, k), by differences of its gradient."""
+    """Second derivatives of the objective, (k, k), by differences of its gradient."""
     step = _STEP[problem.exact_gradient]
     rows = []
     for at in range(len(theta)):

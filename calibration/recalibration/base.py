@@ -51,7 +51,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return recalibrated probabilities, (n,), of probabilities X, (n,) or (n, 1).
+        """Recalibrated probabilities, (n,), of probabilities X, (n,) or (n, 1).
 
         Raises:
             InputError: for bad probabilities.
@@ -61,7 +61,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return self._map(self._probabilities(X, reset=False))
 
     def transform(self, X: Any) -> Floats:
-        """Return recalibrated probabilities in the shape of X, (n,) or (n, 1).
+        """Recalibrated probabilities in the shape of X, (n,) or (n, 1).
 
         Raises:
             InputError: for bad probabilities.
@@ -71,14 +71,14 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return recalibrated if np.asarray(X).ndim == 1 else recalibrated[:, np.newaxis]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the name of the one column, as scikit-learn's pipelines ask for it."""
+        """Name of the one column, as scikit-learn's pipelines ask for it."""
         check_is_fitted(self)
         if input_features is not None:
             return np.asarray(input_features, dtype=object)
         return np.asarray(getattr(self, "feature_names_in_", ["p"]), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: like IsotonicRegression, one column alone is taken."""
+        """scikit-learn's tags: like IsotonicRegression, one column alone is taken."""
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
@@ -93,7 +93,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
 
     @abstractmethod
     def _map(self, p: Floats) -> Floats:
-        """Return recalibrated probabilities of checked ones, (n,)."""
+        """Recalibrated probabilities of checked ones, (n,)."""
 
     def _probabilities(self, X: Any, *, reset: bool) -> Floats:
         if np.asarray(X).ndim == 1:

@@ -71,7 +71,7 @@ class ConformalFilter:
     status: ConformalStatus
 
     def keep(self, p: ArrayLike) -> NDArray[np.bool_]:
-        """Return which claims are kept, (n,), of probabilities `p` (n,) in [0, 1].
+        """Which claims are kept, (n,), of probabilities `p` (n,) in [0, 1].
 
         Raises:
             InputError: for bad probabilities.
@@ -89,7 +89,7 @@ def conformal_filter(
     guarantee: str = Guarantee.PROBABILITY,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ConformalFilter:
-    """Return the lowest threshold that holds a precision, calibrated on labelled responses.
+    """Lowest threshold that holds a precision, calibrated on labelled responses.
 
     For ``probability``: the score of a response is the least t such that at every threshold from
     t on the kept claims have the target precision; the threshold is the ceil((R + 1) confidence)-th
@@ -139,7 +139,7 @@ def conformal_filter(
 
 
 def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float) -> Floats:
-    """Return the least threshold of each response from which on it has the precision.
+    """Least threshold of each response from which on it has the precision.
 
     Returns:
         float64 (n_responses,); -inf for a response that has the precision unfiltered.
@@ -157,7 +157,7 @@ def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float
 def filtered_precision(
     keep: Any, y: Any, responses: Any, *, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> Floats:
-    """Return the share of true claims among those kept of each response, 1 where none is kept.
+    """Share of true claims among those kept of each response, 1 where none is kept.
 
     Args:
         keep: which claims are kept, (n_claims,).
@@ -190,7 +190,7 @@ def _guarantee(guarantee: str) -> Guarantee:
 def _prefixes(
     p: Floats, y: Floats, grouping: Grouping
 ) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
-    """Return claims by response and falling p, the precision of keeping down to each, and which
+    """Claims by response and falling p, the precision of keeping down to each, and which
     claims are the last of their probability in their response."""
     order = np.lexsort((-p, grouping.index))
     response = grouping.index[order]
@@ -212,7 +212,7 @@ def _rank(scores: Floats, confidence: float) -> float:
 
 
 def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) -> float:
-    """Return the least threshold whose mean loss, and one loss of 1 more, is at most `allowed`."""
+    """Least threshold whose mean loss, and one loss of 1 more, is at most `allowed`."""
     order, precisions, last = _prefixes(p, y, grouping)
     response, level = grouping.index[order], p[order]
     # Each response's loss is a falling staircase in the threshold: below a claim's probability

@@ -52,7 +52,7 @@ def cross_fit(
     weights: ArrayLike | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CrossFitted:
-    """Return probabilities recalibrated fold by fold, no response being split.
+    """Probabilities recalibrated fold by fold, no response being split.
 
     Args:
         estimator: a recalibrator, or any estimator or pipeline of scikit-learn whose `predict`

@@ -133,7 +133,7 @@ class BetaRecalibrator(Recalibrator):
 
 
 def _monotone(shape: Floats, level: Floats, sample: Sample) -> tuple[Floats, Floats]:
-    """Return the most likely coefficients: at least 0 for `shape`, (k,), any for `level`, (1,).
+    """Most likely coefficients: at least 0 for `shape`, (k,), any for `level`, (1,).
 
     The likelihood is concave. Where its maximum has a negative coefficient, or none is reached,
     the largest over coefficients of at least 0 has one of them at 0.

@@ -83,7 +83,7 @@ class IsotonicFit:
 
 
 def isotonic_fit(sample: Sample) -> IsotonicFit:
-    """Return the isotonic regression of a sample's labels on its probabilities."""
+    """Isotonic regression of a sample's labels on its probabilities."""
     from scipy.optimize import isotonic_regression
 
     weight, true = sample.weight, sample.true
@@ -100,7 +100,7 @@ def isotonic_fit(sample: Sample) -> IsotonicFit:
 
 
 def expected_loss(name: str, share: Any) -> Any:
-    """Return the mean loss of the forecast `share` of atoms of which that share is true."""
+    """Mean loss of the forecast `share` of atoms of which that share is true."""
     share = np.asarray(share, dtype=np.float64)
     if_true, if_false = LOSSES[name](share)
     with np.errstate(invalid="ignore"):
@@ -109,7 +109,7 @@ def expected_loss(name: str, share: Any) -> Any:
 
 
 def corp_terms(sample: Sample, fit: IsotonicFit, name: str) -> CorpDecomposition:
-    """Return the decomposition of a loss of `LOSSES`, given the isotonic fit of the sample."""
+    """Decomposition of a loss of `LOSSES`, given the isotonic fit of the sample."""
     score = mean_loss(sample, name)
     recalibrated = dot(fit.weight, expected_loss(name, fit.value)) / sample.total
     uncertainty = float(expected_loss(name, sample.base_rate))
@@ -124,7 +124,7 @@ def corp_decomposition(
     score: str = "brier",
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CorpDecomposition:
-    """Return score = miscalibration - discrimination + uncertainty, by isotonic regression.
+    """Score = miscalibration - discrimination + uncertainty, by isotonic regression.
 
     Dimitriadis, Gneiting and Jordan 2021: recalibrated forecasts are the isotonic
     regression of the labels on p, which is optimal for every proper score at once.
@@ -154,7 +154,7 @@ def murphy_decomposition(
     corrected: bool = False,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> MurphyDecomposition:
-    """Return Brier = reliability - resolution + uncertainty + within_bin over bins of equal width.
+    """Brier = reliability - resolution + uncertainty + within_bin over bins of equal width.
 
     Murphy 1973; within_bin, the variance of p within bins less twice its covariance with the
     label, from Stephenson, Coelho and Jolliffe 2008. The corrected terms (Ferro and Fricker 2012)
@@ -177,7 +177,7 @@ def murphy_decomposition(
 
 
 def corp_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return the CORP terms of the Brier score and the log loss."""
+    """CORP terms of the Brier score and the log loss."""
     fit = isotonic_fit(sample)
     estimates = {}
     for name in ("brier", "log_loss"):
@@ -189,7 +189,7 @@ def corp_scores(sample: Sample) -> dict[str, Estimate]:
 
 
 def murphy_scores(sample: Sample, n_bins: int) -> dict[str, Estimate]:
-    """Return the terms of the Murphy decomposition, as they are and corrected for bias."""
+    """Terms of the Murphy decomposition, as they are and corrected for bias."""
     binned = equal_width(sample, n_bins)
     plain = _murphy(sample, binned, corrected=False)
     estimates = {

@@ -42,7 +42,7 @@ class CalibrationTest:
 def spiegelhalter(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> CalibrationTest:
-    """Return Spiegelhalter's Z, the standardised Brier score (Spiegelhalter 1986).
+    """Spiegelhalter's Z, the standardised Brier score (Spiegelhalter 1986).
 
     Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)), standard normal if the forecasts are
     calibrated and atoms independent; atoms of one response seldom are, so that |Z| is too large.
@@ -70,7 +70,7 @@ def hosmer_lemeshow(
     n_fitted: int = 0,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationTest:
-    """Return the Hosmer-Lemeshow test over groups of about equal size (Hosmer and Lemeshow 1980).
+    """Hosmer-Lemeshow test over groups of about equal size (Hosmer and Lemeshow 1980).
 
     The statistic is the sum over groups of (true - sum p)^2 / (n q (1 - q)), q the mean of p in
     the group; its degrees of freedom are the number of groups less `n_fitted`. Atoms of equal p
@@ -94,7 +94,7 @@ def hosmer_lemeshow(
 
 
 def spiegelhalter_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return Spiegelhalter's Z of a sample and its two-sided p-value."""
+    """Spiegelhalter's Z of a sample and its two-sided p-value."""
     points = sample.forecasts
 
     def build() -> Any:
@@ -115,7 +115,7 @@ def spiegelhalter_scores(sample: Sample) -> dict[str, Estimate]:
 
 
 def hosmer_lemeshow_scores(sample: Sample, n_groups: int) -> dict[str, Estimate]:
-    """Return the Hosmer-Lemeshow statistic of a sample, of forecasts not fitted to it."""
+    """Hosmer-Lemeshow statistic of a sample, of forecasts not fitted to it."""
     test = _hosmer_lemeshow(sample, n_groups, 0)
     return {
         "hosmer_lemeshow": Estimate(test.statistic, test.status),

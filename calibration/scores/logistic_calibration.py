@@ -88,7 +88,7 @@ def calibration_line(
     clip: float = LOGIT_CLIP,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationLine:
-    """Return slope and intercept of the logistic regression of labels on logit p.
+    """Slope and intercept of the logistic regression of labels on logit p.
 
     Cox 1958; Van Calster et al. 2016 on what each of the three numbers means.
 
@@ -117,7 +117,7 @@ def flexible_calibration(
     clip: float = LOGIT_CLIP,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> FlexibleCalibration:
-    """Return ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
+    """ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
 
     The curve is a logistic regression on a restricted cubic spline of logit p with four knots, at
     the 5, 35, 65 and 95 % quantiles of the atoms; where fewer than three of them differ, on logit
@@ -147,7 +147,7 @@ def flexible_calibration(
 def line_scores(
     sample: Sample, clip: float, start: dict[str, Floats] | None = None
 ) -> dict[str, Estimate]:
-    """Return calibration slope, intercept and calibration in the large of a sample.
+    """Calibration slope, intercept and calibration in the large of a sample.
 
     Args:
         sample: the sample.
@@ -188,7 +188,7 @@ def line_scores(
 def flexible_scores(
     sample: Sample, whole: Sample, clip: float, start: Floats | None = None
 ) -> dict[str, Estimate]:
-    """Return ICI, E50, E90 and Emax of a sample.
+    """ICI, E50, E90 and Emax of a sample.
 
     Args:
         sample: the sample.
@@ -221,7 +221,7 @@ def flexible_scores(
 def fit_curve(
     sample: Sample, whole: Sample, clip: float, start: Floats | None = None
 ) -> LogisticFit:
-    """Return the logistic regression on the spline of logit p whose knots `whole` has."""
+    """Logistic regression on the spline of logit p whose knots `whole` has."""
     rows = _rows(sample, clip)
     kind = "points" if rows.weight is sample.weight else "mesh"
     columns = _curve_columns(whole, clip, rows.columns[1], kind)
@@ -239,7 +239,7 @@ def fit_curve(
 def weighted_quantiles(
     values: Floats, weight: Floats, shares: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Return the least values that reach given shares of the weight, without sorting them all.
+    """Least values that reach given shares of the weight, without sorting them all.
 
     Args:
         values: numbers of at least 0, (m,).
@@ -267,7 +267,7 @@ def weighted_quantiles(
 
 
 def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:
-    """Return the nonlinear columns of a cubic spline that is linear beyond its outer knots.
+    """Nonlinear columns of a cubic spline that is linear beyond its outer knots.
 
     Harrell 2015, section 2.4.5, scaled by the squared distance of the outer knots.
 
@@ -307,7 +307,7 @@ class _Rows:
 
 
 def _rows(sample: Sample, clip: float) -> _Rows:
-    """Return the rows to regress on: of many points, a mesh that gives the same sums.
+    """Rows to regress on: of many points, a mesh that gives the same sums.
 
     Cubic interpolation at a distance h of mesh points errs by less than 0.03 h^4 times the fourth
     derivative. With h below 28/32768 that is 2e-14 times numbers of order 1.
@@ -331,7 +331,7 @@ def _rows(sample: Sample, clip: float) -> _Rows:
 
 
 def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Floats:
-    """Return the columns of the flexible curve at logits: ones, logits, the spline's if any."""
+    """Columns of the flexible curve at logits: ones, logits, the spline's if any."""
 
     def build() -> Floats:
         line = np.stack([np.ones_like(logits), logits])

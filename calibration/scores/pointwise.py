@@ -22,7 +22,7 @@ from calibration.validation import Floats, decision_tolerance
 def brier(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Return the Brier score, the mean of (p - y)^2: 0 is perfect, 1/4 is p = 1/2 throughout.
+    """Brier score, the mean of (p - y)^2: 0 is perfect, 1/4 is p = 1/2 throughout.
 
     Half of the sum over both classes in Brier 1950, equation 2. `weights`, (n,), say how many atoms
     each counts as.
@@ -33,7 +33,7 @@ def brier(
 def log_loss(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Return the mean of -ln of the probability given to the label, in nats: 0 is perfect.
+    """Mean of -ln of the probability given to the label, in nats: 0 is perfect.
 
     Nothing is clipped: one certain and wrong forecast makes the loss infinite. `weights`, (n,), say
     how many atoms each counts as.
@@ -44,7 +44,7 @@ def log_loss(
 def spherical(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Return the mean of 1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label.
+    """Mean of 1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label.
 
     One minus the spherical score, which is the cosine between forecast and label (Gneiting and
     Raftery 2007, example 2, with alpha = 2): 0 is perfect, 1 is certain and wrong throughout.
@@ -71,7 +71,7 @@ def accuracy(
     tolerance: float = DECISION_TOLERANCE,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return the share of atoms whose verdict is their label.
+    """Share of atoms whose verdict is their label.
 
     The verdict is true if the atom is supported, P > 1/2; contradicted and undecided atoms
     (|P - 1/2| up to `tolerance`) are judged not supported, hence false.
@@ -88,7 +88,7 @@ def f1_true(
     tolerance: float = DECISION_TOLERANCE,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return F1 of the class of true atoms, 2 TP/(2 TP + FP + FN) (FactReasoner, section 4).
+    """F1 of the class of true atoms, 2 TP/(2 TP + FP + FN) (FactReasoner, section 4).
 
     Verdicts are those of `accuracy`. Not defined, nan, if no atom is true and none supported.
     """
@@ -108,7 +108,7 @@ def precision_errors(
     tolerance: float = DECISION_TOLERANCE,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Floats:
-    """Return |Pr - Pr*| of each response, (n_responses,), in order of first appearance.
+    """|Pr - Pr*| of each response, (n_responses,), in order of first appearance.
 
     Pr is the share of a response's atoms that are supported and Pr* the share that is labelled
     true, both over the same, labelled, atoms.
@@ -135,7 +135,7 @@ def mean_absolute_error_of_precision(
     tolerance: float = DECISION_TOLERANCE,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return MAE, the mean over responses of |Pr - Pr*| (FactReasoner, section 4, equation 2).
+    """MAE, the mean over responses of |Pr - Pr*| (FactReasoner, section 4, equation 2).
 
     Arguments are those of `precision_errors`.
     """

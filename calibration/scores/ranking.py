@@ -14,7 +14,7 @@ from calibration.labels import LabelPolicy
 def auroc(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Return the area under the ROC curve: P(p of a true atom > p of a false one), ties half.
+    """Area under the ROC curve: P(p of a true atom > p of a false one), ties half.
 
     Not defined, nan, if all labels agree.
 
@@ -33,7 +33,7 @@ def auroc(
 def auprc(
     p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
 ) -> float:
-    """Return the average precision, the area under the precision-recall curve as a step function.
+    """Average precision, the area under the precision-recall curve as a step function.
 
     The sum over thresholds, from the highest p down, of precision times the recall gained, as in
     scikit-learn's ``average_precision_score``. Not defined, nan, if no atom is true.
@@ -51,7 +51,7 @@ def auprc(
 
 
 def ranking_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return AUROC and AUPRC of a sample."""
+    """AUROC and AUPRC of a sample."""
     estimates = dict.fromkeys(("auroc", "auprc"), undefined(ScoreStatus.ONE_CLASS))
     if sample.total_true <= 0:
         return estimates

@@ -24,7 +24,7 @@ def smooth_ece(
     bandwidth: float | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return the smooth expected calibration error (Blasiok and Nakkiran 2023).
+    """Smooth expected calibration error (Blasiok and Nakkiran 2023).
 
     With a bandwidth s it is the integral over t in [0, 1] of |mean of (p - y) K(t, p)|, K the
     Gaussian kernel of standard deviation s reflected at 0 and 1. Without one, s is chosen so that
@@ -49,7 +49,7 @@ def smooth_ece(
 
 
 def smooth_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return the smooth calibration error of a sample."""
+    """Smooth calibration error of a sample."""
     return {"smooth_ece": Estimate(_chosen(sample))}
 
 
@@ -69,7 +69,7 @@ def _chosen(sample: Sample) -> float:
 
 
 def _cosines(sample: Sample) -> Floats:
-    """Return the means of (p - y) cos(pi k p) for k = 0 to the number of cells.
+    """Means of (p - y) cos(pi k p) for k = 0 to the number of cells.
 
     The reflected Gaussian is the heat kernel of [0, 1], whose eigenfunctions are these cosines:
     smoothing multiplies each by exp(-(pi k s)^2 / 2). Residuals go to mesh points by cubic
@@ -91,7 +91,7 @@ def _cosines(sample: Sample) -> Floats:
 
 
 def _error(cosines: Floats, bandwidth: float) -> float:
-    """Return the integral of the absolute smoothed residual, given its cosine coefficients."""
+    """Integral of the absolute smoothed residual, given its cosine coefficients."""
     from scipy.fft import dct
 
     k = np.arange(cosines.size)

@@ -135,7 +135,7 @@ def measure_responses(
     k: str | float = "median",
     tolerance: float = DECISION_TOLERANCE,
 ) -> ResponseMeasures:
-    """Return the measures of `calibration.scores.measures` for every response at once.
+    """Measures of `calibration.scores.measures` for every response at once.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -163,7 +163,7 @@ def summarise(
     k: str | float = "median",
     tolerance: float = DECISION_TOLERANCE,
 ) -> Summary:
-    """Return the summary of a method on a dataset (the columns of FactReasoner, tables 3 to 7).
+    """Summary of a method on a dataset (the columns of FactReasoner, tables 3 to 7).
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -231,7 +231,7 @@ def summarise(
 def grouped_measures(
     p: Floats, grouping: Grouping, k: str | float, tolerance: float
 ) -> ResponseMeasures:
-    """Return what `measure_responses` returns of arrays that were checked, without a warning."""
+    """What `measure_responses` returns of arrays that were checked, without a warning."""
     signs = verdicts(p, tolerance)
     supported = grouping.sums(signs > 0).astype(np.int64)
     contradicted = grouping.sums(signs < 0).astype(np.int64)

@@ -257,7 +257,7 @@ def score_table(
     workers: int | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ScoreTable:
-    """Return every score of a set of forecasts, with intervals of a bootstrap over responses.
+    """Every score of a set of forecasts, with intervals of a bootstrap over responses.
 
     A score that is not defined has a nan and a status that says why; it is no error.
 
@@ -357,7 +357,7 @@ def _chosen(scores: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _warm(context: _Context, estimates: Mapping[str, Estimate]) -> _Context:
-    """Return the context in which fits to replicates begin where the fit to the data ended."""
+    """Context in which fits to replicates begin where the fit to the data ended."""
     line_start = {}
     large = estimates.get("calibration_in_the_large")
     if large is not None and math.isfinite(large.value):

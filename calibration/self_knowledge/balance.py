@@ -75,7 +75,7 @@ class Balance(Tabular):
     status: tuple[SigmaStatus, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per position."""
+        """One row per position."""
         arrays = (
             "sigma", "factuality", "false_positives", "false_negatives", "n_claims",
             "n_responses", "exact", "asymptotic", "clustered", "corrected",
@@ -98,7 +98,7 @@ def in_sample_balance(
     neither: str = Neither.INCORRECT,
     method: str = ClusteredMcNemar.OBUCHOWSKI,
 ) -> Balance:
-    """Return the test that sigma equals factuality on the same claims, by position and overall.
+    """Test that sigma equals factuality on the same claims, by position and overall.
 
     Args:
         records: the claims.
@@ -156,7 +156,7 @@ def in_sample_balance(
 
 
 def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: str) -> Floats:
-    """Return counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
+    """Counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
 
     Over claims labelled S or NS that have a judgement. The third axis is the label, supported and
     unsupported; the last the judgement, true, false and neither: the first of them is judged
@@ -174,13 +174,13 @@ def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: s
 
 
 def laws_of(totals: Floats) -> tuple[Floats, Floats]:
-    """Return SK and SU of counts (..., 2, n_kinds) as of `judged_counts`, (...)."""
+    """SK and SU of counts (..., 2, n_kinds) as of `judged_counts`, (...)."""
     sizes = totals.sum(axis=-1)
     known = ratio(totals[..., 0, 0], sizes[..., 0])
     return known, ratio(sizes[..., 1] - totals[..., 1, 0], sizes[..., 1])
 
 
 def ratio(above: Any, below: Any) -> Floats:
-    """Return above/below elementwise, nan where below is 0."""
+    """Above/below elementwise, nan where below is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, np.nan)

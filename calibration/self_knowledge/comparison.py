@@ -61,7 +61,7 @@ class ConditionComparison(Tabular):
     n_dropped: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per quantity and position."""
+        """One row per quantity and position."""
         return [
             {
                 "quantity": name,
@@ -92,7 +92,7 @@ def compare_conditions(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> ConditionComparison:
-    """Return how the quantities of the paper differ between two conditions (its section 5.3).
+    """How the quantities of the paper differ between two conditions (its section 5.3).
 
     Responses of the same id answer the same prompt; their claims and sentences may differ.
     Quantities are those of `label_positions`, and those of `self_knowledge` unless `setting` is

@@ -76,7 +76,7 @@ class PositionTable(Tabular):
             raise InputError(f"there is no quantity {name!r}; choose one of {names}") from None
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per quantity and position, nan where a number is not defined."""
+        """One row per quantity and position, nan where a number is not defined."""
         return [
             {
                 "quantity": name,
@@ -109,7 +109,7 @@ def label_positions(
     average: str = Average.SENTENCE,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """Return share and number of supported, unsupported and irrelevant claims by position.
+    """Share and number of supported, unsupported and irrelevant claims by position.
 
     The paper's procedure (section 2.1): within each sentence take the share (or number) of each
     kind of claim; place sentence i of n at i/n; put sentences in five bins of equal width; in
@@ -146,7 +146,7 @@ def self_knowledge(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """Return SK, SU and sigma by position, with factuality and what it can be compared to.
+    """SK, SU and sigma by position, with factuality and what it can be compared to.
 
     Quantities, over claims labelled S or NS that have a judgement: factuality; judged_correct
     (q); self_known (SK); self_unknown (SU); sigma (equation 3 from SK and SU of the bin);
@@ -190,7 +190,7 @@ def flip_rates(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """Return how often a claim is judged correct in one setting and incorrect in another.
+    """How often a claim is judged correct in one setting and incorrect in another.
 
     Quantities: supported_flip_rate and unsupported_flip_rate (section 3 and figure 2d). The
     paper does not say of which claims the rate is a share; here it is of all claims of the kind

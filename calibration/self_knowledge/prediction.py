@@ -61,7 +61,7 @@ class OutOfSample(Tabular):
     level: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per position."""
+        """One row per position."""
         arrays = ("difference", "standard_error", "lower", "upper", "p_value", "n_responses")
         return [
             {
@@ -102,7 +102,7 @@ class LabelShift(Tabular):
     level: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per predictor and prevalence."""
+        """One row per predictor and prevalence."""
         return [
             {
                 "predictor": name,
@@ -127,7 +127,7 @@ def out_of_sample(
     seed: int = 0,
     level: float = 0.95,
 ) -> OutOfSample:
-    """Return how sigma of half of the responses compares to the factuality of the other half.
+    """How sigma of half of the responses compares to the factuality of the other half.
 
     The mean difference over splits is tested with the linearised contributions of the responses,
     averaged over the same splits: more splits make it steadier and do not make it look surer than
@@ -162,7 +162,7 @@ def out_of_sample_counts(
     seed: int = 0,
     level: float = 0.95,
 ) -> OutOfSample:
-    """Return `out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
+    """`out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
 
     The counts are those of `judged_counts`; n_kinds is 2 where there is no third judgement.
 
@@ -214,7 +214,7 @@ def label_shift(
     seed: int = 0,
     level: float = 0.95,
 ) -> LabelShift:
-    """Return predictions of the factuality of the other half, reweighted to given ones.
+    """Predictions of the factuality of the other half, reweighted to given ones.
 
     Supported claims of the other half are weighted up or down so that the factuality becomes each
     of `prevalences`; the law of judgements given truth stays, as in a subject that the model knows
@@ -254,7 +254,7 @@ def label_shift(
 
 
 def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
-    """Return which responses are in the first half, (2 n_splits, n_responses), both ways."""
+    """Which responses are in the first half, (2 n_splits, n_responses), both ways."""
     n_splits = whole_number(n_splits, "n_splits", 1)
     seed = whole_number(seed, "seed", 0)
     if n_responses < 4:
@@ -266,7 +266,7 @@ def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
 
 
 def _sums(half: Floats, counts: Floats) -> Floats:
-    """Return the counts over the responses of each half, (n_halves, n_cells, 2, n_kinds)."""
+    """Counts over the responses of each half, (n_halves, n_cells, 2, n_kinds)."""
     return np.tensordot(half, counts, axes=1)
 
 
@@ -279,12 +279,12 @@ def _factuality(totals: Floats) -> Floats:
 
 
 def _conditional(totals: Floats) -> Floats:
-    """Return the law of judgements on supported and on unsupported claims, (..., 2, n_kinds)."""
+    """Law of judgements on supported and on unsupported claims, (..., 2, n_kinds)."""
     return ratio(totals, totals.sum(axis=-1, keepdims=True))
 
 
 def _predictions(totals: Floats, judged: Floats) -> dict[str, Floats]:
-    """Return each prediction from the counts here and the shares of judgements there."""
+    """Each prediction from the counts here and the shares of judgements there."""
     laws, conditional = laws_of(totals), _conditional(totals)
     return {
         "sigma": sigma(*laws),
@@ -297,7 +297,7 @@ def _predictions(totals: Floats, judged: Floats) -> dict[str, Floats]:
 def _contributions(
     counts: Floats, here: Floats, totals: Floats, others: Floats, target: Floats, defined: Any
 ) -> Floats:
-    """Return the linearised contribution of each response to the mean difference, (R, n_cells)."""
+    """Linearised contribution of each response to the mean difference, (R, n_cells)."""
     known, unknown = laws_of(totals)
     slopes = sigma_slopes(known, unknown)
     supported, unsupported = np.moveaxis(counts.sum(axis=-1), -1, 0)
@@ -307,7 +307,7 @@ def _contributions(
     used = defined / np.maximum(defined.sum(axis=0), 1)
 
     def part(half: Floats, slope: Any, size: Floats, value: Floats, above: Any, below: Any) -> Any:
-        """Return the sum over halves of the slope times (above - value below) / size."""
+        """Sum over halves of the slope times (above - value below) / size."""
         weight = np.where(defined, used * slope / np.maximum(size, 1), 0.0)
         return above * (half.T @ weight) - below * (half.T @ np.where(defined, weight * value, 0.0))
 

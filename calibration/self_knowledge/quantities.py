@@ -32,7 +32,7 @@ LABELS = (("supported", SUPPORTED), ("unsupported", UNSUPPORTED), ("irrelevant",
 
 
 def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Estimand, ...]:
-    """Return share and number of each kind of claim, and factuality.
+    """Share and number of each kind of claim, and factuality.
 
     Shares are among all claims; factuality is S/(S + NS), without irrelevant ones. Numbers are
     means over the sentences that have claims.
@@ -54,7 +54,7 @@ def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Est
 def judgement_estimands(
     claims: Claims, setting: Setting, n_positions: int, average: str, neither: str
 ) -> tuple[Estimand, ...]:
-    """Return factuality, share judged correct, SK, SU, sigma, Rogan-Gladen and EMQ in a setting.
+    """Factuality, share judged correct, SK, SU, sigma, Rogan-Gladen and EMQ in a setting.
 
     All are over the claims that are labelled S or NS and have a judgement. Rogan and Gladen's
     estimate and EMQ take the law of judgements given truth from all positions together, and from
@@ -95,7 +95,7 @@ def flip_estimands(
     neither: str,
     among_correct: bool,
 ) -> tuple[Estimand, ...]:
-    """Return the flip rate of supported and of unsupported claims."""
+    """Flip rate of supported and of unsupported claims."""
     correct_before, present_before = claims.judged_correct(before, neither)
     correct_after, present_after = claims.judged_correct(after, neither)
     base = present_before & present_after
@@ -113,7 +113,7 @@ def flip_estimands(
 def shares(
     claims: Claims, numerator: Any, denominator: Any, n_positions: int, average: str
 ) -> RatioSums:
-    """Return a share in each bin and overall, pooled over claims or averaged over sentences.
+    """Share in each bin and overall, pooled over claims or averaged over sentences.
 
     Args:
         claims: the claims.
@@ -133,7 +133,7 @@ def shares(
 
 
 def numbers(claims: Claims, values: Any, n_positions: int) -> RatioSums:
-    """Return the mean over sentences of the sum of `values`, (n_claims,), in each sentence."""
+    """Mean over sentences of the sum of `values`, (n_claims,), in each sentence."""
     above = _per_sentence(claims, values)
     return _per_bin(claims, above, np.ones_like(above), n_positions)
 
@@ -158,7 +158,7 @@ def _per_bin(claims: Claims, above: Floats, below: Floats, n_positions: int) -> 
 
 
 def _spread(sums: RatioSums) -> RatioSums:
-    """Return the overall ratio in every cell."""
+    """Overall ratio in every cell."""
     return RatioSums(
         np.broadcast_to(sums.numerator[:, -1:], sums.numerator.shape),
         np.broadcast_to(sums.denominator[:, -1:], sums.denominator.shape),
@@ -216,7 +216,7 @@ def _emq_value(*values: Floats) -> Floats:
 
 
 def _emq_slopes(*values: Floats) -> tuple[Floats, ...]:
-    """Return the derivatives of the root of sum_j f_j (a_j - b_j)/m_j, m the mixture."""
+    """Derivatives of the root of sum_j f_j (a_j - b_j)/m_j, m the mixture."""
     a, b, f = _kinds(values)
     prevalence = emq(a, b, f)[..., np.newaxis]
     # On the edge the estimate does not follow the data, and no linearisation holds.

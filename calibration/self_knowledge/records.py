@@ -124,7 +124,7 @@ class ClaimRecord:
         return self.sentence / self.sentences
 
     def judgement(self, setting: str) -> ModelJudgement | None:
-        """Return the judgement in a setting, None where there is none.
+        """Judgement in a setting, None where there is none.
 
         Raises:
             InputError: if there is no such setting.
@@ -134,7 +134,7 @@ class ClaimRecord:
 
 
 def setting_named(setting: str) -> Setting:
-    """Return the setting of a name.
+    """Setting of a name.
 
     Raises:
         InputError: if there is none of that name.
@@ -143,7 +143,7 @@ def setting_named(setting: str) -> Setting:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
-    """Return the records in a JSON Lines file, in order.
+    """Records in a JSON Lines file, in order.
 
     Raises:
         InputError: if the file cannot be read, holds nothing, or a line is malformed, repeats a
@@ -190,7 +190,7 @@ def looks_like_record(obj: object) -> bool:
 
 
 def parse_record(value: object, where: str) -> ClaimRecord:
-    """Return the record of a JSON value.
+    """Record of a JSON value.
 
     Args:
         value: the JSON value.
@@ -220,7 +220,7 @@ def parse_record(value: object, where: str) -> ClaimRecord:
 
 
 def as_json_object(record: ClaimRecord) -> dict[str, Any]:
-    """Return the JSON object of a record; what there is not is left out."""
+    """JSON object of a record; what there is not is left out."""
     judgements = {
         setting.value: str(judgement)
         for setting in Setting

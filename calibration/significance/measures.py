@@ -136,7 +136,7 @@ MEASURES = MappingProxyType({name: Measure(REGISTRY[name], sums) for name, sums 
 
 
 def measures_named(names: Sequence[str]) -> tuple[Measure, ...]:
-    """Return measures by name.
+    """Measures by name.
 
     Raises:
         InputError: for no name, an unknown one, or one given twice.
@@ -152,5 +152,5 @@ def measures_named(names: Sequence[str]) -> tuple[Measure, ...]:
 
 
 def response_k(k: str | float, grouping: Grouping) -> Floats:
-    """Return the K of F1@K of every response, as `choose_k` chooses it."""
+    """K of F1@K of every response, as `choose_k` chooses it."""
     return choose_k(k, grouping.sizes)

@@ -83,7 +83,7 @@ class Regression(Tabular):
     status: RegressionStatus
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per term."""
+        """One row per term."""
         return [
             {
                 "term": term,
@@ -110,7 +110,7 @@ def correctness_regression(
     reference: Hashable = None,
     level: float = 0.95,
 ) -> Regression:
-    """Return the regression of correctness on relative position and method.
+    """Regression of correctness on relative position and method.
 
     Args:
         correct: whether each row's judgement is right (or its claim supported), (n_rows,), True

@@ -42,7 +42,7 @@ def summary_intervals(
     k: str | float = "median",
     settings: IntervalSettings | None = None,
 ) -> dict[str, tuple[float, float]]:
-    """Return (lower, upper) of every measure of `summarise` that has an interval, by name.
+    """(lower, upper) of every measure of `summarise` that has an interval, by name.
 
     What varies is the response: its claims are dependent. An end is nan where the measure is not
     defined or infinite, and where `estimate_all` gives none. No measure is negative, and so no end

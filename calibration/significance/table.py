@@ -105,7 +105,7 @@ class MethodTable(Tabular):
     n_unlabelled: int = 0
 
     def cell(self, method: str, measure: str) -> MethodCell:
-        """Return one cell.
+        """One cell.
 
         Raises:
             InputError: if the table has no such cell.
@@ -119,11 +119,11 @@ class MethodTable(Tabular):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per cell."""
+        """One row per cell."""
         return [asdict(cell) for cell in self.cells]
 
     def note(self) -> str:
-        """Return what a reader must know of the intervals and the stars, in a sentence or two."""
+        """What a reader must know of the intervals and the stars, in a sentence or two."""
         size = f"{self.n_claims:,} claims in {self.n_responses:,} responses"
         if self.n_unlabelled:
             size += f", {self.n_unlabelled:,} of the claims given having no label"
@@ -153,7 +153,7 @@ def compare_methods(
     intervals: IntervalSettings | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> MethodTable:
-    """Return methods and measures with intervals, each method tested against a reference.
+    """Methods and measures with intervals, each method tested against a reference.
 
     Args:
         methods: probabilities (n_claims,) by the name of the method, all of the same claims.
@@ -231,7 +231,7 @@ def compare_judged(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> SignificanceTest:
-    """Return the test of one method against another, which may have judged other claims.
+    """Test of one method against another, which may have judged other claims.
 
     Args:
         first: labelled claims under one method.
@@ -260,7 +260,7 @@ def compare_judged(
 def _judged(
     methods: Mapping[str, ArrayLike], y: Any, responses: Any, k: str | float, unlabelled: str
 ) -> tuple[dict[str, JudgedClaims], int]:
-    """Return the labelled claims under each method, and how many claims have no label."""
+    """Labelled claims under each method, and how many claims have no label."""
     judged: dict[str, JudgedClaims] = {}
     for name, p in methods.items():
         try:
