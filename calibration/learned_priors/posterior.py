@@ -21,6 +21,7 @@ from calibration.learned_priors.objectives import LearningProblem, Objective, pr
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import hessian
+from calibration.tabular import TableOf
 from calibration.validation import Floats, open_interval
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -56,6 +57,12 @@ class PosteriorValue:
     effective_draws: float
 
 
+class PosteriorValues(TableOf[PosteriorValue]):
+    """What is known of each parameter, a tuple of `PosteriorValue`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterPosterior:
     """Draws of the parameters given the labels.
@@ -84,7 +91,7 @@ class ParameterPosterior:
     bounds: Floats
     seed: int
 
-    def table(self, level: float = 0.95) -> tuple[PosteriorValue, ...]:
+    def table(self, level: float = 0.95) -> PosteriorValues:
         """Mean, spread and central interval of each parameter.
 
         Args:
@@ -94,7 +101,7 @@ class ParameterPosterior:
         flat = self.draws.reshape(-1, self.draws.shape[-1])
         natural = self.parameters.natural(flat)
         ends = np.quantile(natural, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return tuple(
+        return PosteriorValues(
             PosteriorValue(
                 name=name,
                 mean=float(natural[:, at].mean()),
