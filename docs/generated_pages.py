@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 
-INTERNAL = ("inference.kernels", "experiments.cli.commands")
-"""Packages without a page: compiled loops behind the backends, and the command line's options,
-which have a page of their own."""
+INTERNAL = (".kernels", ".cli.commands")
+"""What the names of packages without a page end in: compiled loops behind the backends, and the
+command line's options, which have a page of their own."""
 
 
 def connect(app: Sphinx) -> None:
@@ -79,7 +79,7 @@ def _packages(package: str) -> Iterator[str]:
         iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name
     ):
         name = f"{package}.{module.name}"
-        if module.ispkg and name not in INTERNAL:
+        if module.ispkg and not name.endswith(INTERNAL):
             yield from _packages(name)
 
 
