@@ -20,20 +20,26 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What is installed for somebody's other projects is not ours.
 export PYTHONNOUSERSITE := 1
 
+# Markers of the tests that `make quick` leaves out.
+QUICK := not (service or notebook or browser or kill or slow)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test lint docs bench notebooks core lock browser
+.PHONY: help install run test quick lint docs bench notebooks core lock browser
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/kernels ## Make .venv with everything in it; done at once if nothing changed
 
-run: install ## Compare the algorithms on the embedded data: a table, a plot, files in results/
+run: $(VENV)/core-kernels ## Compare the algorithms on the embedded data: a table, a plot, files in results/
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
 
 test: install browser ## Run the tests
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+
+quick: install ## Run the tests that take no service, notebook, browser or kill: two minutes
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m '$(QUICK)'
 
 lint: install ## Check style, format and types
 	$(VENV)/bin/ruff check .
@@ -55,17 +61,26 @@ core: $(CORE)/installed ## Install the core alone and import every module of it
 	$(CORE)/bin/python -m pip check
 	$(CORE)/bin/python -I tests/check_core_imports.py
 
+# The core comes first and is enough for `make run`. The package is a path entry of the environment:
+# the hook that an editable installation makes otherwise would come after the working directory, so
+# that an empty folder there by the name of a package would hide it.
+$(VENV)/core: requirements-core.lock setup.cfg pyproject.toml
+	@$(call check_python,$(PYTHON))
+	@echo 'Installing the core into $(VENV): done at once the next time'
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --no-compile --no-deps -r requirements-core.lock
+	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	    --config-settings editable_mode=compat -e .
+	mkdir -p $(VENV)/var
+	touch $@
+
 # torch alone is resolved, because what it needs differs between its builds: the one for NVIDIA GPUs
 # requires libraries of theirs, which it pins itself; the one for processors requires none of them.
 # The other packages are all in the lock, with everything that they need.
-$(VENV)/installed: requirements.lock setup.cfg pyproject.toml
-	@$(call check_python,$(PYTHON))
-	@echo 'Installing into $(VENV): some minutes, and done at once the next time'
-	test -x $(VENV)/bin/python || $(PYTHON) -m venv --clear $(VENV)
+$(VENV)/installed: $(VENV)/core requirements.lock
+	@echo 'Installing every optional library into $(VENV): some minutes, and done at once the next time'
 	$(VENV)/bin/python -m pip install --quiet -c requirements.lock $(TORCH)
 	$(VENV)/bin/python -m pip install --quiet --no-deps -r requirements.lock
-	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
-	mkdir -p $(VENV)/var
 	touch $@
 
 # A test opens a report in a browser: in one that is installed, or, where that can be done without
@@ -83,8 +98,15 @@ browser:
 	echo 'The tests that open a report in a browser will be skipped: there is no Chromium;' \
 	  'install the package chromium of your system to run them'
 
-# Compiled ahead, so that the first run starts at once; again when a kernel has changed.
-$(VENV)/kernels: $(VENV)/installed $(shell find inference -path "*/kernels/*.py")
+# Compiled ahead, so that the first run starts at once; again when a kernel has changed. What the
+# embedded comparison runs is compiled for `make run`, everything else for the tests.
+KERNELS := $(shell find inference -path '*/kernels/*.py')
+
+$(VENV)/core-kernels: $(VENV)/core $(KERNELS)
+	$(VENV)/bin/python -m inference.compile_kernels exact lbp
+	touch $@
+
+$(VENV)/kernels: $(VENV)/installed $(VENV)/core-kernels $(KERNELS)
 	$(VENV)/bin/python -m inference.compile_kernels
 	touch $@
 

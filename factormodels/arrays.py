@@ -24,7 +24,7 @@ def frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
     return result
 
 
-def partition(lengths: Sequence[int]) -> NDArray[np.int64]:
+def partition(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the (n + 1,) starts of consecutive segments of the given (n,) lengths."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])

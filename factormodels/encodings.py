@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from factormodels.arrays import frozen
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
 
@@ -26,16 +27,30 @@ KIND_CODES: Mapping[RelationKind, int] = MappingProxyType(
 )
 """Number of each relation that has a factor, for relations held in arrays."""
 
-_EQUIVALENCE = KIND_CODES[RelationKind.EQUIVALENCE]
-_COMPLEMENT = np.array(
-    [
-        [[False, False], [True, False]],
-        [[False, False], [False, True]],
-        [[False, True], [True, False]],
-    ]
+_NOT_P, _P, _NOT_PRIOR, _PRIOR = range(4)
+"""The numbers that tables are made of: 1 - p, p, and the same of the target's prior."""
+
+_ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
+    {
+        "implication": frozen(
+            [
+                [[_P, _P], [_NOT_P, _P]],
+                [[_P, _P], [_P, _NOT_P]],
+                [[_P, _NOT_P], [_NOT_P, _P]],
+            ],
+            np.int64,
+        ),
+        "conditional": frozen(
+            [
+                [[_NOT_PRIOR, _PRIOR], [_NOT_P, _P]],
+                [[_NOT_PRIOR, _PRIOR], [_P, _NOT_P]],
+                [[_P, _NOT_P], [_NOT_P, _P]],
+            ],
+            np.int64,
+        ),
+    }
 )
-"""FactReasoner's Table 1 by code of relation: whether an entry is 1 - p rather than p."""
-_COMPLEMENT.flags.writeable = False
+"""Which number stands where, by encoding: [relation as in `KIND_CODES`, source, target]."""
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
@@ -95,32 +110,39 @@ def encode_many(
     Raises:
         InputError: for an unknown encoding, a neutral relation, or a number outside [0, 1].
     """
-    _check_name(encoding)
-    codes = _codes(kinds)
+    entries = entries_of(encoding)
+    codes = kind_codes(kinds)
     p = _checked(probabilities, "probability", len(codes))
     priors = _checked(target_priors, "target prior", len(codes))
-    column = p[:, None, None]
-    tables = np.where(_COMPLEMENT[codes], 1.0 - column, column)
-    if encoding == "conditional":
-        directed = codes != _EQUIVALENCE
-        tables[directed, 0, 0] = 1.0 - priors[directed]
-        tables[directed, 0, 1] = priors[directed]
+    numbers = np.stack([1.0 - p, p, 1.0 - priors, priors], axis=1)
     with np.errstate(divide="ignore"):
-        logarithms: NDArray[np.float64] = np.log(tables)
-    return logarithms
+        logarithms: NDArray[np.float64] = np.log(numbers)
+    return logarithms[np.arange(len(codes))[:, None, None], entries[codes]]
 
 
-def _check_name(encoding: str) -> None:
-    if encoding not in ENCODINGS:
-        raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, ENCODINGS))
+def entries_of(encoding: str) -> NDArray[np.int64]:
+    """Return which number stands in each entry of an encoding's tables, int64 (3, 2, 2).
+
+    Indexed [relation as in `KIND_CODES`, state of source, state of target]; with p the probability
+    of the relation and q the prior of its target, 0 is 1 - p, 1 is p, 2 is 1 - q and 3 is q.
+
+    Raises:
+        InputError: if there is no encoding of that name.
+    """
+    _check_name(encoding)
+    return _ENTRIES[encoding]
 
 
-def _codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.int64]:
+def kind_codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the numbers of relations as in `KIND_CODES`, (m,), those of an array as they are.
+
+    Raises:
+        InputError: for a neutral relation, or a number that is none of theirs.
+    """
     if isinstance(kinds, np.ndarray):
-        codes = kinds.astype(np.int64)
-        unknown = (codes < 0) | (codes >= len(KIND_CODES))
-        if unknown.any():
-            at = int(np.argmax(unknown))
+        codes = np.asarray(kinds, dtype=np.int64)
+        if codes.size and (codes.min() < 0 or codes.max() >= len(KIND_CODES)):
+            at = int(np.argmax((codes < 0) | (codes >= len(KIND_CODES))))
             raise InputError(
                 f"relation {at} has the code {codes[at]}; codes run from 0 to {len(KIND_CODES) - 1}"
             )
@@ -131,6 +153,11 @@ def _codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.in
         raise InputError(
             f"a relation of kind {error.args[0]!s} has no factor; drop it before encoding"
         ) from None
+
+
+def _check_name(encoding: str) -> None:
+    if encoding not in ENCODINGS:
+        raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, ENCODINGS))
 
 
 def _checked(values: ArrayLike, what: str, count: int) -> NDArray[np.float64]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from factormodels.claims import Atom, Context, Relation, RelationKind, validated_id
-from factormodels.encodings import DEFAULT_ENCODING, encode_many
+from factormodels.compile import CompiledFacts, compile_fact_graph
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
-from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.factor_graph import FactorGraph
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +69,11 @@ class FactGraph:
         """Ids of the contexts, in order."""
         return tuple(context.id for context in self.contexts)
 
+    @cached_property
+    def compiled(self) -> CompiledFacts:
+        """This graph as arrays, from which factor graphs of many settings are made."""
+        return compile_fact_graph(self)
+
     def with_priors(
         self,
         *,
@@ -105,61 +108,7 @@ class FactGraph:
         Raises:
             InputError: if the encoding is unknown.
         """
-        names = self.atom_ids + self.context_ids
-        position = dict(zip(names, range(len(names)), strict=True))
-        known = [*(atom.prior for atom in self.atoms), *(item.prior for item in self.contexts)]
-        priors = np.array(known, dtype=np.float64)
-        neutral = RelationKind.NEUTRAL
-        relations = [r for r in self.relations if r.kind is not neutral]
-        ends = [position[end] for r in relations for end in (r.source, r.target)]
-        pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
-        tables = encode_many(
-            [r.kind for r in relations],
-            [r.probability for r in relations],
-            priors[pairs[:, 1]],
-            encoding,
-        )
-        return pairwise_factor_graph(names, priors, pairs, tables)
-
-
-def pairwise_factor_graph(
-    names: Iterable[str],
-    priors: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-    log_tables: NDArray[np.float64],
-) -> FactorGraph:
-    """Return the binary factor graph of unary priors and pairwise log tables.
-
-    Args:
-        names: one name per variable.
-        priors: (n,) probability of state 1 of each variable.
-        pairs: (m, 2) indices of the variables that each pairwise factor joins.
-        log_tables: (m, 2, 2) its natural logarithms, indexed [first, second].
-
-    Raises:
-        InputError: if the arrays do not describe a factor graph.
-    """
-    n, m = len(priors), len(pairs)
-    bad = ~((priors >= 0.0) & (priors <= 1.0))
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise InputError(
-            f"variable {at}: the prior {float(priors[at])!r} is not between 0 and 1; correct it"
-        )
-    with np.errstate(divide="ignore"):
-        log_priors = np.log(np.stack([1.0 - priors, priors], axis=1))
-    arrays = {
-        "cardinalities": np.full(n, 2, dtype=np.int64),
-        "scope_starts": np.concatenate([np.arange(n), n + 2 * np.arange(m + 1)]),
-        "scope_variables": np.concatenate([np.arange(n), pairs.ravel()]),
-        "table_starts": np.concatenate([2 * np.arange(n), 2 * n + 4 * np.arange(m + 1)]),
-        "log_values": np.concatenate([log_priors.ravel(), log_tables.ravel()]),
-        "evidence": np.full(n, UNOBSERVED, dtype=np.int64),
-    }
-    for array in arrays.values():
-        # Nobody else holds these: marked read-only, they are taken over without a copy.
-        array.flags.writeable = False
-    return FactorGraph(names=tuple(names), **arrays)
+        return self.compiled.to_factor_graph(encoding=encoding)
 
 
 def _with_priors(

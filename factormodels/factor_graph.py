@@ -76,6 +76,18 @@ class FactorGraph:
         for name, dtype in _ARRAYS.items():
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
 
+    @classmethod
+    def unchecked(
+        cls, *, names: tuple[str, ...], log_values: NDArray[np.float64], **arrays: NDArray[np.int64]
+    ) -> FactorGraph:
+        """Return the graph of fields that are valid by construction, arrays of them read-only.
+
+        For compiled facts, whose factor graphs of many settings share all but `log_values`.
+        """
+        graph = object.__new__(cls)
+        graph.__dict__.update(names=names, log_values=log_values, **arrays)
+        return graph
+
     def _evolve(self, **changes: NDArray[Any]) -> FactorGraph:
         # For changes that are valid by construction: a large graph is not validated anew, and its
         # index, which depends on names alone, is kept.
@@ -146,7 +158,7 @@ class FactorGraph:
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of each variable by name."""
-        return dict(zip(self.names, range(len(self.names)), strict=True))
+        return positions(self.names)
 
     def scope(self, factor: int) -> tuple[int, ...]:
         """Return the scope of factor number `factor` as indices of variables."""
@@ -315,6 +327,19 @@ _ARRAYS = {
 }
 
 
+def positions(names: Sequence[str]) -> dict[str, int]:
+    """Return the position of each name.
+
+    Raises:
+        InputError: if one is given twice.
+    """
+    result = dict(zip(names, range(len(names)), strict=True))
+    if len(result) != len(names):
+        repeated = Counter(names).most_common(1)[0][0]
+        raise InputError(f"the variable name {repeated!r} is given twice; names are unique")
+    return result
+
+
 def default_names(count: int) -> tuple[str, ...]:
     """Return the names of `count` unnamed variables: "0", "1", ..."""
     return tuple(map(str, range(count)))
@@ -335,9 +360,7 @@ def _validate(graph: FactorGraph) -> None:
     if not all(issubclass(kind, str) for kind in set(map(type, graph.names))):
         odd = next(name for name in graph.names if not isinstance(name, str))
         raise InputError(f"the variable name {odd!r} is no text; put it in quotes")
-    if len(graph.index) != count:
-        repeated = Counter(graph.names).most_common(1)[0][0]
-        raise InputError(f"the variable name {repeated!r} is given twice; names are unique")
+    positions(graph.names)
     if count and graph.cardinalities.min() < 1:
         at = int(np.argmin(graph.cardinalities))
         raise InputError(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.claims import RelationKind
-from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES, encode_many
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
@@ -56,49 +56,39 @@ def log_tables(
         InputError: for shapes that do not fit each other or the graph, a number outside [0, 1],
             or an unknown encoding.
     """
+    facts = fact_graph.compiled
     names = (encoding,) if isinstance(encoding, str) else tuple(encoding)
-    recorded = {
-        "atom_priors": [atom.prior for atom in fact_graph.atoms],
-        "context_priors": [context.prior for context in fact_graph.contexts],
-        "relation_probabilities": [relation.probability for relation in fact_graph.relations],
-    }
-    ids: dict[str, Sequence[str]] = {
-        "atom_priors": fact_graph.atom_ids,
-        "context_priors": fact_graph.context_ids,
-        "relation_probabilities": [f"{r.source} -> {r.target}" for r in fact_graph.relations],
-    }
+    relations = fact_graph.relations
     given = {
-        "atom_priors": atom_priors,
-        "context_priors": context_priors,
-        "relation_probabilities": relation_probabilities,
+        "atom_priors": (
+            *(atom_priors, [atom.prior for atom in fact_graph.atoms]),
+            fact_graph.atom_ids,
+        ),
+        "context_priors": (
+            *(context_priors, [context.prior for context in fact_graph.contexts]),
+            fact_graph.context_ids,
+        ),
+        "relation_probabilities": (
+            *(relation_probabilities, [relation.probability for relation in relations]),
+            [f"{relation.source} -> {relation.target}" for relation in relations],
+        ),
     }
     arrays = {
-        what: _checked(values, what, ids[what])
-        if values is not None
-        else np.array([recorded[what]])
-        for what, values in given.items()
+        what: _checked(recorded if values is None else values, what, ids)
+        for what, (values, recorded, ids) in given.items()
     }
-    counts = {what: len(array) for what, array in arrays.items()} | {"encoding": len(names)}
-    count = _common(counts)
+    count = _common({what: len(array) for what, array in arrays.items()} | {"encoding": len(names)})
     atoms, contexts, probabilities = (
         np.broadcast_to(array, (count, array.shape[1])) for array in arrays.values()
     )
     priors = np.concatenate([atoms, contexts], axis=1)
-    made = [k for k, r in enumerate(fact_graph.relations) if r.kind is not RelationKind.NEUTRAL]
-    relations = [fact_graph.relations[k] for k in made]
-    index = {name: k for k, name in enumerate(fact_graph.atom_ids + fact_graph.context_ids)}
-    targets = [index[relation.target] for relation in relations]
-    codes = np.array([KIND_CODES[relation.kind] for relation in relations], dtype=np.int64)
-    n_variables = priors.shape[1]
-    result = np.empty((count, 2 * n_variables + 4 * len(made)))
-    with np.errstate(divide="ignore"):
-        result[:, : 2 * n_variables : 2] = np.log(1.0 - priors)
-        result[:, 1 : 2 * n_variables : 2] = np.log(priors)
+    probabilities = probabilities[:, facts.relation_numbers]
+    if len(names) == 1:
+        return facts.log_values(priors, probabilities, names[0])
+    result = np.empty((count, facts.n_entries))
     for name in dict.fromkeys(names):
-        own = np.flatnonzero([other == name for other in names]) if len(names) > 1 else slice(None)
-        drawn, before = probabilities[own][:, made], priors[own][:, targets]
-        tables = encode_many(np.tile(codes, len(drawn)), drawn.ravel(), before.ravel(), name)
-        result[own, 2 * n_variables :] = tables.reshape(len(drawn), -1)
+        own = np.flatnonzero([other == name for other in names])
+        result[own] = facts.log_values(priors[own], probabilities[own], name)
     return result
 
 

@@ -118,7 +118,7 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
         representative[context.id] = owner
         provenance.setdefault(owner, []).extend(context.retrieved_for)
     contexts = tuple(
-        replace(context, retrieved_for=tuple(dict.fromkeys(provenance[context.id])))
+        _retrieved_for(context, tuple(dict.fromkeys(provenance[context.id])))
         for context in graph.contexts
         if representative[context.id] == context.id
     )
@@ -128,7 +128,9 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
         target = representative.get(relation.target, relation.target)
         if source == target:
             continue
-        moved = replace(relation, source=source, target=target)
+        moved = relation
+        if (source, target) != (relation.source, relation.target):
+            moved = replace(relation, source=source, target=target)
         held = best.get((source, target))
         if held is None or _strength(moved) > _strength(held):
             best[source, target] = moved
@@ -146,6 +148,11 @@ def united(forward: Relation, backward: Relation) -> Relation:
         probability = min(forward.probability, backward.probability)
         return replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
     return max(forward, backward, key=_strength)
+
+
+def _retrieved_for(context: Context, atoms: tuple[str, ...]) -> Context:
+    # Copies are validated anew: most contexts have no duplicate, and stay as they are.
+    return context if context.retrieved_for == atoms else replace(context, retrieved_for=atoms)
 
 
 def _identity(context: Context) -> tuple[str, str] | None:

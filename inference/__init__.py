@@ -12,18 +12,27 @@ from typing import Any
 
 from factormodels.factor_graph import FactorGraph
 from inference import builtin
-from inference.backend import Backend, InferenceError, TooLargeError, ZeroPartitionError
+from inference.backend import (
+    Backend,
+    FactorBeliefs,
+    InferenceError,
+    PredictedCost,
+    TooLargeError,
+    ZeroPartitionError,
+)
 from inference.batch import infer_batch, infer_settings, infer_stream
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.registry import Entry, entries, get_backend, register, unregister
+from inference.registry import Entry, as_backend, entries, get_backend, register, unregister
 
 __all__ = [
     "Backend",
     "Entry",
+    "FactorBeliefs",
     "InferenceError",
     "LogZKind",
     "Marginals",
     "Posterior",
+    "PredictedCost",
     "Status",
     "TooLargeError",
     "ZeroPartitionError",
@@ -54,5 +63,4 @@ def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any)
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for this graph.
     """
-    built = get_backend(backend, **settings) if isinstance(backend, str) else backend
-    return built.infer(graph)
+    return as_backend(backend, **settings).infer(graph)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend
+from inference.backend import Backend, PredictedCost
 from inference.exact.backend import Exact
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.posterior import Posterior
@@ -47,28 +47,35 @@ class Auto(Backend):
             TooLargeError: if a single factor is too large for a table.
             ZeroPartitionError: if no assignment has positive potential.
         """
+        chosen, _, reason = self._choice(graph)
+        posterior = chosen.solve(graph)
+        stats = {**posterior.stats, "chosen": repr(chosen), "reason": reason}
+        return replace(posterior, stats=stats)
+
+    def predict(self, graph: FactorGraph) -> PredictedCost:
+        """Return what the algorithm that is chosen for a graph would cost."""
+        return self._choice(graph)[1]
+
+    def _choice(self, graph: FactorGraph) -> tuple[Backend, PredictedCost, str]:
+        """Return what answers for a graph, what it would cost, and why it was chosen."""
         exact = self._exact()
         prediction = exact.predict(graph)
         fits = prediction.bytes <= exact.allowed_bytes()
         if fits and prediction.seconds <= self.seconds:
             reason = f"exact {prediction.method} takes about {prediction.seconds:.2g} s"
-            return _explained(exact.solve(graph), exact, reason)
+            return exact, prediction, reason
         lack = (
             f"about {prediction.seconds:.2g} s of {self.seconds:g} s"
             if fits
             else f"{prediction.bytes / 2**30:.3g} GiB"
         )
         reason = f"exact elimination, of induced width {prediction.induced_width}, needs {lack}"
-        chosen = WeightedMiniBuckets(seed=self.seed)
         for i_bound in _I_BOUNDS:
-            chosen = replace(chosen, i_bound=i_bound)
-            if chosen.predict_seconds(graph) <= self.seconds:
+            chosen = WeightedMiniBuckets(seed=self.seed, i_bound=i_bound)
+            cost = chosen.predict(graph)
+            if cost.seconds <= self.seconds:
                 break
-        return _explained(chosen.solve(graph), chosen, reason)
+        return chosen, cost, reason
 
     def _exact(self) -> Exact:
         return Exact(seed=self.seed, memory_limit=self.memory_limit)
-
-
-def _explained(posterior: Posterior, chosen: Backend, reason: str) -> Posterior:
-    return replace(posterior, stats={**posterior.stats, "chosen": repr(chosen), "reason": reason})

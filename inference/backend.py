@@ -1,17 +1,25 @@
-"""Backend: settings of one inference algorithm, with the method that runs it."""
+"""Backend: settings of one inference algorithm, with the methods that run it.
+
+`solve` is what every algorithm has. The other methods are optional: what an algorithm overrides,
+the rest of the project uses, and where it does not, the rest does without.
+"""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError
-from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.posterior import Marginals, Posterior
+from factormodels.factor_graph import FactorGraph
+from inference.evidence import with_observed
+from inference.posterior import Posterior
+from inference.team import Team
 
 
 class InferenceError(FactormodelsError):
@@ -26,16 +34,58 @@ class ZeroPartitionError(InferenceError):
     """Every assignment has potential zero: the graph and its evidence contradict each other."""
 
 
+Result = Posterior | FactormodelsError
+"""What became of one graph of a batch: its posterior, or the error that it alone would raise."""
+
+
+@dataclass(frozen=True)
+class PredictedCost:
+    """What inference in a graph would cost, to an order of magnitude.
+
+    Attributes:
+        seconds: time on one core.
+        bytes: memory of all tables; None where it is not known.
+    """
+
+    seconds: float
+    bytes: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class FactorBeliefs:
+    """A posterior with the beliefs of its factors, which are the gradient of its log Z.
+
+    Attributes:
+        posterior: marginals, log Z and status.
+        entries: float64 (n_entries,), laid out as `graph.log_values`: the joint distribution of
+            every factor's scope, and so the derivative of log Z by each entry; 0 where that is
+            -inf.
+    """
+
+    posterior: Posterior
+    entries: NDArray[np.float64]
+
+
+BeliefFunction = Callable[[NDArray[np.float64]], FactorBeliefs]
+"""From log tables, laid out as those of one graph, to beliefs at these tables."""
+
+
 @dataclass(frozen=True)
 class Backend(ABC):
     """Settings of an inference algorithm; subclasses are frozen dataclasses with defaults.
 
     A subclass implements `solve` for graphs without evidence. `infer` does for every algorithm
     alike what must not differ between them: evidence is absorbed before, and observed variables
-    get their certain marginals back after.
+    get their certain marginals back after. `solve_batch`, `solve_settings`, `prepare_beliefs` and
+    `predict` are for algorithms that can do more; `inference.conformance` holds each to its word.
+
+    Attributes:
+        identical_batches: whether an own `solve_batch` and `solve_settings` give the numbers of
+            `solve` to the last bit. A study, whose batches depend on the clock, uses them then.
     """
 
     name: ClassVar[str]
+    identical_batches: ClassVar[bool] = False
 
     def infer(self, graph: FactorGraph) -> Posterior:
         """Return the posterior of `graph` given its evidence.
@@ -53,9 +103,64 @@ class Backend(ABC):
         stats = {**posterior.stats, "seconds": time.perf_counter() - start}
         return replace(posterior, marginals=marginals, stats=stats, backend=self.name)
 
+    def attempt(self, graph: FactorGraph) -> Result:
+        """Return what `infer` returns, or the error that it raises."""
+        try:
+            return self.infer(graph)
+        except FactormodelsError as error:
+            return error
+
     @abstractmethod
     def solve(self, graph: FactorGraph) -> Posterior:
         """Return the posterior of a graph without evidence."""
+
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        """Return the posterior of each of many graphs without evidence, or its error, in order.
+
+        By default each is answered for itself. An algorithm overrides this to share work between
+        graphs; the name of the backend is added to its posteriors, and the time where their stats
+        have none.
+
+        Args:
+            graphs: one graph or more; some may have one structure.
+            threads: how many threads may be used.
+        """
+        with Team(threads) as team:
+            return team.map(self.attempt, graphs)
+
+    def solve_settings(
+        self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
+    ) -> list[Result]:
+        """Return the posterior of a graph without evidence under many log tables, or the errors.
+
+        By default that is the batch of the graphs with these tables.
+
+        Args:
+            graph: the graph, whose own log tables play no part.
+            log_values: float64 (n_settings, n_entries), read-only, at least one setting; every row
+                is laid out as `graph.log_values`.
+            threads: how many threads may be used.
+        """
+        return self.solve_batch([replace(graph, log_values=row) for row in log_values], threads)
+
+    def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:  # noqa: ARG002
+        """Return beliefs of factors as a function of the log tables of a graph without evidence.
+
+        None, the default, where the algorithm has no beliefs of this graph's factors that are the
+        derivative of its log Z. What depends on the structure alone is done once, here. The
+        function raises what `solve` raises.
+
+        Args:
+            graph: the graph, whose own log tables play no part.
+        """
+        return None
+
+    def predict(self, graph: FactorGraph) -> PredictedCost | None:  # noqa: ARG002
+        """Return what `infer` would cost for a graph with or without evidence; None: not known.
+
+        It looks at structure and evidence alone, and runs no inference.
+        """
+        return None
 
 
 def zero_partition() -> ZeroPartitionError:
@@ -64,17 +169,3 @@ def zero_partition() -> ZeroPartitionError:
         "the partition function is zero: no assignment satisfies all factors and the evidence; "
         "remove contradictory evidence or zeros from the tables"
     )
-
-
-def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
-    """Return marginals of a graph from those without its evidence: what is observed is certain."""
-    observed = graph.evidence != UNOBSERVED
-    if not observed.any():
-        return marginals
-    values = np.zeros(int(graph.cardinalities.sum()))
-    starts = np.concatenate([[0], np.cumsum(graph.cardinalities)[:-1]])
-    values[starts[observed] + graph.evidence[observed]] = 1.0
-    values[np.repeat(~observed, graph.cardinalities)] = marginals.flat[
-        np.repeat(~observed, np.where(observed, 1, graph.cardinalities))
-    ]
-    return Marginals(graph.names, graph.cardinalities, values, graph.index)

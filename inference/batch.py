@@ -8,6 +8,7 @@ draws = infer_settings(graph, log_values, "lbp")
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,18 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import number_array
-from factormodels.errors import InputError
+from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend
-from inference.batch_parts import Result, Team, attempt, given
+from inference.backend import Backend, Result
+from inference.evidence import with_observed, without_evidence
 from inference.posterior import Posterior
-from inference.registry import backend_class, entries, get_backend
+from inference.registry import as_backend, entries
 
 _WINDOW = 2048
 _WINDOW_ENTRIES = 10_000_000
 """Graphs, and entries of their tables, that are held at a time."""
-
-_OWN_WAYS = ("exact", "lbp", "lbp_jax")
 
 
 def infer_batch(
@@ -40,11 +39,12 @@ def infer_batch(
     """Return the posterior of each of many graphs, in their order.
 
     Marginals, log Z and status are those of `infer`, for any number of threads: to the last bit,
-    but for `lbp_jax`, where several graphs run as one and roundings differ, and `pyagrum`. `exact`
-    plans once for all graphs of one structure (the same scopes, cardinalities and observed
-    variables); `exact` and `lbp` run through different graphs in compiled code, `lbp_jax` through
-    graphs of about one size as one. Other backends of this package run side by side, those of
-    optional libraries in one thread.
+    but for `lbp_jax`, where several graphs run as one and roundings differ, and `pyagrum`. What a
+    backend shares between graphs is its own business (`Backend.solve_batch`): `exact` plans once
+    for all graphs of one structure (the same scopes, cardinalities and observed variables);
+    `exact` and `lbp` run through different graphs in compiled code, `lbp_jax` through graphs of
+    about one size as one. Other backends of this package run side by side, those of optional
+    libraries in one thread.
 
     Args:
         graphs: the graphs, which may be generated on the way.
@@ -73,7 +73,7 @@ def infer_stream(
         InputError: at once, as `infer_batch`.
         InferenceError: when it is a graph's turn; the posteriors of those before have been yielded.
     """
-    built = get_backend(backend, **settings) if isinstance(backend, str) else backend
+    built = as_backend(backend, **settings)
     return _stream(graphs, built, _workers(built, threads))
 
 
@@ -104,72 +104,93 @@ def infer_settings(
         InferenceError: if the backend cannot answer; the message tells the number of the setting,
             counted from 0.
     """
-    built = get_backend(backend, **settings) if isinstance(backend, str) else backend
+    built = as_backend(backend, **settings)
     rows = _checked_rows(graph, log_values)
-    return list(given(solve_settings(graph, rows, built, threads), "setting"))
+    return list(_posteriors(settings_results(graph, rows, built, threads), "setting"))
 
 
-def solve_settings(
-    graph: FactorGraph, rows: NDArray[np.float64], backend: Backend, threads: int | None = None
+def batch_results(
+    graphs: Sequence[FactorGraph], backend: Backend, threads: int = 1
 ) -> list[Result]:
-    """Return the posteriors of a graph under valid settings of its log tables, or the errors.
+    """Return the posterior of each graph, or its error, all held at once."""
+    if not graphs:
+        return []
+    start = time.perf_counter()
+    absorbed = [graph.absorb_evidence() for graph in graphs]
+    return _finished(graphs, absorbed, backend.solve_batch(absorbed, threads), backend, start)
+
+
+def settings_results(
+    graph: FactorGraph,
+    log_values: NDArray[np.float64],
+    backend: Backend,
+    threads: int | None = None,
+) -> list[Result]:
+    """Return the posterior of a graph under each of many valid log tables, or its error.
+
+    Args:
+        graph: the graph, with or without evidence; its own log tables play no part.
+        log_values: float64 (n_settings, n_entries), every row laid out as `graph.log_values`.
+        backend: the backend.
+        threads: how many threads to use; None: as many as there are processors to run on.
 
     Raises:
         InputError: if threads are below 1.
     """
-    with Team(_workers(backend, threads)) as team:
-        if not len(rows):
-            return []
-        # Each loads its kernels when it is used: importing this module stays light.
-        match _kind(backend):
-            case "exact":
-                from inference.exact.batch import exact_settings
-
-                return exact_settings([graph] * len(rows), rows, backend, team)  # type: ignore[arg-type]
-            case "lbp":
-                from inference.messages.batch import lbp_settings
-
-                return lbp_settings(graph, rows, backend, team)  # type: ignore[arg-type]
-            case "lbp_jax":
-                from inference.peers.lbp_jax.batch import jax_settings
-
-                return jax_settings(graph, rows, backend)  # type: ignore[arg-type]
-        return attempt([replace(graph, log_values=row) for row in rows], backend, team)
+    workers = _workers(backend, threads)
+    if not len(log_values):
+        return []
+    start = time.perf_counter()
+    absorbed, kept = without_evidence(graph)
+    rows = log_values if len(kept) == log_values.shape[1] else log_values[:, kept]
+    rows = np.ascontiguousarray(rows).view()
+    rows.flags.writeable = False
+    count = len(rows)
+    results = backend.solve_settings(absorbed, rows, workers)
+    return _finished([graph] * count, [absorbed] * count, results, backend, start)
 
 
-def _solve_batch(graphs: Sequence[FactorGraph], backend: Backend, team: Team) -> list[Result]:
-    match _kind(backend):
-        case "exact":
-            from inference.exact.batch import exact_batch
-
-            return exact_batch(graphs, backend, team)  # type: ignore[arg-type]
-        case "lbp":
-            from inference.messages.batch import lbp_batch
-
-            return lbp_batch(graphs, backend, team)  # type: ignore[arg-type]
-        case "lbp_jax":
-            from inference.peers.lbp_jax.batch import jax_batch
-
-            return jax_batch(graphs, backend)  # type: ignore[arg-type]
-    return attempt(graphs, backend, team)
-
-
-def _kind(backend: Backend) -> str:
-    """Return the name of a backend that has a way of its own through a batch, or ""."""
-    name = backend.name
-    if name not in _OWN_WAYS or type(backend) is not backend_class(name):
-        return ""
-    # Diagnostics are made for one graph at a time.
-    return "" if getattr(backend, "diagnostics", False) else name
+def _finished(
+    graphs: Sequence[FactorGraph],
+    absorbed: Sequence[FactorGraph],
+    results: Sequence[Result],
+    backend: Backend,
+    start: float,
+) -> list[Result]:
+    """Return results with what `Backend.infer` adds to one: evidence, seconds and the name."""
+    seconds = (time.perf_counter() - start) / len(graphs)
+    finished: list[Result] = []
+    for graph, solved, result in zip(graphs, absorbed, results, strict=True):
+        if isinstance(result, Posterior):
+            timed = "seconds" in result.stats
+            if solved is not graph or not timed or result.backend != backend.name:
+                result = replace(
+                    result,
+                    marginals=with_observed(graph, result.marginals),
+                    stats=result.stats if timed else {**result.stats, "seconds": seconds},
+                    backend=backend.name,
+                )
+        finished.append(result)
+    return finished
 
 
-def _stream(graphs: Iterable[FactorGraph], backend: Backend, workers: int) -> Iterator[Posterior]:
+def _posteriors(results: Iterable[Result], what: str, first: int = 0) -> Iterator[Posterior]:
+    """Yield the posteriors of a batch.
+
+    Raises:
+        FactormodelsError: the first error there is, with `what` and its number in front.
+    """
+    for number, result in enumerate(results, first):
+        if isinstance(result, FactormodelsError):
+            raise type(result)(f"{what} {number}: {result}") from result
+        yield result
+
+
+def _stream(graphs: Iterable[FactorGraph], backend: Backend, threads: int) -> Iterator[Posterior]:
     first = 0
-    with Team(workers) as team:
-        for window in _windows(graphs):
-            results = _solve_batch(window, backend, team)
-            yield from given(results, "graph", first)
-            first += len(window)
+    for window in _windows(graphs):
+        yield from _posteriors(batch_results(window, backend, threads), "graph", first)
+        first += len(window)
 
 
 def _workers(backend: Backend, threads: int | None) -> int:

@@ -1,12 +1,17 @@
-"""Compile the kernels of the core's backends ahead of their first use: `make install` ends so."""
+"""Compile the kernels of the core's backends ahead of their first use.
+
+    python -m inference.compile_kernels [BACKEND]...
+
+`make run` begins so with the backends that it compares, `make install` ends so with all.
+"""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-
-import typer
 
 from factormodels.synthetic import fr2, grid
 from inference import entries, get_backend
@@ -17,13 +22,17 @@ _COMPOSITE = ("auto",)
 """Backends that run the kernels of others, which are compiled already."""
 
 
-def compile_kernels(processes: int = 2) -> float:
-    """Compile what every backend without optional libraries runs; return the seconds it took.
+def compile_kernels(backends: Sequence[str] = (), processes: int = 2) -> float:
+    """Compile what backends run; return the seconds it took.
 
     The machine code stays on disk beside the kernels and serves every later process.
+
+    Args:
+        backends: their names; none: every one that needs no optional library.
+        processes: how many compile at a time.
     """
     start = time.perf_counter()
-    names = [
+    names = backends or [
         name for name, entry in entries().items() if not entry.requires and name not in _COMPOSITE
     ]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
@@ -35,8 +44,7 @@ def _compile(name: str) -> None:
     backend = get_backend(name)
     with unannounced():
         warm_up(backend)
-        if name in ("exact", "lbp"):
-            warm_up_batches(backend)
+        warm_up_batches(backend)
         if name == "exact":
             # Few atoms with much evidence: what it conditions on instead of eliminating.
             backend.infer(fr2(12, 30, density=1.0, seed=0))
@@ -48,4 +56,5 @@ def _compile(name: str) -> None:
 
 
 if __name__ == "__main__":
-    typer.echo(f"kernels compiled in {compile_kernels():.0f} s; later runs start at once")
+    took = compile_kernels(sys.argv[1:])
+    sys.stdout.write(f"kernels compiled in {took:.0f} s; later runs start at once\n")

@@ -137,6 +137,15 @@ def get_backend(name: str, **settings: Any) -> Backend:
     return build(**settings)
 
 
+def as_backend(backend: str | Backend, **settings: Any) -> Backend:
+    """Return a backend that is built already, or the one of a name with the given settings.
+
+    Raises:
+        InputError, MissingDependencyError: as `get_backend`.
+    """
+    return get_backend(backend, **settings) if isinstance(backend, str) else backend
+
+
 @functools.cache
 def _register_installed() -> None:
     """Register what installed packages offer; what cannot be loaded is logged and left out."""

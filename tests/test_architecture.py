@@ -43,6 +43,10 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+ENTRY = "factormodels/__main__.py"
+"""The command, which is called `python -m factormodels`: the one place that imports upwards."""
+
+
 def sources(*packages: str) -> list[Path]:
     return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
 
@@ -125,7 +129,8 @@ def run_python(code: str) -> str:
 def test_imports_run_downwards(package: str) -> None:
     paths = sources(package)
     assert paths, f"there is no source in {package}"
-    assert [fault for path in paths for fault in upward_imports(path)] == []
+    faults = [fault for path in paths for fault in upward_imports(path)]
+    assert [fault for fault in faults if not fault.startswith(f"{ENTRY}:")] == []
 
 
 @pytest.mark.parametrize("package", ROOMS)

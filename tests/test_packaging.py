@@ -129,7 +129,19 @@ def test_make_alone_lists_the_targets() -> None:
     )
     listed = re.findall(r"^ +make (\w+) +\w", result.stdout, re.M)
     assert listed == [
-        *("help", "install", "run", "test", "lint", "docs", "bench", "notebooks", "core", "lock"),
+        *(
+            "help",
+            "install",
+            "run",
+            "test",
+            "quick",
+            "lint",
+            "docs",
+            "bench",
+            "notebooks",
+            "core",
+            "lock",
+        ),
     ]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibration.folds import response_folds
-from calibration.learned_priors.engines import Engine, engine
 from calibration.learned_priors.fitting import checked_scale, fit_parameters, objective_named
 from calibration.learned_priors.learned import LearnedPriors
 from calibration.learned_priors.objectives import Objective, with_labels
@@ -15,6 +14,7 @@ from calibration.learned_priors.specification import Specification
 from calibration.validation import Integers, whole_number
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
+from inference.registry import as_backend
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class CrossFitting:
         specification: what is learned.
         parameters: its free numbers over all these responses; only what they state decides them,
             no label.
-        engine: the inference backend.
+        backend: the inference backend.
         objective: what is made small.
         penalty: as in `fit`.
         max_iterations: as in `fit`.
@@ -37,7 +37,7 @@ class CrossFitting:
     fold: Integers
     specification: Specification
     parameters: Parameters
-    engine: Engine
+    backend: Backend
     objective: Objective
     penalty: float | None
     max_iterations: int
@@ -77,7 +77,7 @@ class CrossFitting:
             graphs,
             self.specification,
             parameters,
-            engine=self.engine,
+            backend=self.backend,
             objective=self.objective,
             penalty=self.penalty,
             max_iterations=self.max_iterations,
@@ -115,7 +115,7 @@ def cross_fitting(
         fold=response_folds([graph.id for graph in kept], n_folds, seed),
         specification=specification,
         parameters=resolve(specification, kept),
-        engine=engine(backend),
+        backend=as_backend(backend),
         objective=objective_named(objective),
         penalty=checked_scale(penalty, "penalty"),
         max_iterations=whole_number(max_iterations, "max_iterations", 1),

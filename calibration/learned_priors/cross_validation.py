@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.learned_priors.cross_fitting import cross_fitting
-from calibration.learned_priors.engines import Engine
 from calibration.learned_priors.learned import FitStatus, LearnedPriors
 from calibration.learned_priors.objectives import Objective, problem
 from calibration.learned_priors.parameters import Parameters
@@ -116,8 +115,8 @@ def cross_validate(
     kept, fold = crossing.graphs, crossing.fold
     fits = tuple(crossing.without(number) for number in range(crossing.n_folds))
     applied = [fits[own].apply(graph) for graph, own in zip(kept, fold.tolist(), strict=True)]
-    learned = _judged(applied, chosen.encoding, crossing.engine)
-    default = _judged(kept, chosen.encoding, crossing.engine)
+    learned = _judged(applied, chosen.encoding, crossing.backend)
+    default = _judged(kept, chosen.encoding, crossing.backend)
     labelled = [(g.id, a.id, int(a.label)) for g in kept for a in g.atoms if a.label is not None]
     labels = np.array([label for _, _, label in labelled], dtype=np.int64)
     responses = tuple(response for response, _, _ in labelled)
@@ -146,10 +145,10 @@ def cross_validate(
     )
 
 
-def _judged(graphs: Sequence[FactGraph], encoding: str, engine: Engine) -> tuple[Floats, Floats]:
+def _judged(graphs: Sequence[FactGraph], encoding: str, backend: Backend) -> tuple[Floats, Floats]:
     """Return the posterior of each labelled atom and each response's log probability of labels."""
     as_stated = Specification(None, None, None, encoding)
-    task = problem(graphs, as_stated, Parameters(()), engine, Objective.LIKELIHOOD)
+    task = problem(graphs, as_stated, Parameters(()), backend, Objective.LIKELIHOOD)
     nothing = np.zeros(0)
     return task.posteriors(nothing)[0][task.design.labelled], -task.losses(nothing)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,10 +23,11 @@ from calibration.learned_priors.specification import (
 )
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
-from factormodels.claims import Atom, Context, Relation, RelationKind
-from factormodels.encodings import KIND_CODES, encode_many
+from factormodels.claims import Relation
+from factormodels.compile import CompiledFacts, side_by_side
+from factormodels.encodings import encode_many
 from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph, pairwise_factor_graph
+from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 
 FIXED = -1
@@ -43,76 +45,64 @@ class Design:
         ids: ids of the r responses.
         encoding: name of the encoding of relations.
         n_parameters: number of parameters, k.
-        pairs: int64 (m, 2), positions of source and target of each relation.
-        codes: int64 (m,), kinds as in `factormodels.encodings.KIND_CODES`.
-        priors: float64 (n,), prior of each variable where it stays.
+        facts: the responses, with priors and probabilities of relations where these stay.
         prior_parameter: int64 (n,), the parameter that each prior is, or `FIXED`.
         logits: float64 (m,), logit of each relation's probability before a temperature.
-        probabilities: float64 (m,), each relation's probability where it stays.
         relation_parameter: int64 (m,), the parameter that moves each relation, or `FIXED`.
         scaled: bool (m,), whether that parameter is a temperature.
         owners: int64 (n,), the response of each variable.
         relation_owners: int64 (m,), the response of each relation.
         labelled: int64 (l,), positions of the labelled atoms.
         labels: int64 (l,), 1 for true, 0 for false.
-        graph: the factor graph with priors and relations as stated.
     """
 
     ids: tuple[str, ...]
     encoding: str
     n_parameters: int
-    pairs: Integers
-    codes: Integers
-    priors: Floats
+    facts: CompiledFacts
     prior_parameter: Integers
     logits: Floats
-    probabilities: Floats
     relation_parameter: Integers
     scaled: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
     owners: Integers
     relation_owners: Integers
     labelled: Integers
     labels: Integers
-    graph: FactorGraph
+
+    @cached_property
+    def graph(self) -> FactorGraph:
+        """The factor graph with priors and relations as stated."""
+        return self.facts.to_factor_graph(encoding=self.encoding)
 
     @property
     def clamps(self) -> Integers:
         """State that each variable is labelled with, int64 (n,), -1 where it has no label."""
-        states = np.full(len(self.priors), -1, dtype=np.int64)
+        states = np.full(len(self.owners), -1, dtype=np.int64)
         states[self.labelled] = self.labels
         return states
 
     def prior_values(self, theta: Floats) -> Floats:
         """Return the prior of each variable, (n,)."""
         free = self.prior_parameter != FIXED
-        values = self.priors.copy()
+        values = self.facts.priors.copy()
         values[free] = sigmoid(theta[self.prior_parameter[free]])
         return values
 
     def relation_values(self, theta: Floats) -> Floats:
         """Return the probability of each relation, (m,)."""
         free = self.relation_parameter != FIXED
-        values = self.probabilities.copy()
+        values = self.facts.probabilities.copy()
         values[free] = sigmoid(self._relation_logits(theta, free))
         return values
 
     def log_values(self, theta: Floats) -> Floats:
         """Return the log tables of `graph` at parameters (k,)."""
-        priors = self.prior_values(theta)
-        tables = encode_many(
-            self.codes, self.relation_values(theta), priors[self.pairs[:, 1]], self.encoding
+        values = self.facts.log_values(
+            self.prior_values(theta), self.relation_values(theta), self.encoding
         )
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.stack([1.0 - priors, priors], axis=1))
-        values = np.concatenate([logs.ravel(), tables.ravel()])
         # As in every graph: no copy when one takes it over, and kernels are compiled for this.
         values.flags.writeable = False
         return values
-
-    def split(self, entries: Floats) -> tuple[Floats, Floats]:
-        """Return the parts (n, 2) and (m, 2, 2) of an array laid out as `graph.log_values`."""
-        cut = 2 * len(self.priors)
-        return entries[:cut].reshape(-1, 2), entries[cut:].reshape(-1, 2, 2)
 
     def factor_slopes(self, theta: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return what each prior and each relation adds to a derivative by its own parameter.
@@ -126,14 +116,14 @@ class Design:
             stays has 0. Tables are affine in a relation's probability and in its target's prior.
         """
         priors, p = self.prior_values(theta), self.relation_values(theta)
-        targets = self.pairs[:, 1]
-        unary, pairwise = self.split(weights)
+        codes, targets = self.facts.kinds, self.facts.pairs[:, 1]
+        unary, pairwise = self.facts.split(weights)
         by_prior = unary[:, 1] * (1.0 - priors) - unary[:, 0] * priors
-        tables = np.exp(encode_many(self.codes, p, priors[targets], self.encoding))
+        tables = np.exp(encode_many(codes, p, priors[targets], self.encoding))
         ones = np.ones_like(p)
 
         def slope(low: tuple[Floats, Floats], high: tuple[Floats, Floats]) -> Floats:
-            ends = [np.exp(encode_many(self.codes, *end, self.encoding)) for end in (low, high)]
+            ends = [np.exp(encode_many(codes, *end, self.encoding)) for end in (low, high)]
             step = ends[1] - ends[0]
             # An entry that does not move may be 0, and so may one of a relation that stays.
             ratio = np.divide(step, tables, out=np.zeros_like(step), where=tables > 0.0)
@@ -183,76 +173,53 @@ def design(
     """
     if not graphs:
         raise InputError("there is no response; give at least one fact graph")
-    names: list[str] = []
-    rows: list[tuple[float, int, int]] = []
-    ends: list[tuple[int, int]] = []
-    relations: list[tuple[int, float, float, int, int]] = []
-    labelled: list[tuple[int, int]] = []
-    seen: set[str] = set()
-    for owner, graph in enumerate(graphs):
-        if graph.id in seen:
+    compiled: dict[str, CompiledFacts] = {}
+    stated: list[Floats] = []
+    prior_parameters: list[Integers] = []
+    relations: list[tuple[float, float, int]] = []
+    labels: list[bool | None] = []
+    for graph in graphs:
+        if graph.id in compiled:
             raise InputError(f"two responses have the id {graph.id!r}; give each its own")
-        seen.add(graph.id)
-        position = {name: len(names) + at for at, name in enumerate(_names(graph))}
-        labelled += [
-            (position[atom.id], int(atom.label)) for atom in graph.atoms if atom.label is not None
-        ]
-        names += [f"{graph.id}/{name}" for name in position]
-        for items, prior, what in (
-            (graph.atoms, specification.atom_prior, "atom_prior"),
-            (graph.contexts, specification.context_prior, "context_prior"),
+        compiled[graph.id] = facts = graph.compiled
+        priors, prior_parameter = facts.priors.copy(), np.full(len(facts.names), FIXED)
+        for whose, prior, what in (
+            (facts.is_atom, specification.atom_prior, "atom_prior"),
+            (~facts.is_atom, specification.context_prior, "context_prior"),
         ):
-            rows += _prior_rows(graph, items, prior, what, parameters, owner)
-        for relation in graph.relations:
-            if relation.kind is not RelationKind.NEUTRAL:
-                ends.append((position[relation.source], position[relation.target]))
-                value = _relation(graph, relation, specification, parameters)
-                relations.append((KIND_CODES[relation.kind], *value, owner))
-    stated = np.array([row[0] for row in rows], dtype=np.float64)
-    pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    codes = np.array([row[0] for row in relations], dtype=np.int64)
-    probabilities = np.array([row[1] for row in relations], dtype=np.float64)
-    tables = encode_many(codes, probabilities, stated[pairs[:, 1]], specification.encoding)
+            if isinstance(prior, Free) and whose.any():
+                key = prior_key(prior, what, graph)
+                prior_parameter[whose] = _position(parameters, key, graph)
+            elif not isinstance(prior, Free) and prior is not None:
+                priors[whose] = prior
+        stated.append(priors)
+        prior_parameters.append(prior_parameter)
+        relations += [
+            _relation(graph, graph.relations[number], specification, parameters)
+            for number in facts.relation_numbers.tolist()
+        ]
+        labels += [*(atom.label for atom in graph.atoms), *(None for _ in graph.contexts)]
+    labelled = [at for at, label in enumerate(labels) if label is not None]
+    parts = compiled.values()
+    responses = np.arange(len(graphs))
     return Design(
-        ids=tuple(graph.id for graph in graphs),
+        ids=tuple(compiled),
         encoding=specification.encoding,
         n_parameters=len(parameters.items),
-        pairs=pairs,
-        codes=codes,
-        priors=stated,
-        prior_parameter=np.array([row[1] for row in rows], dtype=np.int64),
-        logits=np.array([row[2] for row in relations], dtype=np.float64),
-        probabilities=probabilities,
-        relation_parameter=np.array([row[3] for row in relations], dtype=np.int64),
+        facts=replace(
+            side_by_side(compiled),
+            priors=np.concatenate(stated),
+            probabilities=np.array([row[0] for row in relations], dtype=np.float64),
+        ),
+        prior_parameter=np.concatenate(prior_parameters),
+        logits=np.array([row[1] for row in relations], dtype=np.float64),
+        relation_parameter=np.array([row[2] for row in relations], dtype=np.int64),
         scaled=np.full(len(relations), isinstance(specification.relations, Temperature)),
-        owners=np.array([row[2] for row in rows], dtype=np.int64),
-        relation_owners=np.array([row[4] for row in relations], dtype=np.int64),
-        labelled=np.array([row[0] for row in labelled], dtype=np.int64),
-        labels=np.array([row[1] for row in labelled], dtype=np.int64),
-        graph=pairwise_factor_graph(names, stated, pairs, tables),
+        owners=np.repeat(responses, [len(part.names) for part in parts]),
+        relation_owners=np.repeat(responses, [len(part.kinds) for part in parts]),
+        labelled=np.array(labelled, dtype=np.int64),
+        labels=np.array([labels[at] for at in labelled], dtype=np.int64),
     )
-
-
-def _names(graph: FactGraph) -> tuple[str, ...]:
-    return graph.atom_ids + graph.context_ids
-
-
-def _prior_rows(
-    graph: FactGraph,
-    items: Sequence[Atom] | Sequence[Context],
-    prior: Free | float | None,
-    what: str,
-    parameters: Parameters,
-    owner: int,
-) -> list[tuple[float, int, int]]:
-    """Return (prior, parameter, response) of atoms or contexts."""
-    if isinstance(prior, Free):
-        if not items:
-            return []
-        key = prior_key(prior, what, graph)
-        at = _position(parameters, key, graph)
-        return [(item.prior, at, owner) for item in items]
-    return [(item.prior if prior is None else float(prior), FIXED, owner) for item in items]
 
 
 def _relation(

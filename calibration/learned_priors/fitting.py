@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calibration.learned_priors.engines import Engine, engine
 from calibration.learned_priors.learned import FitStatus, LearnedPriors
 from calibration.learned_priors.objectives import Objective, Problem, problem
 from calibration.learned_priors.parameters import Parameters, resolve
@@ -18,6 +17,7 @@ from calibration.validation import Floats, is_number, whole_number
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
+from inference.registry import as_backend
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def fit(
         graphs,
         chosen,
         resolve(chosen, graphs),
-        engine=engine(backend),
+        backend=as_backend(backend),
         objective=objective_named(objective),
         penalty=checked_scale(penalty, "penalty"),
         max_iterations=whole_number(max_iterations, "max_iterations", 1),
@@ -75,7 +75,7 @@ def fit_parameters(
     specification: Specification,
     parameters: Parameters,
     *,
-    engine: Engine,
+    backend: Backend,
     objective: Objective,
     penalty: float | None,
     max_iterations: int,
@@ -87,13 +87,13 @@ def fit_parameters(
         graphs: the responses.
         specification: what is learned.
         parameters: its free numbers; those that these responses do not hold stay at their start.
-        engine: the inference backend.
+        backend: the inference backend.
         objective: what is made small.
         penalty: as in `fit`.
         max_iterations: as in `fit`.
         quiet: whether to leave warnings out.
     """
-    task = problem(graphs, specification, parameters, engine, objective)
+    task = problem(graphs, specification, parameters, backend, objective)
     n_labelled = len(task.design.labelled)
     weight = 0.0 if penalty is None else 1.0 / penalty**2
     theta, gradient, iterations = _search(task, parameters, weight, max_iterations)
@@ -103,7 +103,7 @@ def fit_parameters(
     names = parameters.names
     labels = task.design.labels
     small = gradient <= _SMALL_GRADIENT[task.exact_gradient]
-    settled = task.engine.exact or task.posteriors(theta)[1]
+    settled = task.posteriors(theta)[1]
     if labels.min() == labels.max():
         status = FitStatus.ONE_LABEL
     elif not small or not (settled or not task.exact_gradient):
@@ -116,7 +116,7 @@ def fit_parameters(
         theta=theta,
         covariance=known.covariance,
         objective=objective,
-        backend=engine.backend.name,
+        backend=backend.name,
         value=task.value(theta),
         start_value=task.value(parameters.start),
         n_responses=len(task.design.ids),

@@ -106,9 +106,9 @@ def _run(
     import jax
     from numpyro.infer import MCMC, NUTS
 
-    from inference.tasks.gradients_jax import differentiable
+    from inference.tasks.autodiff import differentiable
 
-    log_posterior = differentiable(log_density)
+    log_posterior = differentiable(log_density, "jax")
 
     def potential(z: Any) -> Any:
         return -log_posterior(z)

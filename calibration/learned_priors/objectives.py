@@ -16,13 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from calibration.learned_priors.design import Design, design
-from calibration.learned_priors.engines import Beliefs, Engine, Gradient, Run
+from calibration.learned_priors.engines import Beliefs, Engine
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
-from factormodels.fact_graph import FactGraph, pairwise_factor_graph
-from inference.backend import ZeroPartitionError
+from factormodels.fact_graph import FactGraph
+from inference.backend import Backend, ZeroPartitionError
 from inference.tasks.components import connected_components, turns
 
 STEP = 1e-4
@@ -47,25 +47,26 @@ class Problem:
 
     Attributes:
         design: the responses.
-        engine: the source of log Z and beliefs.
+        backend: the source of log Z and beliefs.
         objective: what is made small.
     """
 
     design: Design
-    engine: Engine
+    backend: Backend
     objective: Objective
 
     @cached_property
     def exact_gradient(self) -> bool:
         """Whether gradients come from beliefs and not from finite differences."""
         if self.objective is Objective.LIKELIHOOD:
-            return self.engine.gradient is Gradient.BELIEFS
+            return self.engine.has_beliefs
         # Beliefs of an approximation given a = y are not the derivative of its marginals.
         return self.engine.exact
 
     @cached_property
-    def _run(self) -> Run:
-        return self.engine.prepared(self.design.graph)
+    def engine(self) -> Engine:
+        """The backend, prepared for the graph of the design."""
+        return Engine(self.backend, self.design.graph)
 
     @cached_property
     def _turns(self) -> tuple[Integers, ...]:
@@ -74,7 +75,7 @@ class Problem:
 
     @cached_property
     def _components(self) -> Integers:
-        return connected_components(self.design.graph.n_variables, self.design.pairs)
+        return connected_components(self.design.graph.n_variables, self.design.facts.pairs)
 
     def value(self, theta: Floats) -> float:
         """Return the objective at parameters (k,).
@@ -149,20 +150,20 @@ class Problem:
         total = np.zeros((len(self.design.ids), self.design.n_parameters))
         found = self._components
         for turn in self._turns:
-            clamps = np.full(len(self.design.priors), -1, dtype=np.int64)
+            clamps = np.full(len(self.design.owners), -1, dtype=np.int64)
             atoms = self.design.labelled[turn]
             clamps[atoms] = self.design.labels[turn]
             moved = _entries(self._asked(log_values, clamps)) - _entries(whole)
             by_prior, by_relation = self.design.factor_slopes(theta, moved)
             rate = np.zeros(len(found))
             rate[found[atoms]] = rates[turn]
-            relation_rate = rate[found[self.design.pairs[:, 0]]]
+            relation_rate = rate[found[self.design.facts.pairs[:, 0]]]
             total += self.design.gather(by_prior * rate[found], by_relation * relation_rate)
         return value, total
 
     def _asked(self, log_values: Floats, clamps: Integers | None) -> Beliefs:
         try:
-            return self._run(log_values, clamps)
+            return self.engine(log_values, clamps)
         except ZeroPartitionError as error:
             raise InputError(_contradiction(self, log_values, clamps)) from error
 
@@ -171,7 +172,7 @@ def problem(
     graphs: Sequence[FactGraph],
     specification: Specification,
     parameters: Parameters,
-    engine: Engine,
+    backend: Backend,
     objective: Objective,
 ) -> Problem:
     """Return the objective over the responses that have a label; the others add nothing to it.
@@ -180,7 +181,7 @@ def problem(
         InputError: if no atom is labelled, or a response holds what is none of the parameters.
     """
     graphs = with_labels(graphs)
-    return Problem(design(graphs, specification, parameters), engine, objective)
+    return Problem(design(graphs, specification, parameters), backend, objective)
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
@@ -207,34 +208,22 @@ def differences(function: Callable[[Floats], float], theta: Floats, step: float 
 
 def _only(whole: Design, at: int) -> Design:
     """Return the part of a design that is one response."""
-    variables = np.flatnonzero(whole.owners == at)
-    relations = np.flatnonzero(whole.relation_owners == at)
+    # Responses follow each other, in variables as in relations.
+    variables = slice(*np.searchsorted(whole.owners, [at, at + 1]).tolist())
+    relations = slice(*np.searchsorted(whole.relation_owners, [at, at + 1]).tolist())
     labelled = np.flatnonzero(whole.owners[whole.labelled] == at)
-    # Variables of a response are next to each other, so that positions move together.
-    first = int(variables[0])
-    tables = whole.split(whole.graph.log_values)[1][relations]
-    pairs = whole.pairs[relations] - first
     return replace(
         whole,
         ids=(whole.ids[at],),
-        pairs=pairs,
-        codes=whole.codes[relations],
-        priors=whole.priors[variables],
+        facts=whole.facts.part(variables, relations),
         prior_parameter=whole.prior_parameter[variables],
         logits=whole.logits[relations],
-        probabilities=whole.probabilities[relations],
         relation_parameter=whole.relation_parameter[relations],
         scaled=whole.scaled[relations],
-        owners=np.zeros(len(variables), dtype=np.int64),
-        relation_owners=np.zeros(len(relations), dtype=np.int64),
-        labelled=whole.labelled[labelled] - first,
+        owners=np.zeros_like(whole.owners[variables]),
+        relation_owners=np.zeros_like(whole.relation_owners[relations]),
+        labelled=whole.labelled[labelled] - variables.start,
         labels=whole.labels[labelled],
-        graph=pairwise_factor_graph(
-            whole.graph.names[first : first + len(variables)],
-            whole.priors[variables],
-            pairs,
-            tables,
-        ),
     )
 
 
@@ -253,7 +242,7 @@ def _impossible(whole: Design, at: int) -> InputError:
 
 
 def _contradiction(whole: Problem, log_values: Floats, clamps: Integers | None) -> str:
-    unary, pairwise = whole.design.split(log_values)
+    unary, pairwise = whole.design.facts.split(log_values)
     for at, name in enumerate(whole.design.ids):
         part = _only(whole.design, at)
         own = np.concatenate(
@@ -264,7 +253,7 @@ def _contradiction(whole: Problem, log_values: Floats, clamps: Integers | None) 
         )
         held = None if clamps is None else clamps[whole.design.owners == at]
         try:
-            whole.engine.prepared(part.graph)(own, held)
+            Engine(whole.backend, part.graph)(own, held)
         except ZeroPartitionError:
             return (
                 f"the labels of response {name!r} are impossible under the model; correct them, or "

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from calibration.learned_priors.engines import engine
 from calibration.learned_priors.fitting import checked_scale, fit_parameters
 from calibration.learned_priors.learned import apply
 from calibration.learned_priors.objectives import Objective, Problem, problem
@@ -25,6 +24,7 @@ from calibration.validation import Floats, open_interval
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
+from inference.registry import as_backend
 
 PRIOR_SCALE = 2.0
 
@@ -173,18 +173,18 @@ def target(
     scale = checked_scale(prior_scale, "prior_scale")
     if scale is None:
         raise InputError("prior_scale is None; give the standard deviation of the priors")
-    parameters, source = resolve(chosen, graphs), engine(backend)
+    parameters, source = resolve(chosen, graphs), as_backend(backend)
     task = problem(graphs, chosen, parameters, source, Objective.LIKELIHOOD)
     if not task.exact_gradient:
         raise InputError(
-            f"the backend {source.backend.name!r} gives no gradient of its log Z, which every step "
+            f"the backend {source.name!r} gives no gradient of its log Z, which every step "
             "towards the posterior needs; use 'exact' or 'lbp'"
         )
     learned = fit_parameters(
         graphs,
         chosen,
         parameters,
-        engine=source,
+        backend=source,
         objective=Objective.LIKELIHOOD,
         penalty=scale,
         max_iterations=500,

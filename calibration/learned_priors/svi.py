@@ -92,14 +92,14 @@ def _climb(density: Target, steps: int, particles: int, seed: int) -> tuple[Floa
     from pyro import distributions, infer
     from pyro.optim import ClippedAdam
 
-    from inference.tasks.gradients_torch import differentiable
+    from inference.tasks.autodiff import differentiable
 
     library: Any = infer  # What it exports has no types.
     double = torch.float64
     start = torch.tensor(density.parameters.start, dtype=double)
     mode, root = (torch.tensor(part, dtype=double) for part in (density.mode, density.root))
     k = len(start)
-    log_likelihood = differentiable(density.log_likelihood)
+    log_likelihood = differentiable(density.log_likelihood, "torch")
 
     def model() -> None:
         normal: Any = distributions.Normal(start, density.prior_scale)

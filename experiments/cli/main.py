@@ -64,7 +64,6 @@ app = typer.Typer(
     cls=_Commands,
     name="factormodels",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )

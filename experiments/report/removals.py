@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from experiments.assess.evidence import Removals, context_removals
 from experiments.run.learned_priors import WHOLE, CrossFittedPriors, Key
-from experiments.run.view_graphs import factor_graph, view_arrays
+from experiments.run.view_graphs import factor_graph
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph
 from experiments.study.design import NO_VIEW, View
@@ -73,7 +73,7 @@ def removals_of(
     for view in views:
         one, believed = _seen(graph, view, related, by_key)
         if one.seen is not None and believed is not None:
-            model = factor_graph(view_arrays(believed), view)
+            model = factor_graph(believed.compiled, view)
             cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
             removals = None
             if cost <= min(VIEW_SECONDS, seconds):

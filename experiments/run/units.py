@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.results.rows import FAILED
-from experiments.run.view_graphs import ViewArrays, factor_graph, view_arrays
+from experiments.run.view_graphs import factor_graph
 from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import Cell, View
+from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -40,9 +41,6 @@ _FIRST_UNITS = 32
 _MOST_UNITS = 16_384
 
 _QUICK_TASK = 0.25 * TASK_SECONDS
-
-_BATCHED = ("exact", "lbp")
-"""Backends whose posteriors in a batch are those of single graphs to the last bit."""
 
 _QUICK_BATCH = 0.1
 
@@ -267,11 +265,11 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
     Graphs of one structure, as priors and strengths make them, are planned once, where the batch
     gives the very bits that the graphs give one by one.
     """
-    if len(graphs) > 1 and backend.name in _BATCHED:
-        from inference.batch import infer_batch
+    if len(graphs) > 1 and backend.identical_batches:
+        from inference.batch import batch_results
 
         try:
-            return list(infer_batch(graphs, backend, threads=1))
+            return list(batch_results(graphs, backend))
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
     return [_attempt(backend, graph) for graph in graphs]
@@ -351,7 +349,7 @@ class _Graphs:
             cross.key: cross for cross in learned
         }
         self._related = related
-        self._views: dict[tuple[int, tuple[str, ...]], ViewArrays] = {}
+        self._views: dict[tuple[int, tuple[str, ...]], CompiledFacts] = {}
         self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
 
     def __call__(self, response: int, view: View) -> FactorGraph:
@@ -373,7 +371,7 @@ class _Graphs:
                 )
                 if learned:
                     graph = self._learned[part].graph(response, graph)
-                self._views[chosen] = view_arrays(graph)
+                self._views[chosen] = graph.compiled
             self._factor_graphs[key] = factor_graph(self._views[chosen], view)
         return self._factor_graphs[key]
 

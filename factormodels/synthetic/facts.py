@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.claims import Atom, Context, Relation, RelationKind, validated_probability
-from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES, encode_many
-from factormodels.fact_graph import FactGraph, pairwise_factor_graph
+from factormodels.compile import CompiledFacts
+from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES
+from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic.laws import Densities, FactLaws, Seed, choose
 from factormodels.synthetic.structure import draw_structure
@@ -59,10 +60,17 @@ class FactArrays:
         Raises:
             InputError: if the encoding is unknown.
         """
-        priors = np.concatenate([self.atom_priors, self.context_priors])
-        targets = priors[self.pairs[:, 1]]
-        tables = encode_many(self.kinds, self.probabilities, targets, encoding)
-        return pairwise_factor_graph(self.names, priors, self.pairs, tables)
+        n_atoms, n_contexts = len(self.atom_priors), len(self.context_priors)
+        facts = CompiledFacts(
+            names=self.names,
+            is_atom=np.arange(n_atoms + n_contexts) < n_atoms,
+            priors=np.concatenate([self.atom_priors, self.context_priors]),
+            pairs=self.pairs,
+            kinds=self.kinds,
+            probabilities=self.probabilities,
+            relation_numbers=np.arange(len(self.pairs)),
+        )
+        return facts.to_factor_graph(encoding=encoding)
 
     def to_fact_graph(
         self,

@@ -5,32 +5,37 @@ from __future__ import annotations
 import logging
 import math
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, TooLargeError, zero_partition
+from inference.backend import (
+    Backend,
+    BeliefFunction,
+    FactorBeliefs,
+    Result,
+    TooLargeError,
+    zero_partition,
+)
 from inference.exact.conditioning import Conditioning, condition, conditioning
 from inference.exact.kernels.beliefs import factor_beliefs
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.propagation import ZERO
-from inference.exact.kernels.solve import TOO_LARGE, UNRUN, plan, solve
+from inference.exact.kernels.solve import TOO_LARGE, UNRUN, plan, plant, run_tree, solve
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_tree_in_chunks
+from inference.exact.prediction import BYTES_PER_ENTRY, Prediction, Search
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.team import Team
 
 logger = logging.getLogger(__name__)
 
-Method = Literal["elimination", "conditioning"]
-
-_BYTES_PER_ENTRY = 8
 _SHARE_OF_FREE_MEMORY = 0.75
 _WORTH_A_SEARCH = 0.1
-_SECONDS_PER_OPERATION = 2.5e-9
-"""Order of magnitude of one multiplication or addition of the kernels on a current processor."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Exact(Backend):
     """
 
     name: ClassVar[str] = "exact"
+    identical_batches: ClassVar[bool] = True
 
     seed: int = 0
     restarts: int = 1000
@@ -96,20 +102,82 @@ class Exact(Backend):
             log_z=log_z,
             log_z_kind=LogZKind.EXACT,
             status=Status.EXACT,
-            stats=self.stats(prediction, arithmetic),
+            stats=prediction.stats(arithmetic, self.seed),
         )
 
-    def stats(self, prediction: Prediction, arithmetic: str) -> dict[str, Any]:
-        """Return what a posterior tells of its run, but for the seconds that it took."""
-        return {
-            "method": prediction.method,
-            "induced_width": prediction.induced_width,
-            "largest_table": round(2.0**prediction.log2_largest_table),
-            "predicted_bytes": round(prediction.bytes),
-            "predicted_seconds": prediction.seconds,
-            "arithmetic": arithmetic,
-            "seed": self.seed,
-        }
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        """Return the exact posteriors of many graphs, or the errors.
+
+        Graphs of one structure share a plan; the others are eliminated in one compiled loop, but
+        for those that conditioning is cheaper for.
+        """
+        from inference.exact.batch import by_structure, eliminate_each  # loads kernels of its own
+
+        results: dict[int, Result] = {}
+        apart: list[int] = []
+        conditioned: list[int] = []
+        with Team(threads) as team:
+            for numbers in by_structure(graphs):
+                if len(numbers) > 1:
+                    alike = [graphs[k] for k in numbers]
+                    rows = np.stack([graph.log_values for graph in alike])
+                    results.update(zip(numbers, self._alike(alike, rows, team), strict=True))
+                elif self._cheaper(graphs[numbers[0]]):
+                    conditioned += numbers
+                else:
+                    apart += numbers
+            found = team.map(self.attempt, [graphs[k] for k in conditioned])
+            results.update(zip(conditioned, found, strict=True))
+            eliminated = eliminate_each([graphs[k] for k in apart], self._search(), team)
+        for k, result in zip(apart, eliminated, strict=True):
+            # What is too large to share the memory has it for itself now.
+            results[k] = self.attempt(graphs[k]) if result is None else result
+        return [results[k] for k in range(len(graphs))]
+
+    def solve_settings(
+        self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
+    ) -> list[Result]:
+        """Return the exact posteriors of a graph under many log tables, planned once."""
+        with Team(threads) as team:
+            return self._alike([graph] * len(log_values), log_values, team)
+
+    def _alike(
+        self, graphs: Sequence[FactorGraph], rows: NDArray[np.float64], team: Team
+    ) -> list[Result]:
+        """Return the posteriors of graphs of one structure, their log tables in rows."""
+        from inference.exact.batch import eliminate_alike
+
+        def alone(k: int) -> Result:
+            return self.attempt(replace(graphs[k], log_values=rows[k]))
+
+        if self._cheaper(graphs[0]):
+            return team.map(alone, range(len(graphs)))
+        found = eliminate_alike(graphs, rows, self._search(), team)
+        return [alone(k) if result is None else result for k, result in enumerate(found)]
+
+    def _search(self) -> Search:
+        return Search(self.seed, self.restarts, self.allowed_bytes())
+
+    def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction:
+        """Return factor beliefs as a function of the log tables, on a cluster tree made once.
+
+        They are the gradient of log Z (Darwiche 2003, "A differential approach to inference in
+        Bayesian networks").
+        """
+        calibrate = self.planned(graph)
+
+        def beliefs(log_values: NDArray[np.float64]) -> FactorBeliefs:
+            found = calibrate(log_values)
+            posterior = Posterior(
+                marginals=Marginals(graph.names, graph.cardinalities, found.marginals, graph.index),
+                log_z=found.log_z,
+                log_z_kind=LogZKind.EXACT,
+                status=Status.EXACT,
+                backend=self.name,
+            )
+            return FactorBeliefs(posterior, found.factor_beliefs())
+
+        return beliefs
 
     def predict(self, graph: FactorGraph) -> Prediction:
         """Return what `infer` would cost for a graph, its evidence absorbed, without running it."""
@@ -131,11 +199,40 @@ class Exact(Backend):
         solved = self._run(absorbed)
         return CalibratedTree(absorbed, solved.tree, solved.tables, solved.marginals, solved.log_z)
 
+    def planned(self, graph: FactorGraph) -> Callable[[NDArray[np.float64]], CalibratedTree]:
+        """Return `calibrate` as a function of the log tables of a graph without evidence.
+
+        The cluster tree is made once. A graph that is refused, or shared over threads, is planned
+        anew at every call.
+
+        Args:
+            graph: the graph, whose own log tables play no part.
+        """
+        scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
+        max_entries = self.allowed_bytes() / BYTES_PER_ENTRY
+        fits, tree, _, largest, _, _ = plant(*scopes, self.seed, self.restarts, max_entries)
+        reused = fits and largest < LOG2_CHUNKED_TABLE
+
+        def calibrate(log_values: NDArray[np.float64]) -> CalibratedTree:
+            one = replace(graph, log_values=log_values)
+            if not reused:
+                return self.calibrate(one)
+            code, log_z, marginals, tables, _ = run_tree(
+                *scopes, one.table_starts, one.log_values, tree
+            )
+            if code == ZERO:
+                raise zero_partition()
+            return CalibratedTree(one, tree, tables, marginals, log_z)
+
+        return calibrate
+
     def _cheaper(self, graph: FactorGraph) -> tuple[Prediction, Conditioning] | None:
         """Return what conditioning would cost and how it goes, where elimination costs more."""
         plan = conditioning(graph)
+        if plan is None:
+            return None
         limit = self.allowed_bytes()
-        if plan is None or plan.bytes > limit:
+        if plan.bytes > limit:
             return None
         found = self._elimination(graph, restarts=0)
         # The search for a better order may take longer than conditioning does.
@@ -153,7 +250,7 @@ class Exact(Backend):
             graph.scope_variables,
             self.seed,
             restarts,
-            self.allowed_bytes() / _BYTES_PER_ENTRY,
+            self.allowed_bytes() / BYTES_PER_ENTRY,
         )
         return Prediction.of(width, largest, entries, work)
 
@@ -169,7 +266,7 @@ class Exact(Backend):
             *potentials,
             self.seed,
             self.restarts,
-            limit / _BYTES_PER_ENTRY,
+            limit / BYTES_PER_ENTRY,
             LOG2_CHUNKED_TABLE,
         )
         prediction = Prediction.of(width, largest, entries, work)
@@ -186,31 +283,6 @@ class Exact(Backend):
     def allowed_bytes(self) -> int:
         """Return the bytes that the tables may take."""
         return self.memory_limit if self.memory_limit is not None else _free_memory()
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What exact inference in a graph would cost.
-
-    Attributes:
-        induced_width: most variables that a message holds, by the best elimination order found.
-        log2_largest_table: log2 of the entries of the largest table of that order.
-        bytes: memory of all tables and messages of the method.
-        seconds: order of magnitude of its time, on one core.
-        method: elimination, or conditioning where that takes less time or fits the memory.
-    """
-
-    induced_width: int
-    log2_largest_table: float
-    bytes: float
-    seconds: float
-    method: Method = "elimination"
-
-    @classmethod
-    def of(cls, width: float, log2_largest: float, entries: float, work: float) -> Prediction:
-        """Return the prediction for what the kernels count: entries, and operations."""
-        seconds = work * _SECONDS_PER_OPERATION
-        return cls(int(width), log2_largest, entries * _BYTES_PER_ENTRY, seconds)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, TooLargeError, zero_partition
+from inference.backend import Backend, PredictedCost, TooLargeError, zero_partition
 from inference.exact.kernels.solve import plan
 from inference.mini_buckets.kernels import partition
 from inference.mini_buckets.kernels.solve import planned_work, tighten
@@ -132,8 +132,12 @@ class WeightedMiniBuckets(Backend):
             order, _ = self._order(graph)
         return float(self._tighten(graph, order, self.bound)[0])
 
-    def predict_seconds(self, graph: FactorGraph) -> float:
-        """Return the order of magnitude of the time that `infer` takes, without running it."""
+    def predict(self, graph: FactorGraph) -> PredictedCost:
+        """Return what `infer` would cost if no side settles before its last pass.
+
+        Raises:
+            TooLargeError: if a single factor is too large for a table.
+        """
         absorbed = graph.absorb_evidence()
         order, _ = self._order(absorbed)
         work = planned_work(
@@ -145,7 +149,7 @@ class WeightedMiniBuckets(Backend):
             _HEURISTICS[self.partition],
         )
         sides = 2 if self.gap else 1
-        return float(work * sides * self.iterations * _SECONDS_PER_ENTRY)
+        return PredictedCost(float(work * sides * self.iterations * _SECONDS_PER_ENTRY), None)
 
     def _order(self, graph: FactorGraph) -> tuple[NDArray[np.int64], int]:
         largest = np.diff(graph.table_starts).max(initial=1)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inference.tasks.autodiff import differentiable_log_partition
     from inference.tasks.counts import CountDistribution, count_distribution
     from inference.tasks.gradients import ValueAndGradient, log_partition, log_probability
     from inference.tasks.joints import joint
@@ -28,6 +29,7 @@ __all__ = [
     "Effects",
     "ValueAndGradient",
     "count_distribution",
+    "differentiable_log_partition",
     "joint",
     "log_partition",
     "log_probability",
@@ -45,6 +47,7 @@ _MODULES = {
     "Effects": "removals",
     "ValueAndGradient": "gradients",
     "count_distribution": "counts",
+    "differentiable_log_partition": "autodiff",
     "joint": "joints",
     "log_partition": "gradients",
     "log_probability": "gradients",

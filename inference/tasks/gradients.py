@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import ZeroPartitionError
+from inference.evidence import without_evidence
 from inference.exact.backend import Exact
-from inference.exact.planned import PlannedExact
 
 
 class ValueAndGradient(NamedTuple):
@@ -44,7 +43,7 @@ def log_partition(graph: FactorGraph, exact: Exact | None = None) -> ValueAndGra
 
     Source: Darwiche 2003, "A differential approach to inference in Bayesian networks".
     """
-    return LogPartition(graph, exact or Exact())(graph.log_values)
+    return log_partition_function(graph, exact)(graph.log_values)
 
 
 def log_probability(
@@ -68,7 +67,6 @@ def log_probability(
         ZeroPartitionError: if the evidence, or the assignment given it, has probability zero: its
             logarithm has no gradient.
     """
-    exact = exact or Exact()
     clamped_graph = graph.with_evidence(assignment)
     whole = log_partition(graph, exact)
     try:
@@ -81,43 +79,32 @@ def log_probability(
     return ValueAndGradient(clamped.value - whole.value, clamped.gradient - whole.gradient)
 
 
-@dataclass(frozen=True)
-class LogPartition:
-    """log Z as a function of the log tables, the rest of a graph held fixed.
+def log_partition_function(
+    graph: FactorGraph, exact: Exact | None = None
+) -> Callable[[NDArray[np.float64]], ValueAndGradient]:
+    """Return log Z and its gradient as a function of the log tables, planned once.
 
-    Attributes:
+    Args:
         graph: the factor graph, with or without evidence; its own log tables play no part.
-        exact: settings of `exact`.
+        exact: settings of `exact`: memory limit, seed and restarts of the order.
+
+    Returns:
+        A function of log tables laid out as `graph.log_values`. It raises `InputError` if there
+        are not as many as the graph has, or one is NaN or +inf, and what `log_partition` raises.
     """
+    shape = graph.log_values.shape
+    absorbed, kept = without_evidence(graph)
+    calibrate = (exact or Exact()).planned(absorbed)
 
-    graph: FactorGraph
-    exact: Exact = field(default_factory=Exact)
-
-    def __post_init__(self) -> None:
-        # The entries that the evidence leaves are found by absorbing it from their numbers.
-        numbers = np.arange(len(self.graph.log_values), dtype=np.float64)
-        absorbed = replace(self.graph, log_values=numbers).absorb_evidence()
-        object.__setattr__(self, "_planned", PlannedExact(absorbed, self.exact))
-        object.__setattr__(self, "_kept", absorbed.log_values.astype(np.int64))
-
-    _planned: PlannedExact = field(init=False, repr=False)
-    _kept: NDArray[np.int64] = field(init=False, repr=False)
-
-    def __call__(self, log_values: NDArray[np.float64]) -> ValueAndGradient:
-        """Return log Z at `log_values`, laid out as `graph.log_values`, and its gradient.
-
-        Raises:
-            InputError: if there are not as many values as the graph has, or one is NaN or +inf.
-            TooLargeError: if the tables would not fit the memory limit.
-            ZeroPartitionError: if no assignment has positive potential.
-        """
-        expected = self.graph.log_values.shape
-        if log_values.shape != expected:
+    def evaluate(log_values: NDArray[np.float64]) -> ValueAndGradient:
+        if log_values.shape != shape:
             raise InputError(
-                f"log tables of shape {log_values.shape} were given; this graph has {expected[0]} "
+                f"log tables of shape {log_values.shape} were given; this graph has {shape[0]} "
                 "entries, factor after factor"
             )
-        calibrated = self._planned.calibrate(log_values[self._kept])
+        calibrated = calibrate(log_values[kept])
         gradient = np.zeros(len(log_values))
-        gradient[self._kept] = calibrated.factor_beliefs()
+        gradient[kept] = calibrated.factor_beliefs()
         return ValueAndGradient(calibrated.log_z, gradient)
+
+    return evaluate

@@ -16,13 +16,11 @@ from factormodels import (
     Atom,
     Context,
     FactGraph,
-    FactorGraph,
     InputError,
     Relation,
     RelationKind,
 )
 from factormodels.encodings import ENCODINGS, get_encoding
-from factormodels.fact_graph import pairwise_factor_graph
 
 ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
 
@@ -213,28 +211,3 @@ def test_relations_held_improbable_are_reported_without_crying_wolf(
     (record,) = caplog.records
     assert record.levelno == logging.INFO
     assert "'r': 1 relations have a probability below 0.5" in record.getMessage()
-
-
-def test_pairwise_arrays_make_the_same_graph_as_factors_given_one_by_one() -> None:
-    generator = np.random.default_rng(5)
-    priors = np.array([0.5, 0.9, 0.0])
-    pairs = np.array([[1, 0], [2, 1], [1, 0]])
-    tables = generator.normal(size=(3, 2, 2))
-    tables[1, 0, 1] = -np.inf
-    flat = pairwise_factor_graph(["x", "y", "z"], priors, pairs, tables)
-    with np.errstate(divide="ignore"):
-        unary = [((v,), np.log([1 - p, p])) for v, p in enumerate(priors.tolist())]
-    pairwise = list(zip(map(tuple, pairs.tolist()), tables, strict=True))
-    one_by_one = FactorGraph.from_factors([2, 2, 2], unary + pairwise, names="xyz", log=True)
-    for name in ("scope_starts", "scope_variables", "table_starts", "log_values", "evidence"):
-        np.testing.assert_array_equal(getattr(flat, name), getattr(one_by_one, name))
-    tables[:] = 0.0
-    assert flat.log_table(4)[0, 1] == -np.inf
-
-
-def test_pairwise_graphs_refuse_a_prior_that_is_no_probability() -> None:
-    for prior in (1.5, -0.5, float("nan")):
-        with pytest.raises(InputError, match=f"variable 1: the prior {prior} .*; correct it"):
-            pairwise_factor_graph(
-                ["x", "y"], np.array([0.5, prior]), np.zeros((0, 2), int), np.zeros((0, 2, 2))
-            )

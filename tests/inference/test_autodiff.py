@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +11,7 @@ from numpy.typing import NDArray
 
 from factormodels import FactorGraph, InputError, MissingDependencyError
 from factormodels.synthetic import fr1_forest, fr2
-from inference.tasks import gradients_jax as autodiff_jax
-from inference.tasks import gradients_torch as autodiff_torch
-from inference.tasks import log_partition
+from inference.tasks import autodiff, differentiable_log_partition, log_partition
 from tests.inference.graphs import odd_graph
 
 
@@ -40,7 +37,7 @@ GRAPHS = {
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 def test_torch_agrees_with_finite_differences(graph: FactorGraph) -> None:
     torch = pytest.importorskip("torch")
-    log_z = autodiff_torch.log_partition(graph)
+    log_z = differentiable_log_partition(graph, "torch")
     whole = torch.tensor(graph.log_values)
     finite = torch.isfinite(whole)
 
@@ -55,7 +52,7 @@ def test_torch_agrees_with_finite_differences(graph: FactorGraph) -> None:
 def test_jax_agrees_with_finite_differences(graph: FactorGraph) -> None:
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True):
-        log_z = autodiff_jax.log_partition(graph)
+        log_z = differentiable_log_partition(graph, "jax")
         gradient = np.asarray(jax.jit(jax.grad(log_z))(jax.numpy.asarray(graph.log_values)))
     for entry in np.flatnonzero(np.isfinite(graph.log_values)):
         values = []
@@ -78,12 +75,12 @@ def test_both_give_what_the_enumeration_gives_for_odd_graphs() -> None:
         graph = odd_graph(seed)
         value, gradient = log_partition(graph)
         tables = torch.tensor(graph.log_values, requires_grad=True)
-        found = autodiff_torch.log_partition(graph)(tables)
+        found = differentiable_log_partition(graph, "torch")(tables)
         (3.0 * found).backward()  # type: ignore[no-untyped-call]
         assert found.item() == value
         np.testing.assert_array_equal(tables.grad.numpy(), 3.0 * gradient)
         with jax.enable_x64(True):
-            function = jax.value_and_grad(autodiff_jax.log_partition(graph))
+            function = jax.value_and_grad(differentiable_log_partition(graph, "jax"))
             found, slope = function(jax.numpy.asarray(graph.log_values))
         assert float(found) == value
         # JAX takes the smallest numbers of all, below 1e-307, for zero.
@@ -97,12 +94,12 @@ def test_batches() -> None:
     tables = graph.log_values + rng.normal(size=(2, 3, graph.log_values.size))
     expected = np.array([[log_value(graph, row) for row in part] for part in tables])
     batch = torch.tensor(tables, requires_grad=True)
-    found = autodiff_torch.log_partition(graph)(batch)
+    found = differentiable_log_partition(graph, "torch")(batch)
     found.sum().backward()  # type: ignore[no-untyped-call]
     np.testing.assert_array_equal(found.detach().numpy(), expected)
-    assert autodiff_torch.log_partition(graph)(batch[:0]).shape == (0, 3)
+    assert differentiable_log_partition(graph, "torch")(batch[:0]).shape == (0, 3)
     with jax.enable_x64(True):
-        function = autodiff_jax.log_partition(graph)
+        function = differentiable_log_partition(graph, "jax")
         mapped = jax.jit(jax.vmap(jax.value_and_grad(function)))
         values, slopes = mapped(jax.numpy.asarray(tables[0]))
     np.testing.assert_array_equal(np.asarray(values), expected[0])
@@ -113,12 +110,14 @@ def test_the_type_of_the_argument_is_kept() -> None:
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     graph = GRAPHS["forest"]
     single = torch.tensor(graph.log_values, dtype=torch.float32, requires_grad=True)
-    found = autodiff_torch.log_partition(graph)(single)
+    found = differentiable_log_partition(graph, "torch")(single)
     found.backward()  # type: ignore[no-untyped-call]
     assert found.dtype == single.grad.dtype == torch.float32
     # Log tables and log Z are rounded to single precision.
     assert found.item() == pytest.approx(log_partition(graph).value, rel=1e-6)
-    array = autodiff_jax.log_partition(graph)(jax.numpy.asarray(graph.log_values, dtype="float32"))
+    array = differentiable_log_partition(graph, "jax")(
+        jax.numpy.asarray(graph.log_values, dtype="float32")
+    )
     assert array.dtype == np.dtype("float32")
     assert float(array) == pytest.approx(log_partition(graph).value, rel=1e-6)
 
@@ -126,8 +125,8 @@ def test_the_type_of_the_argument_is_kept() -> None:
 def test_a_label_is_learned_by_its_log_probability() -> None:
     torch = pytest.importorskip("torch")
     graph = GRAPHS["forest"]
-    labelled = autodiff_torch.log_partition(graph.with_evidence({"a1": 1}))
-    free = autodiff_torch.log_partition(graph)
+    labelled = differentiable_log_partition(graph.with_evidence({"a1": 1}), "torch")
+    free = differentiable_log_partition(graph, "torch")
     tables = torch.tensor(graph.log_values, requires_grad=True)
     optimiser = torch.optim.SGD([tables], lr=1.0)
     losses = []
@@ -144,23 +143,15 @@ def test_a_label_is_learned_by_its_log_probability() -> None:
 def test_a_wrong_number_of_entries_is_named() -> None:
     torch = pytest.importorskip("torch")
     with pytest.raises(InputError, match=r"log tables of shape \(3,\)"):
-        autodiff_torch.log_partition(GRAPHS["forest"])(torch.zeros(3))
+        differentiable_log_partition(GRAPHS["forest"], "torch")(torch.zeros(3))
 
 
-@pytest.mark.parametrize(
-    ("library", "log_z", "extra"),
-    [
-        ("torch", autodiff_torch.log_partition, "pyro"),
-        ("jax", autodiff_jax.log_partition, "jax"),
-    ],
-)
+@pytest.mark.parametrize(("library", "extra"), [("torch", "pyro"), ("jax", "jax")])
 def test_an_absent_library_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-    library: str,
-    log_z: Callable[[FactorGraph], object],
-    extra: str,
+    monkeypatch: pytest.MonkeyPatch, library: autodiff.Library, extra: str
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    autodiff_torch._function.cache_clear()
-    with pytest.raises(MissingDependencyError, match=rf"pip install 'factormodels\[{extra}\]'"):
-        log_z(GRAPHS["forest"])
+    autodiff._torch_function.cache_clear()
+    said = rf"need {library}, .* pip install 'factormodels\[{extra}\]'"
+    with pytest.raises(MissingDependencyError, match=said):
+        autodiff.differentiable(lambda row: (0.0, row), library)

@@ -10,8 +10,7 @@ import numpy as np
 from jax.ops import segment_sum
 
 from factormodels.factor_graph import FactorGraph
-from inference.backend import with_observed
-from inference.batch_parts import absorbed_columns
+from inference.evidence import with_observed, without_evidence
 from inference.messages.lbp import Damping, check_settings, damping_code
 from inference.peers.lbp_jax.flooding import Options, solve
 from inference.peers.lbp_jax.structure import Model
@@ -48,7 +47,7 @@ def bethe(
     """
     check_settings("lbp_jax", damping, tolerance, max_iterations)
     options = Options(damping_code(damping), tolerance, max_iterations)
-    _, columns = absorbed_columns(graph)
+    _, columns = without_evidence(graph)
     absorbed = graph.absorb_evidence()
     model = Model.of(absorbed)
     structure = model.structure()

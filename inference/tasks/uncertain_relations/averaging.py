@@ -13,9 +13,9 @@ from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.parameter_settings import drawn_probabilities, log_tables
 from inference.backend import Backend, ZeroPartitionError
-from inference.batch import solve_settings
+from inference.batch import settings_results
 from inference.posterior import Status
-from inference.registry import get_backend
+from inference.registry import as_backend
 
 LEVELS = (0.025, 0.25, 0.5, 0.75, 0.975)
 """Levels of the quantiles by default: the median, the middle half and the middle 95 percent."""
@@ -94,7 +94,7 @@ def averaged(
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 2:
         raise InputError(f"draws is {draws!r}; give a whole number of at least 2")
     checked = _checked_levels(levels)
-    built = get_backend(backend) if isinstance(backend, str) else backend
+    built = as_backend(backend)
     drawn = drawn_probabilities(fact_graph, concentration=concentration, draws=draws, seed=seed)
     graph = fact_graph.to_factor_graph(encoding)
     n_atoms = len(fact_graph.atoms)
@@ -107,7 +107,7 @@ def averaged(
             relation_probabilities=drawn[first : first + at_a_time],
             encoding=encoding,
         )
-        for draw, found in enumerate(solve_settings(graph, rows, built), first):
+        for draw, found in enumerate(settings_results(graph, rows, built), first):
             if isinstance(found, ZeroPartitionError):
                 raise _contradiction(draw) from None
             if isinstance(found, FactormodelsError):

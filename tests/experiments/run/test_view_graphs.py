@@ -1,4 +1,4 @@
-"""Factor graphs made from arrays are those made from fact graphs with the same numbers."""
+"""The factor graph of a view is that of a fact graph with the numbers of the view."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.run.view_graphs import factor_graph, strengthened, view_arrays
+from experiments.run.view_graphs import factor_graph, strengthened
 from experiments.study.config_parts import PriorSetting
 from experiments.study.design import View
 from factormodels.datasets import load
@@ -34,7 +34,7 @@ def test_the_graphs_are_the_same_to_the_last_bit(
         viewed = variant(graph, name)
         expected = viewed.with_priors(atoms=atom, contexts=context).to_factor_graph(encoding)
         view = View(name, encoding, PriorSetting("", atom, context), 1.0)
-        found = factor_graph(view_arrays(viewed), view)
+        found = factor_graph(viewed.compiled, view)
         assert found.names == expected.names
         for field in ("cardinalities", "scope_starts", "scope_variables", "log_values", "evidence"):
             assert np.array_equal(getattr(found, field), getattr(expected, field)), field
@@ -50,7 +50,7 @@ def test_a_strength_replaces_the_probabilities_of_relations() -> None:
         ),
     )
     view = View("given", "conditional", PriorSetting("", None, None), 2.5)
-    found = factor_graph(view_arrays(graph), view)
+    found = factor_graph(graph.compiled, view)
     assert np.array_equal(found.log_values, stronger.to_factor_graph("conditional").log_values)
 
 

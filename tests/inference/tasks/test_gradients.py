@@ -13,7 +13,7 @@ from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest
 from inference import ZeroPartitionError
 from inference.tasks import log_partition, log_probability
-from inference.tasks.gradients import LogPartition
+from inference.tasks.gradients import log_partition_function
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, some_variables
 from tests.oracle import oracle
 
@@ -86,7 +86,7 @@ def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0).with_evidence({"a1": 1})
     assert_input_error("contradicts the state 1 observed", log_probability, graph, {"a1": 0})
     assert_input_error("no variable 'b'", log_probability, graph, {"b": 0})
-    function = LogPartition(graph)
+    function = log_partition_function(graph)
     size = graph.log_values.size
     assert_input_error(rf"of shape \(3,\) .* has {size} entries", function, np.zeros(3))
     assert_input_error("is nan; a log potential is", function, np.full(size, np.nan))

@@ -1,0 +1,45 @@
+"""The command `factormodels`, and `python -m factormodels`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+_PACKAGES = ("inference", "calibration", "experiments")
+
+
+def main() -> None:
+    """Run the command line and exit with its code.
+
+    Where another package or module comes before one of this project's, that is said in one
+    sentence, and the exit code is 2: nothing of what was asked could be done.
+    """
+    hidden = shadowed()
+    if hidden:
+        sys.stderr.write(
+            f"factormodels: {hidden[0]} hides the package {Path(hidden[0]).stem!r} of this "
+            "project; rename it, or start elsewhere\n"
+        )
+        raise SystemExit(2)
+    from experiments.cli.main import main as command
+
+    command()
+
+
+def shadowed() -> list[str]:
+    """Places of what is found in place of this project's other packages; usually none."""
+    home = Path(__file__).resolve().parents[1]
+    found = {name: find_spec(name) for name in _PACKAGES}
+    places = []
+    for name, spec in found.items():
+        if spec is None:
+            continue
+        locations = list(spec.submodule_search_locations or [spec.origin or name])
+        if Path(locations[0]).resolve() != home / name:
+            places.append(str(Path(locations[0])))
+    return places
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+"""From a fact graph to arrays, once: its factor graph under any priors, probabilities, encoding.
+
+    facts = fact_graph.compiled
+    facts.to_factor_graph(probabilities=0.9 * facts.probabilities, encoding="conditional")
+
+Variables are the atoms, then the contexts, true in state 1; factors are their priors in that order,
+then one table for each relation that is not neutral, over (source, target). Between settings only
+numbers differ: the factor graphs share the arrays of their structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from factormodels.arrays import frozen, partition
+from factormodels.claims import RelationKind
+from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES, entries_of, kind_codes
+from factormodels.errors import InputError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph, positions
+
+if TYPE_CHECKING:
+    from factormodels.fact_graph import FactGraph
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledFacts:
+    """Claims and m relations between them as arrays, which are made read-only.
+
+    Attributes:
+        names: ids of the n atoms and contexts, one variable each.
+        is_atom: bool (n,), which of them are atoms.
+        priors: float64 (n,), prior probability that each is true, as stated.
+        pairs: int64 (m, 2), positions of the source and the target of each relation.
+        kinds: int64 (m,), the relations, as `factormodels.encodings.KIND_CODES` numbers them.
+        probabilities: float64 (m,), their probabilities as stated.
+        relation_numbers: int64 (m,), position of each among all relations of its fact graph, the
+            neutral ones included, which have no factor.
+
+    Raises:
+        InputError: if arrays differ in length, a name is given twice, a relation does not join two
+            of the variables, a kind is none, or a probability is outside [0, 1].
+    """
+
+    names: tuple[str, ...]
+    is_atom: NDArray[np.bool_]
+    priors: NDArray[np.float64]
+    pairs: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    relation_numbers: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for name, dtype in _ARRAYS.items():
+            object.__setattr__(self, name, frozen(getattr(self, name), dtype))
+        _validate(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays lose their read-only mark when they are pickled.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def n_entries(self) -> int:
+        """Length of the factor graph's `log_values`."""
+        return 2 * len(self.names) + 4 * len(self.kinds)
+
+    def to_factor_graph(
+        self,
+        priors: ArrayLike | None = None,
+        probabilities: ArrayLike | None = None,
+        encoding: str = DEFAULT_ENCODING,
+    ) -> FactorGraph:
+        """Return the factor graph under one setting; arguments are those of `log_values`."""
+        values = self.log_values(priors, probabilities, encoding)
+        if values.ndim != 1:
+            raise InputError(
+                f"{len(values)} settings were given for one factor graph; give one, or take their "
+                "log_values"
+            )
+        values.flags.writeable = False
+        return FactorGraph.unchecked(names=self.names, log_values=values, **self._structure)
+
+    def log_values(
+        self,
+        priors: ArrayLike | None = None,
+        probabilities: ArrayLike | None = None,
+        encoding: str = DEFAULT_ENCODING,
+    ) -> NDArray[np.float64]:
+        """Return the `log_values` of the factor graph under one setting or many.
+
+        Args:
+            priors: (n,) for one setting, (n_settings, n) for many; as stated by default.
+            probabilities: of relations, (m,) or (n_settings, m); as stated by default. Settings
+                broadcast: one row stands for all.
+            encoding: name of the encoding of relations.
+
+        Returns:
+            float64 (2n + 4m,) or (n_settings, 2n + 4m): for each variable the logarithms of
+            (1 - prior, prior), then for each relation its log table, row by row.
+
+        Raises:
+            InputError: for a number outside [0, 1], or an unknown encoding.
+        """
+        entries = entries_of(encoding)
+        n, m = len(self.names), len(self.kinds)
+        known = self.priors if priors is None else _checked(priors, n, "variable", "prior")
+        given = self.probabilities
+        if probabilities is not None:
+            given = _checked(probabilities, m, "relation", "probability")
+        settings = np.broadcast_shapes(known.shape[:-1], given.shape[:-1])
+        numbers = np.empty((*settings, n + m, 2))
+        numbers[..., :n, 1] = known
+        numbers[..., n:, 1] = given
+        np.subtract(1.0, numbers[..., 1], out=numbers[..., 0])
+        with np.errstate(divide="ignore"):
+            logarithms = np.log(numbers).reshape(*settings, 2 * (n + m))
+        # Every entry of every table is the logarithm of one of these numbers: logarithms are taken
+        # once, and which of them stands where is a matter of whole numbers.
+        tables = self._places.take(entries[self.kinds] + self._rows)
+        return logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
+
+    def split(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the parts (n, 2) and (m, 2, 2) of an array laid out as `log_values`, as views."""
+        cut = 2 * len(self.names)
+        return values[:cut].reshape(-1, 2), values[cut:].reshape(-1, 2, 2)
+
+    def part(self, variables: slice, relations: slice) -> CompiledFacts:
+        """Return consecutive variables alone, with the relations among them, consecutive too."""
+        return CompiledFacts(
+            names=self.names[variables],
+            is_atom=self.is_atom[variables],
+            priors=self.priors[variables],
+            pairs=self.pairs[relations] - variables.start,
+            kinds=self.kinds[relations],
+            probabilities=self.probabilities[relations],
+            relation_numbers=self.relation_numbers[relations],
+        )
+
+    @cached_property
+    def _structure(self) -> dict[str, NDArray[np.int64]]:
+        """What the factor graphs of all settings share, as fields of `FactorGraph`."""
+        n, m = len(self.names), len(self.kinds)
+        arities = np.empty(n + m, dtype=np.int64)
+        arities[:n], arities[n:] = 1, 2
+        starts = partition(arities)
+        structure = {
+            "cardinalities": np.full(n, 2, dtype=np.int64),
+            "scope_starts": starts,
+            "scope_variables": np.concatenate([np.arange(n), self.pairs.ravel()]),
+            # One binary variable makes a table of two entries, two make one of four.
+            "table_starts": 2 * starts,
+            "evidence": np.full(n, UNOBSERVED, dtype=np.int64),
+        }
+        for array in structure.values():
+            array.flags.writeable = False
+        return structure
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """Where the logarithms of (1 - p, p, 1 - q, q), numbered by `entries_of`, are, (4m,).
+
+        Those of (1 - x, x) stand for the prior x of each variable, then for the probability of each
+        relation.
+        """
+        n, m = len(self.names), len(self.kinds)
+        places = np.empty((m, 2, 2), dtype=np.int64)
+        places[:, 0, 0] = np.arange(2 * n, 2 * (n + m), 2)
+        places[:, 1, 0] = 2 * self.pairs[:, 1]
+        places[:, :, 1] = places[:, :, 0] + 1
+        return places.ravel()
+
+    @cached_property
+    def _rows(self) -> NDArray[np.int64]:
+        """Where the four places of each relation begin in `_places`, (m, 1, 1)."""
+        return np.arange(0, 4 * len(self.kinds), 4).reshape(-1, 1, 1)
+
+
+_ARRAYS = {
+    "is_atom": np.bool_,
+    "priors": np.float64,
+    "pairs": np.int64,
+    "kinds": np.int64,
+    "probabilities": np.float64,
+    "relation_numbers": np.int64,
+}
+
+
+def compile_fact_graph(graph: FactGraph) -> CompiledFacts:
+    """Return a fact graph as arrays; `FactGraph.compiled` keeps them."""
+    names = graph.atom_ids + graph.context_ids
+    position = dict(zip(names, range(len(names)), strict=True))
+    neutral = RelationKind.NEUTRAL
+    numbers = [number for number, r in enumerate(graph.relations) if r.kind is not neutral]
+    relations = [graph.relations[number] for number in numbers]
+    ends = [position[end] for r in relations for end in (r.source, r.target)]
+    priors = [*(atom.prior for atom in graph.atoms), *(item.prior for item in graph.contexts)]
+    arrays = {
+        "is_atom": np.arange(len(names)) < len(graph.atoms),
+        "priors": np.array(priors, dtype=np.float64),
+        "pairs": np.array(ends, dtype=np.int64).reshape(-1, 2),
+        "kinds": np.array([KIND_CODES[r.kind] for r in relations], dtype=np.int64),
+        "probabilities": np.array([r.probability for r in relations], dtype=np.float64),
+        "relation_numbers": np.array(numbers, dtype=np.int64),
+    }
+    for array in arrays.values():
+        array.flags.writeable = False
+    # The fact graph was validated: its arrays are right by construction.
+    facts = object.__new__(CompiledFacts)
+    facts.__dict__.update(names=names, **arrays)
+    return facts
+
+
+def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:
+    """Return responses, given by id, as one that share no variable; names are ``id/name``.
+
+    Raises:
+        InputError: if two variables get one name.
+    """
+    parts = list(responses.values())
+    ends = np.cumsum([len(part.names) for part in parts]).tolist()
+    return CompiledFacts(
+        names=tuple(f"{id}/{name}" for id, part in responses.items() for name in part.names),
+        is_atom=np.concatenate([part.is_atom for part in parts]),
+        priors=np.concatenate([part.priors for part in parts]),
+        pairs=np.concatenate(
+            [part.pairs + end - len(part.names) for part, end in zip(parts, ends, strict=True)]
+        ),
+        kinds=np.concatenate([part.kinds for part in parts]),
+        probabilities=np.concatenate([part.probabilities for part in parts]),
+        relation_numbers=np.concatenate([part.relation_numbers for part in parts]),
+    )
+
+
+def _validate(facts: CompiledFacts) -> None:
+    n, m = len(facts.names), len(facts.kinds)
+    if (
+        facts.is_atom.shape != (n,)
+        or facts.pairs.shape != (m, 2)
+        or len(facts.relation_numbers) != m
+    ):
+        raise InputError(
+            f"the arrays do not describe {n} variables and {m} relations; give one entry for each, "
+            "and a pair for each relation"
+        )
+    positions(facts.names)
+    kind_codes(facts.kinds)
+    _checked(facts.priors, n, "variable", "prior")
+    _checked(facts.probabilities, m, "relation", "probability")
+    outside = ((facts.pairs < 0) | (facts.pairs >= n)).any(axis=1)
+    wrong = outside | (facts.pairs[:, 0] == facts.pairs[:, 1])
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise InputError(
+            f"relation {at} joins the variables {facts.pairs[at].tolist()}; give two different "
+            f"ones from 0 to {n - 1}"
+        )
+
+
+def _checked(values: ArrayLike, count: int, whose: str, what: str) -> NDArray[np.float64]:
+    """Return probabilities, one for each of `count` along the last axis."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape[-1:] != (count,):
+        raise InputError(
+            f"an array of shape {array.shape} was given for the {what} of each {whose}; "
+            f"its last axis must have {count} entries"
+        )
+    bad = ~((array >= 0.0) & (array <= 1.0))
+    if bad.any():
+        at = tuple(np.argwhere(bad)[0].tolist())
+        raise InputError(
+            f"{whose} {at[-1]}: the {what} {float(array[at])!r} is not between 0 and 1; correct it"
+        )
+    return array

@@ -1,0 +1,38 @@
+"""Evidence: what is left of a graph without it, and marginals with it again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.posterior import Marginals
+
+
+def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]]:
+    """Return a graph without its evidence, and which entries of the log tables it keeps.
+
+    The entries are int64, ascending; a graph with evidence gets made-up log tables,
+    one without is returned as it is.
+    """
+    if not (graph.evidence != UNOBSERVED).any():
+        return graph, np.arange(len(graph.log_values))
+    numbers = np.arange(len(graph.log_values), dtype=np.float64)
+    absorbed = replace(graph, log_values=numbers).absorb_evidence()
+    return absorbed, absorbed.log_values.astype(np.int64)
+
+
+def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
+    """Return marginals of a graph from those without its evidence: what is observed is certain."""
+    observed = graph.evidence != UNOBSERVED
+    if not observed.any():
+        return marginals
+    values = np.zeros(int(graph.cardinalities.sum()))
+    starts = np.concatenate([[0], np.cumsum(graph.cardinalities)[:-1]])
+    values[starts[observed] + graph.evidence[observed]] = 1.0
+    values[np.repeat(~observed, graph.cardinalities)] = marginals.flat[
+        np.repeat(~observed, np.where(observed, 1, graph.cardinalities))
+    ]
+    return Marginals(graph.names, graph.cardinalities, values, graph.index)

@@ -1,0 +1,59 @@
+"""What exact inference would cost, before it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from inference.backend import PredictedCost
+
+Method = Literal["elimination", "conditioning"]
+
+BYTES_PER_ENTRY = 8
+
+_SECONDS_PER_OPERATION = 2.5e-9
+"""Order of magnitude of one multiplication or addition of the kernels on a current processor."""
+
+
+class Search(NamedTuple):
+    """How an elimination order is sought: with which seed and restarts, within how many bytes."""
+
+    seed: int
+    restarts: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class Prediction(PredictedCost):
+    """What exact inference in a graph would cost.
+
+    Attributes:
+        seconds: order of magnitude of the time of the method, on one core.
+        bytes: memory of all its tables and messages.
+        induced_width: most variables that a message holds, by the best elimination order found.
+        log2_largest_table: log2 of the entries of the largest table of that order.
+        method: elimination, or conditioning where that takes less time or fits the memory.
+    """
+
+    bytes: float
+    induced_width: int
+    log2_largest_table: float
+    method: Method = "elimination"
+
+    @classmethod
+    def of(cls, width: float, log2_largest: float, entries: float, work: float) -> Prediction:
+        """Return the prediction for what the kernels count: entries, and operations."""
+        seconds = work * _SECONDS_PER_OPERATION
+        return cls(seconds, entries * BYTES_PER_ENTRY, int(width), log2_largest)
+
+    def stats(self, arithmetic: str, seed: int) -> dict[str, Any]:
+        """Return what a posterior tells of its run, but for the seconds that it took."""
+        return {
+            "method": self.method,
+            "induced_width": self.induced_width,
+            "largest_table": round(2.0**self.log2_largest_table),
+            "predicted_bytes": round(self.bytes),
+            "predicted_seconds": self.seconds,
+            "arithmetic": arithmetic,
+            "seed": seed,
+        }

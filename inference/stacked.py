@@ -1,0 +1,80 @@
+"""Many graphs as flat arrays, one after another: what compiled batches run on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+from inference.posterior import Marginals
+
+_ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "log_values")
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """The arrays of many graphs without evidence, as the kernels of batches take them.
+
+    Attributes:
+        graphs: the graphs themselves.
+        arrays: cardinalities, scope starts, scope variables, table starts and log values of all
+            graphs, one graph after another, numbered in each graph for itself.
+        places: int64 (n_graphs, 5, 2), where those of each graph begin and end.
+        state_starts: int64 (n_graphs + 1,), where the marginals of each graph begin.
+    """
+
+    graphs: Sequence[FactorGraph]
+    arrays: tuple[NDArray[Any], ...]
+    places: NDArray[np.int64]
+    state_starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, graphs: Sequence[FactorGraph]) -> Stacked:
+        """Return the arrays of graphs without evidence."""
+        arrays = []
+        places = np.empty((len(graphs), len(_ARRAYS), 2), dtype=np.int64)
+        for number, name in enumerate(_ARRAYS):
+            parts = [getattr(graph, name) for graph in graphs]
+            lengths = np.array([len(part) for part in parts])
+            places[:, number, 1] = np.cumsum(lengths)
+            places[:, number, 0] = places[:, number, 1] - lengths
+            arrays.append(_read_only(np.concatenate(parts)))
+        states_before = np.concatenate([[0], np.cumsum(arrays[0])])
+        state_starts = states_before[np.append(places[:, 0, 0], len(arrays[0]))]
+        return cls(graphs, tuple(arrays), places, state_starts)
+
+    @classmethod
+    def of_settings(cls, graphs: Sequence[FactorGraph], rows: NDArray[np.float64]) -> Stacked:
+        """Return the arrays of graphs of one structure under (n_graphs, n_entries) log tables."""
+        graph = graphs[0]
+        arrays = [getattr(graph, name) for name in _ARRAYS[:-1]]
+        places = np.zeros((len(rows), len(_ARRAYS), 2), dtype=np.int64)
+        places[:, :-1, 1] = [len(array) for array in arrays]
+        places[:, -1, 1] = rows.shape[1] * np.arange(1, len(rows) + 1)
+        places[:, -1, 0] = places[:, -1, 1] - rows.shape[1]
+        states = int(graph.cardinalities.sum())
+        starts = states * np.arange(len(rows) + 1)
+        return cls(graphs, (*arrays, _read_only(rows).ravel()), places, starts)
+
+    def marginals(self, k: int, values: NDArray[np.float64]) -> Marginals:
+        """Return the marginals of the graph of number `k`, given those of all, flat."""
+        graph = self.graphs[k]
+        part = values[self.state_starts[k] : self.state_starts[k + 1]]
+        return Marginals(graph.names, graph.cardinalities, part, graph.index)
+
+    @property
+    def entries(self) -> NDArray[np.int64]:
+        """Number of entries of the tables of each graph, and of its scopes."""
+        result: NDArray[np.int64] = np.diff(self.places[:, (2, 4)])[:, :, 0].sum(axis=1)
+        return result
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to: kernels are compiled for one kind of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

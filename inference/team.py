@@ -1,0 +1,61 @@
+"""A team: threads that share the work of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+_T = TypeVar("_T")
+
+
+class Team:
+    """Threads that share a batch; with one worker, everything runs where it is called.
+
+    Work is handed out in parts, and parts that have not begun are dropped when one fails or the
+    user interrupts: so an interrupt ends a batch within the time of one part.
+
+    Attributes:
+        workers: how many threads there are.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def map(self, function: Callable[..., _T], *arguments: Sequence[Any]) -> list[_T]:
+        """Return what the function returns for the arguments, in their order."""
+        if self._pool is None:
+            return list(map(function, *arguments))
+        return list(self._pool.map(function, *arguments))
+
+    def share(
+        self,
+        run: Callable[[int, int], list[_T]],
+        costs: NDArray[np.float64],
+        *,
+        alone: bool = False,
+    ) -> list[_T]:
+        """Return what `run` returns for ranges that make up ``range(len(costs))``, in order.
+
+        Args:
+            run: what to call with the first number of a range and the one after its last.
+            costs: the cost of every number; ranges cost about 1.
+            alone: whether no two ranges may run at the same time.
+        """
+        parts = (np.cumsum(costs) - costs).astype(np.int64)
+        firsts = np.flatnonzero(np.diff(parts, prepend=-1)).tolist()
+        lasts = [*firsts[1:], len(costs)]
+        found = map(run, firsts, lasts) if alone else self.map(run, firsts, lasts)
+        return list(chain.from_iterable(found))

@@ -1,0 +1,220 @@
+"""Compiled facts make the factor graphs that one would make factor by factor."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from factormodels import FactGraph, InputError, RelationKind
+from factormodels.compile import CompiledFacts, side_by_side
+from factormodels.encodings import ENCODINGS, encode_many
+from factormodels.factor_graph import FactorGraph
+from factormodels.synthetic import Uniform, fact_graph, labelled_responses
+
+ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "evidence")
+"""What the factor graphs of all settings share."""
+
+GRAPHS = labelled_responses(
+    20, n_atoms=(0, 6), contexts_per_atom=2, density=0.3, strength=Uniform(0, 1), seed=7
+)
+
+
+def mixed() -> FactGraph:
+    """Return a graph with every kind of relation, the first one neutral, and certain numbers."""
+    graph = fact_graph(4, 2, 0.4, 0.3, seed=3).with_priors(atoms={"a1": 0.0, "a3": 1.0})
+    first, second, *others = graph.relations
+    kinds = (replace(first, kind=RelationKind.NEUTRAL), replace(second, probability=1.0))
+    mixed = replace(graph, relations=(*kinds, *others))
+    assert {relation.kind for relation in mixed.relations} == set(RelationKind)
+    return mixed
+
+
+def factor_by_factor(
+    graph: FactGraph, priors: list[float], probabilities: list[float], encoding: str
+) -> FactorGraph:
+    """Return a factor graph of a fact graph, probabilities those of all relations."""
+    names = graph.atom_ids + graph.context_ids
+    factors: list[tuple[tuple[int, ...], NDArray[np.float64]]] = []
+    for variable, prior in enumerate(priors):
+        with np.errstate(divide="ignore"):
+            factors.append(((variable,), np.log([1.0 - prior, prior])))
+    for relation, p in zip(graph.relations, probabilities, strict=True):
+        if relation.kind is not RelationKind.NEUTRAL:
+            scope = names.index(relation.source), names.index(relation.target)
+            (table,) = encode_many([relation.kind], [p], [priors[scope[1]]], encoding)
+            factors.append((scope, table))
+    return FactorGraph.from_factors([2] * len(names), factors, names=names, log=True)
+
+
+def assert_same(found: FactorGraph, expected: FactorGraph) -> None:
+    """Assert that two graphs are the same to the last bit."""
+    assert found.names == expected.names
+    for name in (*ARRAYS, "log_values"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_factor_graph_is_that_made_factor_by_factor(encoding: str) -> None:
+    for graph in (*GRAPHS, mixed()):
+        priors = [atom.prior for atom in graph.atoms]
+        priors += [context.prior for context in graph.contexts]
+        probabilities = [relation.probability for relation in graph.relations]
+        expected = factor_by_factor(graph, priors, probabilities, encoding)
+        assert_same(graph.to_factor_graph(encoding), expected)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_settings_share_the_structure_and_not_the_numbers(encoding: str) -> None:
+    rng = np.random.default_rng(1)
+    for graph in (*GRAPHS, mixed()):
+        facts = graph.compiled
+        priors, all_of = rng.random((3, len(facts.names))), rng.random((3, len(graph.relations)))
+        probabilities = all_of[:, facts.relation_numbers]
+        rows = facts.log_values(priors, probabilities, encoding)
+        made = [
+            facts.to_factor_graph(*setting, encoding)
+            for setting in zip(priors, probabilities, strict=True)
+        ]
+        for at, one in enumerate(made):
+            expected = factor_by_factor(graph, priors[at].tolist(), all_of[at].tolist(), encoding)
+            assert_same(one, expected)
+            np.testing.assert_array_equal(rows[at], one.log_values)
+            assert all(getattr(one, name) is getattr(made[0], name) for name in ARRAYS)
+            assert not any(getattr(one, name).flags.writeable for name in (*ARRAYS, "log_values"))
+        # One row stands for all, and what is not given stays as stated.
+        np.testing.assert_array_equal(
+            facts.log_values(priors[0], probabilities, encoding),
+            facts.log_values(np.stack([priors[0]] * 3), probabilities, encoding),
+        )
+        np.testing.assert_array_equal(
+            facts.log_values(priors, encoding=encoding),
+            facts.log_values(priors, np.stack([facts.probabilities] * 3), encoding),
+        )
+
+
+def test_arrays_say_what_is_what() -> None:
+    graph = mixed()
+    facts = graph.compiled
+    assert graph.compiled is facts
+    assert facts.names == graph.atom_ids + graph.context_ids
+    assert [n for n, atom in zip(facts.names, facts.is_atom, strict=True) if atom] == [
+        *graph.atom_ids
+    ]
+    assert facts.relation_numbers.tolist() == list(range(1, len(graph.relations)))
+    for number, (source, target) in zip(
+        facts.relation_numbers.tolist(), facts.pairs.tolist(), strict=True
+    ):
+        relation = graph.relations[number]
+        assert (facts.names[source], facts.names[target]) == (relation.source, relation.target)
+    assert facts.n_entries == len(facts.log_values())
+
+
+def test_an_array_of_the_graph_splits_into_priors_and_tables() -> None:
+    graph = mixed().to_factor_graph("conditional")
+    unary, pairwise = mixed().compiled.split(graph.log_values)
+    tables = [*unary, *pairwise]
+    assert len(tables) == graph.n_factors
+    for factor, table in enumerate(tables):
+        np.testing.assert_array_equal(table, graph.log_table(factor))
+
+
+def test_pickled_facts_are_read_only_and_make_the_same_graph() -> None:
+    facts = mixed().compiled
+    before = facts.to_factor_graph()
+    for again in (pickle.loads(pickle.dumps(facts)), replace(facts)):
+        for field in fields(facts)[1:]:
+            array = getattr(again, field.name)
+            np.testing.assert_array_equal(array, getattr(facts, field.name))
+            assert not array.flags.writeable
+        made = again.to_factor_graph()
+        assert_same(made, before)
+        assert not made.scope_variables.flags.writeable
+
+
+def test_responses_stand_side_by_side_and_each_is_a_part_of_them() -> None:
+    graphs = [graph for graph in GRAPHS if graph.atoms]
+    whole = side_by_side({graph.id: graph.compiled for graph in graphs})
+    variables = relations = 0
+    for graph in graphs:
+        own = graph.compiled
+        ends = variables + len(own.names), relations + len(own.kinds)
+        part = whole.part(slice(variables, ends[0]), slice(relations, ends[1]))
+        assert part.names == tuple(f"{graph.id}/{name}" for name in own.names)
+        for field in fields(own)[1:]:
+            np.testing.assert_array_equal(getattr(part, field.name), getattr(own, field.name))
+        np.testing.assert_array_equal(whole.pairs[relations : ends[1]], own.pairs + variables)
+        variables, relations = ends
+    assert (variables, relations) == (len(whole.names), len(whole.kinds))
+
+
+def test_names_that_meet_side_by_side_are_refused() -> None:
+    first, second = (fact_graph(1, 1, seed=0).compiled for _ in range(2))
+    meeting = replace(second, names=("r/a1", "c1"))
+    with pytest.raises(InputError, match="'q/r/a1' is given twice; names are unique"):
+        side_by_side({"q/r": first, "q": meeting})
+
+
+def facts() -> CompiledFacts:
+    """Return three claims: y entails x, and z entails y."""
+    return CompiledFacts(
+        names=("x", "y", "z"),
+        is_atom=np.array([True, False, False]),
+        priors=np.array([0.5, 0.9, 0.0]),
+        pairs=np.array([[1, 0], [2, 1]]),
+        kinds=np.array([0, 0]),
+        probabilities=np.array([0.8, 1.0]),
+        relation_numbers=np.arange(2),
+    )
+
+
+def test_arrays_that_others_may_write_to_are_copied() -> None:
+    priors = np.array([0.5, 0.9, 0.0])
+    made = replace(facts(), priors=priors)
+    priors[:] = 0.25
+    assert made.priors.tolist() == [0.5, 0.9, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        (
+            {"priors": np.array([0.5, 1.5, 0.0])},
+            r"variable 1: the prior 1\.5 is not between 0 and 1",
+        ),
+        ({"priors": np.array([0.5, np.nan, 0.0])}, "variable 1: the prior nan is not"),
+        ({"probabilities": np.array([0.5, -0.5])}, r"relation 1: the probability -0\.5 is not"),
+        ({"priors": np.array([0.5])}, r"shape \(1,\) .* prior of each variable.* 3 entries"),
+        ({"is_atom": np.array([True])}, "do not describe 3 variables and 2 relations"),
+        ({"names": ("x", "y", "x")}, "'x' is given twice"),
+        ({"kinds": np.array([0, 3])}, "relation 1 has the code 3; codes run from 0 to 2"),
+        (
+            {"pairs": np.array([[1, 0], [3, 1]])},
+            r"relation 1 joins .* \[3, 1\]; give two different",
+        ),
+        ({"pairs": np.array([[1, -1], [2, 1]])}, r"relation 0 joins .* \[1, -1\]"),
+        ({"pairs": np.array([[1, 0], [1, 1]])}, r"relation 1 joins .* \[1, 1\]"),
+    ],
+)
+def test_arrays_that_are_no_facts_are_refused(changes: dict[str, object], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        replace(facts(), **changes)  # type: ignore[arg-type]
+
+
+def test_settings_that_are_none_are_refused() -> None:
+    made = facts()
+    with pytest.raises(InputError, match=r"variable 2: the prior 2\.0 is not between 0 and 1"):
+        made.log_values([[0.5, 0.5, 0.5], [0.5, 0.5, 2.0]])
+    with pytest.raises(InputError, match="relation 0: the probability nan is not"):
+        made.log_values(probabilities=[np.nan, 0.5])
+    with pytest.raises(InputError, match=r"shape \(2,\) .* prior of each variable"):
+        made.log_values([0.5, 0.5])
+    with pytest.raises(InputError, match="2 settings were given for one factor graph; give one"):
+        made.to_factor_graph(probabilities=[[0.5, 0.5]] * 2)
+    with pytest.raises(InputError, match=r"'odds' .*implication, conditional"):
+        made.to_factor_graph(encoding="odds")
