@@ -1,14 +1,13 @@
 """Pages that are made from the code at every build, so that they cannot drift from it.
 
 They are written into docs/generated: the API reference, one page per package; the command line;
-the backends, the rows of a run and the JSON Schemas.
+the backends, the keys of a study, the rows of a run and the JSON Schemas.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import iter_modules
@@ -32,6 +31,7 @@ def connect(app: Sphinx) -> None:
 def write_pages(folder: Path) -> None:
     """Write every generated page; one whose text has not changed keeps its date."""
     from command_line import page as command_line
+    from study_keys import analysis_keys, study_keys
 
     pages = {f"reference/{name}": reference_page(name) for name in documented_packages()}
     pages["reference/index"] = reference_index()
@@ -44,6 +44,7 @@ def write_pages(folder: Path) -> None:
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
     pages["parts/study-keys"] = study_keys()
+    pages["parts/analysis-keys"] = analysis_keys()
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for path in folder.rglob("*.md"):
         if path not in wanted:
@@ -188,16 +189,6 @@ def formats_table() -> str:
         for each in FORMATS
     ]
     return _table(("format", "dataset", "published by", "gives", "known by"), rows)
-
-
-def study_keys() -> str:
-    """Return the table of the keys of a study, which experiments/README.md holds."""
-    text = (Path(__file__).resolve().parents[1] / "experiments" / "README.md").read_text("utf-8")
-    table = re.search(r"^\| key \| meaning \| default \|\n(?:\|.*\n)+", text, re.M)
-    if table is None:
-        raise LookupError("experiments/README.md has no table '| key | meaning | default |'")
-    # Links of that file lead nowhere from here.
-    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", table[0])
 
 
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:

@@ -63,7 +63,7 @@ from experiments.analyses.sigma_shift import prediction_row
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import DatasetChoice
+from experiments.study.config import DatasetChoice
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
 

@@ -49,7 +49,7 @@ from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results import significance
 from experiments.run.runner import Execution, design, run_study
 from experiments.study.config import config_hash
-from experiments.study.config_file import read_raw, validated
+from experiments.study.reading import read_raw, validated
 
 NOTEBOOK = "09_writing_the_paper"
 SEED = 0

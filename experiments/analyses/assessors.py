@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from calibration.significance import paired_t_test
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
 from experiments.analyses.papers.blocks import load_evidence
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
@@ -18,7 +18,7 @@ from experiments.analyses.papers.sources import PaperData
 from experiments.analyses.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, BackendName, Count, Encoding, Variant, known
+from experiments.study.config import STRICT, BackendName, Count, Encoding, Variant, known
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
@@ -79,7 +79,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the tables of the measures, of their tests and of the calibration."""
     evidence = load_evidence(
         settings.data,

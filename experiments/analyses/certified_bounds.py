@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 from inference.mini_buckets.intervals import certified_intervals
@@ -47,7 +47,7 @@ class Settings:
     iterations: Count = 20
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return errors by i-bound, and the figure of errors, bounds and intervals."""
     with context.track("graphs", len(settings.shapes) * settings.graphs) as step:
         measured = measurements(settings, context.seed, step)

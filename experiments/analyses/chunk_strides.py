@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData
@@ -15,7 +15,7 @@ from experiments.analyses.papers.stand_in_model import StandInModel
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from factormodels.extraction.language_model import LanguageModel
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table and the figure of each stride."""
     import pandas as pd
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from calibration.claims.agreement import claim_edits, label_agreement, mean_edits
 from calibration.claims.counts import count_alignment, f1_at_k_prime
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.judged_claims import (
     JudgedResponse,
     counts_of,
@@ -27,7 +27,7 @@ from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -58,7 +58,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the tables of pipelines, of stages and of what people found."""
     loaded = load(settings.data, context, settings.data_file)
     remark, graphs = loaded.remark, loaded.graphs
@@ -101,7 +101,7 @@ def _run(
     graphs: Sequence[FactGraph],
     asked: LanguageModel | None,
     settings: Settings,
-    context: Context,
+    context: AnalysisContext,
 ) -> dict[str, list[JudgedResponse]]:
     from experiments.analyses.papers.stand_in_model import StandInModel
     from factormodels.extraction.relation_models.lexical import LexicalRelations

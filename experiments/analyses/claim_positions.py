@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 
 from calibration.figures.positions import label_panels, position_figure
 from calibration.self_knowledge import IntervalSettings, label_positions
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.position_tables import position_table
 from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
 
 
@@ -40,7 +40,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table and the figure of kinds of claims by position."""
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark

@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.analyses.asked_models import AskedModel
 from experiments.results.manifest import data_facts
-from experiments.study.config_parts import DatasetChoice
+from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData, load_dataset
 
 Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
@@ -18,7 +18,7 @@ Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 
 
 @dataclass(frozen=True)
-class Context:
+class AnalysisContext:
     """What an analysis is run with, beside its settings.
 
     Attributes:
@@ -40,7 +40,7 @@ class Context:
     models: dict[str, AskedModel] = field(default_factory=dict)
 
     def load(self, choices: Iterable[DatasetChoice], key: str = "datasets") -> list[StudyData]:
-        """Return datasets of the settings, in order.
+        """Datasets of the settings, in order.
 
         Args:
             choices: the datasets.

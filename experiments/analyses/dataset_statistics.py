@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Settings:
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return a table of the sizes, and a figure of the number of atoms per response."""
     import pandas as pd
 

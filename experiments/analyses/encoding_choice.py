@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibration.grouping import group_by_response
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -20,7 +20,7 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.resampled import difference_of_clusters, tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 
@@ -60,7 +60,7 @@ class Settings:
             raise ValueError("there is no data; list some under datasets or drawn")
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return scores under both encodings, and the figure of their difference."""
     import pandas as pd
 

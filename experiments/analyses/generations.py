@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibration.self_knowledge import filter_refusals
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 
@@ -44,7 +44,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table."""
     import pandas as pd
 

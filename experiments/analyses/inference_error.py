@@ -12,7 +12,7 @@ from pydantic import Field
 
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.frontier_figures import name_floor
 from experiments.analyses.posteriors import (
     LabelledAtoms,
@@ -30,7 +30,7 @@ from experiments.analyses.resampled import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, BackendChoice, DatasetChoice, Encoding
+from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
 from inference import Backend
@@ -57,7 +57,7 @@ class Settings:
     encoding: Encoding = DEFAULT_ENCODING
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return what each approximation moves on each dataset, and the figure of it."""
     import pandas as pd
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from calibration.validation import Floats
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.frontier_figures import (
     error_figure,
     frontier_figure,
@@ -24,7 +24,7 @@ from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.paper.text import duration
 from experiments.results.frontier import pareto
-from experiments.study.config_parts import STRICT, BackendChoice, Count, Probability, Strength
+from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph, digest
 from inference import Backend, InferenceError, TooLargeError, entries, infer
@@ -80,7 +80,7 @@ class Settings:
     repeats: Count = 5
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return errors by axis and level, times, and both figures."""
     with context.track("graphs", _n_graphs(settings)) as step:
         measured = measurements(settings, context.seed, step, f"{context.where}: settings")

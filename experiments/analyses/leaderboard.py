@@ -10,7 +10,7 @@ from pydantic import Field
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.intervals.estimands import student_quantile
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
 from experiments.analyses.papers.loading import FIGURE_TITLE, load_source
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
@@ -18,7 +18,7 @@ from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import PaperData, user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice
+from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -49,7 +49,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the ranking and its figure."""
     import pandas as pd
 

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from calibration.scores import smooth_ece
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -21,7 +21,7 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.resampled import difference_of_clusters
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, DatasetChoice, Encoding, Probability
+from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
 from experiments.study.data import StudyData
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Settings:
     encoding: Encoding = "conditional"
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return calibration by kind and size of the distortion, and the figure of it."""
     import pandas as pd
 
@@ -124,7 +124,7 @@ def _judged(data: StudyData, encoding: str) -> tuple[LabelledAtoms, Any]:
 
 def _rows(
     settings: Settings,
-    context: Context,
+    context: AnalysisContext,
     chosen: list[tuple[str, float]],
     step: Callable[[], None],
 ) -> Iterator[dict[str, Any]]:

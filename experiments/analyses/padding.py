@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
@@ -25,7 +25,7 @@ from experiments.padding.robustness import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count, Probability
+from experiments.study.config import STRICT, Count, Probability
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table of normal and padded responses and the curves of each assessor."""
     from experiments.assess.setup import AssessmentOptions, relation_model
 
@@ -106,7 +106,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
     )
 
 
-def _assessors(settings: Settings, user: UserData, context: Context) -> dict[str, Assessor]:
+def _assessors(settings: Settings, user: UserData, context: AnalysisContext) -> dict[str, Assessor]:
     found: dict[str, Assessor] = {
         LABELS if name == "labels" else name: by_labels if name == "labels" else by_inference(name)
         for name in settings.assessors

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ from calibration.self_knowledge import (
     label_positions,
     self_knowledge,
 )
-from experiments.paper.text import number
+from calibration.tables import csv_text, escape_latex, latex_table, markdown_table
+from experiments.paper.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims
 from factormodels.io.files import results_folder, write_text
 
@@ -76,6 +75,15 @@ class Positions:
             text += f"; {claims.n_unlabelled:,} claims without a label are left out"
         return text
 
+    def note(self) -> str:
+        """Return what the numbers are, in sentences."""
+        estimates = next(iter(self.labels.quantities.values()))
+        return (
+            f"In brackets: {100 * estimates.level:g}% intervals ({estimates.method} over "
+            "responses). Shares and numbers of kinds of claims are means over sentences; position "
+            "i/n of sentence i of n, an edge belonging to the bin below it."
+        )
+
 
 def analyse(claims: LabelledClaims, intervals: IntervalSettings, n_positions: int) -> Positions:
     """Return the tables of the claims."""
@@ -105,7 +113,7 @@ def write_positions(positions: Positions, folder: Path, title: str) -> list[Path
     from calibration.figures import save_figure
 
     texts = {
-        "csv": csv_text(positions),
+        "csv": csv_text(tidy_rows(positions)),
         "md": markdown(positions, title),
         "tex": latex(positions),
     }
@@ -121,51 +129,39 @@ def write_positions(positions: Positions, folder: Path, title: str) -> list[Path
         return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
 
 
-def csv_text(positions: Positions) -> str:
-    """Return the tidy rows as CSV, one row per table, quantity and position."""
-    rows = [
+def tidy_rows(positions: Positions) -> list[dict[str, Any]]:
+    """Return one row per table, quantity and position."""
+    return [
         {"table": name, **row} for name, table in positions.tables().items() for row in table.rows()
     ]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: _plain(value) for key, value in row.items()})
-    return buffer.getvalue()
 
 
 def markdown(positions: Positions, title: str) -> str:
     """Return the tables as Markdown."""
-    blocks = [f"# {title}\n", f"{positions.summary()}. {_note(positions.labels)}\n"]
+    blocks = [f"# {title}\n", f"{positions.summary()}. {positions.note()}\n"]
     for name, table in positions.tables().items():
-        lines = [
-            f"## {name[0].upper()}{name[1:]}\n",
-            f"| quantity | {' | '.join(table.positions)} |",
-            f"| --- |{' ---: |' * len(table.positions)}",
-            *(f"| {' | '.join(row)} |" for row in _texts(table)),
-        ]
-        blocks.append("\n".join(lines) + "\n")
+        right = [False, *(True for _ in table.positions)]
+        body = markdown_table(["quantity", *table.positions], right, text_rows(table))
+        blocks += [f"## {name[0].upper()}{name[1:]}\n", body]
     return "\n".join(blocks)
 
 
 def latex(positions: Positions) -> str:
     """Return the tables as LaTeX that needs the package booktabs."""
-    columns = positions.labels.positions
-    lines = [
-        *(f"% {line}" for line in (positions.summary(), _note(positions.labels))),
-        r"% \usepackage{booktabs}",
-        rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
-        r"\toprule",
-        _latex_row(["", *columns]),
-    ]
-    for name, table in positions.tables().items():
-        lines.append(r"\midrule")
-        lines.append(rf"\multicolumn{{{len(columns) + 1}}}{{l}}{{\textit{{{name}}}}} \\")
-        lines += [_latex_row(row) for row in _texts(table)]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    titles = ["", *map(escape_latex, positions.labels.positions)]
+    return latex_table(
+        "l" + "r" * len(positions.labels.positions),
+        titles,
+        [
+            (name, [list(map(escape_latex, row)) for row in text_rows(table)])
+            for name, table in positions.tables().items()
+        ],
+        width=len(titles),
+        comments=[positions.summary(), positions.note(), r"\usepackage{booktabs}"],
+    )
 
 
-def _texts(table: PositionTable, digits: int = 3) -> list[list[str]]:
+def text_rows(table: PositionTable, digits: int = 3) -> list[list[str]]:
     """Return a row per quantity: its title and per position its estimate and interval."""
     rows = []
     for name, estimates in table.quantities.items():
@@ -174,27 +170,9 @@ def _texts(table: PositionTable, digits: int = 3) -> list[list[str]]:
             text = number(float(estimates.estimate[cell]), digits)
             lower, upper = float(estimates.lower[cell]), float(estimates.upper[cell])
             if lower == lower:
-                text += f" [{number(lower, digits)}, {number(upper, digits)}]"
+                text += f" {interval(lower, upper, digits)}"
             elif status != "ok":
                 text += f" ({status.replace('_', ' ')})"
             cells.append(text)
         rows.append([TITLES.get(name, name), *cells])
     return rows
-
-
-def _note(table: PositionTable) -> str:
-    estimates = next(iter(table.quantities.values()))
-    return (
-        f"In brackets: {100 * estimates.level:g}% intervals ({estimates.method} over responses)."
-        " Shares and numbers of kinds of claims are means over sentences; position i/n of sentence "
-        "i of n, an edge belonging to the bin below it."
-    )
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cell.replace("%", r"\%") for cell in cells) + r" \\"
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as a CSV cell: an undefined number is empty."""
-    return "" if value is None or value != value else value

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats
-from experiments.study.config_parts import BackendChoice
-from experiments.study.settings import build_backend
+from experiments.study.backend_settings import build_backend
+from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference import Backend, infer_batch

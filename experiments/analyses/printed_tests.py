@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.assessor_measures import DIRECTIONS
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
 from experiments.analyses.papers.published import Published, published_table
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ class Settings:
     published: tuple[Published, ...] = ()
 
 
-def run(settings: Settings, _context: Context) -> Artefacts:
+def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     """Return what an unpaired t-test of the printed means gives for every printed p-value."""
     frame = _implied()
     counts = _counts(frame)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.run import learning
 from experiments.run.learning import Learning
-from experiments.study.config_parts import STRICT, DatasetChoice, Encoding
+from experiments.study.config import STRICT, DatasetChoice, Encoding
 from experiments.study.data import StudyData
 from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
 
@@ -50,7 +50,7 @@ class Settings:
     folds: Annotated[int, Field(ge=2)] = 5
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return held-out scores under default and learned priors, and what was learned."""
     import pandas as pd
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts
 
 _MODULES = MappingProxyType(
@@ -52,16 +52,16 @@ class Analysis:
     name: str
     summary: str
     settings: type
-    run: Callable[[Any, Context], Artefacts]
+    run: Callable[[Any, AnalysisContext], Artefacts]
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all analyses."""
+    """The names of all analyses."""
     return tuple(_MODULES)
 
 
 def analysis(name: str) -> Analysis:
-    """Return an analysis by name, one of `names()`."""
+    """An analysis by name, one of `names()`."""
     module = importlib.import_module(f"{__package__}.{_MODULES[name]}")
     summary = (module.__doc__ or "").strip().splitlines()[0]
     return Analysis(name, summary, module.Settings, module.run)

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from calibration.scores import score_table
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.factor_pairs import continuation_pairs
 from experiments.analyses.papers.loading import Loaded, language_model, load
 from experiments.analyses.papers.published import Published, published_table
@@ -24,7 +24,7 @@ from experiments.assess.relation_quality import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.lexical import KINDS
@@ -65,7 +65,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return a table of areas under the curve and a figure per relation."""
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
@@ -103,7 +103,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
 
 def _forecasts(
-    pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: Context
+    pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: AnalysisContext
 ) -> dict[str, dict[RelationKind, RelationForecasts]]:
     from experiments.assess.setup import AssessmentOptions, relation_model
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
@@ -19,7 +19,7 @@ from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph
@@ -50,7 +50,7 @@ class Settings:
     data_file: str | None = None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the correlations of precision after selection, and the precisions."""
     import pandas as pd
 

@@ -21,7 +21,7 @@ from calibration.self_knowledge import (
     read_records,
     self_knowledge,
 )
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
 from experiments.analyses.papers.loading import FIGURE_TITLE
 from experiments.analyses.papers.position_tables import position_table
@@ -29,7 +29,7 @@ from experiments.analyses.papers.published import Published, published_table
 from experiments.analyses.papers.sources import SOURCES, UserData, user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash
-from experiments.study.config_parts import STRICT, Count
+from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 
@@ -80,7 +80,7 @@ class _Model:
     flips: PositionTable | None
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the tables by position and the figures."""
     records, remark, stand_in = _records(settings, context)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
@@ -118,7 +118,7 @@ def run(settings: Settings, context: Context) -> Artefacts:
 
 
 def _records(
-    settings: Settings, context: Context
+    settings: Settings, context: AnalysisContext
 ) -> tuple[dict[str, list[ClaimRecord]], str, bool]:
     user = user_data(settings.data_file)
     paths = _paths(user, settings)

@@ -23,10 +23,10 @@ from calibration.self_knowledge import (
     read_records,
     simulate_counts,
 )
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT, Count, Probability
+from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Settings:
             raise ValueError("a population and records share a name; give each its own")
 
 
-def run(settings: Settings, context: Context) -> Artefacts:
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return sigma against factuality in sample, out of sample and under shift."""
     import pandas as pd
 
@@ -178,7 +178,7 @@ def prediction_row(claims: Claims, setting: str, splits: int, seed: int) -> dict
     }
 
 
-def _subjects(settings: Settings, context: Context) -> Iterator[tuple[str, Claims, str]]:
+def _subjects(settings: Settings, context: AnalysisContext) -> Iterator[tuple[str, Claims, str]]:
     for number, (name, population) in enumerate((settings.populations or {}).items()):
         truth = Truth(
             factuality=population.factuality,

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path, PurePath
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, TypeAdapter, ValidationError
+from pydantic import AfterValidator
+from pydantic.dataclasses import dataclass
 
-from experiments.analyses.context import Context, Tracker
+from experiments.analyses.context import AnalysisContext, Tracker
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
 from experiments.results.files import MANIFEST, publish, temporary_folder
 from experiments.results.manifest import environment, file_hash, manifest_text
-from experiments.study.config import plain_hash
-from experiments.study.config_errors import Fault, first_fault
-from experiments.study.config_file import RawStudy, expand_shorthands
-from experiments.study.config_parts import STRICT, Seed, file_name, known
+from experiments.study.config import STRICT, Seed, file_name, known, plain_hash
+from experiments.study.reading import RawStudy, expand_shorthands, model_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class AnalysisStudy:
     """What a study that asks for an analysis may say.
 
@@ -33,8 +33,6 @@ class AnalysisStudy:
         settings: settings of the analysis.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     study: Annotated[str, AfterValidator(file_name)]
     analysis: Annotated[str, known(names, "analysis")]
     description: str = ""
@@ -42,7 +40,7 @@ class AnalysisStudy:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class LoadedAnalysis:
     """A study that asks for an analysis, checked.
 
@@ -61,18 +59,18 @@ class LoadedAnalysis:
     where: str
 
     def plain(self) -> dict[str, Any]:
-        """Return the study as plain data, every default written out, files without folders."""
+        """The study as plain data, every default written out, files without folders."""
         plain: dict[str, Any] = json.loads(
             json.dumps({**asdict(self.study), "settings": asdict(self.settings)}, default=str)
         )
         return {key: _without_folders(value) for key, value in plain.items()}
 
     def origin(self) -> Origin:
-        """Return what its artefacts say of where they come from."""
+        """What its artefacts say of where they come from."""
         return Origin(self.study.study, plain_hash(self.plain()))
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class AnalysisResults:
     """What an analysis has written.
 
@@ -86,20 +84,18 @@ class AnalysisResults:
 
 
 def is_analysis(raw: RawStudy) -> bool:
-    """Return whether a configuration asks for an analysis."""
+    """Whether a configuration asks for an analysis."""
     return "analysis" in raw.raw
 
 
 def load_analysis(raw: RawStudy) -> LoadedAnalysis:
-    """Return the study that plain data stand for.
+    """The study that plain data stand for.
 
     Raises:
         InputError: for a key or value that it cannot have.
     """
-    loaded, fault = _loaded_or_fault(raw.raw, raw)
-    if loaded is None:
-        raise raw.refusal(fault, lambda: _fault_of(raw))
-    return loaded
+    study, chosen, settings = raw.checked(_parts)
+    return LoadedAnalysis(study, chosen, settings, raw.folder, raw.where)
 
 
 def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> AnalysisResults:
@@ -114,7 +110,7 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
         InputError: for bad data, or a folder that cannot be written.
     """
     study = loaded.study
-    context = Context(study.study, study.seed, loaded.folder, loaded.where, track)
+    context = AnalysisContext(study.study, study.seed, loaded.folder, loaded.where, track)
     artefacts = loaded.analysis.run(loaded.settings, context)
     asked = {name: model.take() for name, model in context.models.items()}
     with temporary_folder(folder) as place:
@@ -139,25 +135,13 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
     return AnalysisResults(artefacts, tuple(folder / file.name for file in files))
 
 
-def _loaded_or_fault(raw: dict[str, Any], source: RawStudy) -> tuple[LoadedAnalysis | None, Fault]:
-    try:
-        study = TypeAdapter(AnalysisStudy).validate_json(json.dumps(raw), strict=True)
-    except ValidationError as error:
-        return None, first_fault(raw, error.errors(), AnalysisStudy)
+def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Any]:
+    """The study that plain data stand for, its analysis, and the settings of that analysis."""
+    study = model_of(AnalysisStudy, raw)
     chosen = analysis(study.analysis)
     settings = dict(study.settings)
     expand_shorthands(settings)
-    adapter: TypeAdapter[Any] = TypeAdapter(chosen.settings)
-    try:
-        own = adapter.validate_json(json.dumps(settings), strict=True)
-    except ValidationError as error:
-        return None, first_fault(settings, error.errors(), chosen.settings, ("settings",))
-    return LoadedAnalysis(study, chosen, own, source.folder, source.where), Fault((), "")
-
-
-def _fault_of(raw: RawStudy) -> Fault | None:
-    loaded, fault = _loaded_or_fault(raw.before, raw)
-    return fault if loaded is None else None
+    return study, chosen, model_of(chosen.settings, settings, beneath=("settings",))
 
 
 def _without_folders(plain: Any) -> Any:

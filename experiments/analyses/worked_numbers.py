@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.printed_numbers import printed, rows_of
 from experiments.analyses.papers.published import Published, published_table
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 from factormodels.claims import Context as Passage
 from factormodels.claims import Relation, RelationKind
 from factormodels.fact_graph import FactGraph
@@ -37,7 +37,7 @@ class Settings:
     published: tuple[Published, ...] = ()
 
 
-def run(settings: Settings, _context: Context) -> Artefacts:
+def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     """Return a table of the numbers."""
     import pandas as pd
 

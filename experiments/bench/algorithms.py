@@ -52,7 +52,7 @@ class BenchAlgorithm:
 
 def prepare_backend(name: str, settings: Mapping[str, Any], graph: FactorGraph) -> Prepared:
     """Return a registered backend with settings, ready for a graph."""
-    from experiments.study.settings import build_backend
+    from experiments.study.backend_settings import build_backend
 
     built = build_backend(name, settings)
     return Prepared(partial(built.infer, graph), answer_of)
@@ -60,7 +60,7 @@ def prepare_backend(name: str, settings: Mapping[str, Any], graph: FactorGraph) 
 
 def load_backend(name: str, settings: Mapping[str, Any]) -> None:
     """Load a backend and compile its kernels."""
-    from experiments.study.settings import build_backend
+    from experiments.study.backend_settings import build_backend
     from inference.warm_up import warm_up
 
     warm_up(build_backend(name, settings))
@@ -194,8 +194,8 @@ def parse_algorithm(
     Raises:
         InputError: for an unknown name or setting.
     """
+    from experiments.study.backend_settings import build_backend
     from experiments.study.plain_yaml import parse_assignment
-    from experiments.study.settings import build_backend
     from inference import entries
 
     known = {**ALGORITHMS, **extra}

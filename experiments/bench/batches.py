@@ -16,7 +16,7 @@ def prepare_batch(
     name: str, settings: Mapping[str, Any], graphs: Sequence[FactorGraph]
 ) -> Prepared:
     """Return `infer_batch` with a registered backend, ready for graphs."""
-    from experiments.study.settings import build_backend
+    from experiments.study.backend_settings import build_backend
     from inference import infer_batch
 
     built = build_backend(name, settings)
@@ -55,7 +55,7 @@ def prepare_union(
 
 def load_batch(name: str, settings: Mapping[str, Any]) -> None:
     """Load a backend and compile what a batch runs, which a single graph may not."""
-    from experiments.study.settings import build_backend
+    from experiments.study.backend_settings import build_backend
     from factormodels.synthetic import fr2
     from inference import infer_batch
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.run.runner import Execution, design, run_study
-from experiments.study.config import Study
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import BackendChoice, DatasetChoice
+from experiments.study.config import BackendChoice, DatasetChoice, Study
+from experiments.study.reading import LoadedStudy
 
 
 @dataclass(frozen=True)

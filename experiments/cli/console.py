@@ -1,20 +1,22 @@
-"""The terminal: consoles, warnings shown once each, and numbers as tables show them."""
+"""The terminal: consoles, tables in one style, and warnings shown once each."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from experiments.paper.text import ANY_WIDTH
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+
+ANY_WIDTH = 10_000
+"""A width that no table reaches, to measure one as wide as it likes to be."""
 
 _PIPE_WIDTH = 4000
 _PACKAGES = ("factormodels", "inference", "calibration", "experiments")
@@ -39,6 +41,30 @@ def heading(console: Console, text: str) -> None:
     console.print(text, style="bold", soft_wrap=True)
 
 
+def plain_table(left: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
+    """Return an empty table in the one style of this command line.
+
+    Args:
+        left: headings of its first columns, which hold texts and are not wrapped.
+        right: headings of those that follow, which hold numbers and are not wrapped either.
+    """
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        header_style="bold",
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+    )
+    for title in left:
+        table.add_column(title, no_wrap=True)
+    for title in right:
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
 def show_table(console: Console, table: Table) -> None:
     """Print a table; where the width is short, columns that may not wrap keep all of their text.
 
@@ -54,6 +80,12 @@ def show_table(console: Console, table: Table) -> None:
         natural = console.measure(table, options=console.options.update(max_width=ANY_WIDTH))
         table.expand = console.is_terminal or natural.maximum > console.width
     console.print(table)
+
+
+def show_written(console: Console, paths: Iterable[Path]) -> None:
+    """Print a line for each file that a command wrote."""
+    for path in paths:
+        console.print(f"wrote {path}", soft_wrap=True)
 
 
 @contextmanager

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from experiments.assess.response import AssessedResponse
 from experiments.paper.text import counted, duration
-from experiments.run.runner import Progress
-from factormodels.extraction.accounting import Ledger
-
-if TYPE_CHECKING:
-    from rich.console import Console
 from inference.warm_up import unannounced
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from experiments.run.runner import Progress
+    from factormodels.extraction.accounting import Ledger
 
 LINE_SECONDS = 30.0
 """How often a log is told where a long run stands."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibration.self_knowledge import (
     IntervalSettings,
     PositionTable,
     label_positions,
 )
+from calibration.tables import csv_text
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -144,16 +143,6 @@ def write(study: SelectionStudy, folder: Path, title: str) -> list[Path]:
     figure = factuality_figure(study, title=title)
     metadata = {"Title": title, "Subject": study.summary()}
     return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; what is undefined is empty."""
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({k: "" if v is None or v != v else v for k, v in row.items()})
-    return buffer.getvalue()
 
 
 def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Figure:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from calibration.tables import csv_text
 from experiments.paper import table as paper_table
 from experiments.paper.table import PaperTable
 from factormodels.errors import InputError
@@ -151,8 +152,3 @@ def write_artefacts(
     for stem, each in artefacts.figures.items():
         paths += write_figure(each.figure, each.data, folder, stem, origin, each.title)
     return tuple(paths)
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """Return a frame as CSV, without its index, lines ended alike on every system."""
-    return frame.to_csv(index=False, lineterminator="\n")

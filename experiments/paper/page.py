@@ -14,8 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from calibration.tables import escape_latex
 from experiments.paper.artefacts import Origin
-from experiments.paper.table import PACKAGES, PaperTable, blocks, escape_latex, is_right
+from experiments.paper.table import PACKAGES, PaperTable, blocks, is_right
 from factormodels.errors import InputError
 from factormodels.extraction.optional import optional_module
 from factormodels.io.files import atomic_path, write_text

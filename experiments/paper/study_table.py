@@ -6,13 +6,13 @@ terminal and in times.csv.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from calibration.scores.summary import DEFAULT_MEASURES
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.paper.text import counted, duration, number, small
+from experiments.paper.text import counted, duration, small
 from experiments.study.cell_names import NO_GRAPH, shown
 
 if TYPE_CHECKING:
@@ -20,23 +20,6 @@ if TYPE_CHECKING:
 
 _BELOW = 1e-12
 """Differences below this are rounding, which may change with the machine: shown as "<1e-12"."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the table.
-
-    Attributes:
-        name: its column in the summary.
-        title: its heading.
-        show: how a value becomes text.
-        latex: its heading in LaTeX.
-    """
-
-    name: str
-    title: str
-    show: Callable[[Any], str]
-    latex: str
 
 
 def _difference(value: float | None) -> str:
@@ -52,65 +35,66 @@ def _plain(value: float) -> str:
 
 
 _VARYING = (
-    Column("relation_model", "relations", shown, "Relations"),
-    Column("prior", "priors", shown, "Priors"),
-    Column("strength", "strength", _plain, "Strength"),
-    Column("seed", "seed", str, "Seed"),
-    Column("selection", "selection", str, "Selection"),
+    PaperColumn("relation_model", "relations", "Relations", show=shown),
+    PaperColumn("prior", "priors", "Priors", show=shown),
+    PaperColumn("strength", "strength", "Strength", show=_plain),
+    PaperColumn("seed", "seed", "Seed"),
+    PaperColumn("selection", "selection", "Selection"),
 )
 """Columns that tell cells apart only where a study has several of them."""
 
 
-def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
+def keys(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
     """Return the columns that tell the cells of a study apart."""
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
-        Column("variant", "variant", shown, "Variant"),
+        PaperColumn("variant", "variant", "Variant", show=shown),
         *(varying[name] for name in ("relation_model",) if name in varying),
-        Column("encoding", "encoding", shown, "Encoding"),
+        PaperColumn("encoding", "encoding", "Encoding", show=shown),
         *(varying[name] for name in ("prior", "strength") if name in varying),
-        Column("backend_label", "backend", str, "Backend"),
+        PaperColumn("backend_label", "backend", "Backend"),
         *(varying[name] for name in ("seed", "selection") if name in varying),
     )
 
 
 MEASURES = (
-    Column("precision", "Pr", number, r"$\mathit{Pr}$"),
-    Column("f1_at_k", "F1@K", number, "F1@$K$"),
-    Column("entropy", "E", number, r"$\mathcal{E}$"),
-    Column("precision_mae", "MAE", number, "MAE"),
-    Column("f1", "F1", number, "F1"),
-    Column("brier", "Brier", number, "Brier"),
-    Column("log_loss", "log loss", number, "Log loss"),
-    Column("accuracy", "accuracy", number, "Accuracy"),
-    Column("expected_precision", "E[Pr]", number, r"$\mathbb{E}[\mathit{Pr}]$"),
-    Column("mean_surprisal", "surprisal", number, "Surprisal"),
-    Column("human_precision", "Pr*", number, r"$\mathit{Pr}^*$"),
-    Column("supported", "#S", number, r"\#S"),
-    Column("contradicted", "#C", number, r"\#C"),
-    Column("undecided", "#U", number, r"\#U"),
+    PaperColumn("precision", "Pr", r"$\mathit{Pr}$", digits=3),
+    PaperColumn("f1_at_k", "F1@K", "F1@$K$", digits=3),
+    PaperColumn("entropy", "E", r"$\mathcal{E}$", digits=3),
+    PaperColumn("precision_mae", "MAE", "MAE", digits=3),
+    PaperColumn("f1", "F1", "F1", digits=3),
+    PaperColumn("brier", "Brier", "Brier", digits=3),
+    PaperColumn("log_loss", "log loss", "Log loss", digits=3),
+    PaperColumn("accuracy", "accuracy", "Accuracy", digits=3),
+    PaperColumn("expected_precision", "E[Pr]", r"$\mathbb{E}[\mathit{Pr}]$", digits=3),
+    PaperColumn("mean_surprisal", "surprisal", "Surprisal", digits=3),
+    PaperColumn("human_precision", "Pr*", r"$\mathit{Pr}^*$", digits=3),
+    PaperColumn("supported", "#S", r"\#S", digits=3),
+    PaperColumn("contradicted", "#C", r"\#C", digits=3),
+    PaperColumn("undecided", "#U", r"\#U", digits=3),
 )
 
 
 AGREEMENT = (
-    Column("max_difference", "max |Δp|", _difference, r"$\max|\Delta p|$"),
-    Column("n_not_converged", "not conv.", _count, "Not conv."),
+    PaperColumn("max_difference", "max |Δp|", r"$\max|\Delta p|$", show=_difference),
+    PaperColumn("n_not_converged", "not conv.", "Not conv.", show=_count),
 )
 
 TROUBLES = (
-    Column("n_missing", "missing", _count, "Missing"),
-    Column("n_failed", "failed", _count, "Failed"),
+    PaperColumn("n_missing", "missing", "Missing", show=_count),
+    PaperColumn("n_failed", "failed", "Failed", show=_count),
 )
 """Columns that are shown only where there is something to tell."""
 
 TIMES = (
-    Column("seconds_total", "time", duration, "Time"),
-    Column("seconds_median", "per resp.", duration, "Per resp."),
+    PaperColumn("seconds_total", "time", "Time", show=duration),
+    PaperColumn("seconds_median", "per resp.", "Per resp.", show=duration),
 )
 
 
-def _chosen(measures: Iterable[str]) -> tuple[Column, ...]:
+def chosen(measures: Iterable[str]) -> tuple[PaperColumn, ...]:
+    """Return the columns of measures, in the order of their names given."""
     by_name = {column.name: column for column in MEASURES}
     return tuple(by_name[name] for name in measures)
 
@@ -135,18 +119,16 @@ def paper(
         for dataset, group in cells.groupby("dataset", sort=False)
     }
     frame = cells.assign(block=[blocks[dataset] for dataset in cells["dataset"]])
-    shown = tuple(_paper_column(column, frame, column not in own) for column in columns)
-    intervals = any(column.interval for column in shown)
+    set_columns = tuple(_paper_column(column, frame, column not in own) for column in columns)
+    intervals = any(column.interval for column in set_columns)
     return PaperTable(
-        frame.drop(columns=[name for name in _TIMED if name in frame]),
-        shown,
+        frame.drop(columns=[column.name for column in TIMES if column.name in frame]),
+        set_columns,
         title,
         "block",
         _NOTE if intervals else "",
     )
 
-
-_TIMED = ("seconds_total", "seconds_median")
 
 _NOTE = (
     "In brackets 95% intervals over responses. In bold the best of a dataset, within a selection "
@@ -155,17 +137,15 @@ _NOTE = (
 )
 
 
-def _paper_column(column: Column, frame: pd.DataFrame, right: bool) -> PaperColumn:
-    if column.show is not number:
-        return PaperColumn(column.name, column.title, column.latex, show=column.show, right=right)
+def _paper_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> PaperColumn:
+    """Return a column with what `frame` knows of it: intervals, and which values are the best."""
+    if column.digits is None:
+        return replace(column, right=right)
     best = f"{column.name}_best"
     # Intervals of every measure would not fit on a page: those of scores against labels do.
     compared = best in frame and frame[f"{column.name}_lower"].notna().any()
-    return PaperColumn(
-        column.name,
-        column.title,
-        column.latex,
-        digits=3,
+    return replace(
+        column,
         lower=f"{column.name}_lower" if compared else "",
         upper=f"{column.name}_upper" if compared else "",
         bold=best if best in frame else "",
@@ -173,13 +153,14 @@ def _paper_column(column: Column, frame: pd.DataFrame, right: bool) -> PaperColu
 
 
 def shown_columns(
-    cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
-) -> tuple[Column, ...]:
+    cells: pd.DataFrame, own: tuple[PaperColumn, ...], measures: Iterable[str]
+) -> tuple[PaperColumn, ...]:
     """Return the columns of a table without timings: `own`, measures, agreement, failures."""
-    return (*own, *_chosen(measures), *AGREEMENT, *_troubles(cells))
+    return (*own, *chosen(measures), *AGREEMENT, *troubles(cells))
 
 
-def _troubles(cells: pd.DataFrame) -> tuple[Column, ...]:
+def troubles(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
+    """Return the columns of `TROUBLES` in which there is something to tell."""
     return tuple(column for column in TROUBLES if column.name in cells and cells[column.name].any())
 
 

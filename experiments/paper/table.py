@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.paper.text import ABSENT
+from calibration.tables import escape_latex, escape_markdown, latex_table, markdown_table
+from experiments.paper.text import ABSENT, interval, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,13 @@ class PaperColumn:
     def interval(self) -> bool:
         """Whether intervals are shown."""
         return bool(self.lower and self.upper)
+
+    def text(self, value: Any) -> str:
+        """Return a value as the column shows it; an undefined number as `ABSENT`."""
+        if self.digits is not None:
+            return number(value, self.digits)
+        absent = value is None or (isinstance(value, float) and math.isnan(value))
+        return ABSENT if absent and self.show is str else self.show(value)
 
 
 @dataclass(frozen=True)
@@ -111,53 +119,33 @@ def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
         comments: lines for the head of the file, such as its origin.
     """
     columns = table.columns
-    width = sum(1 + column.interval for column in columns)
-    lines = [f"% {line}" for text in comments for line in text.splitlines()]
-    lines += [f"% {line}" for line in PACKAGES]
-    lines += [f"% {line}" for line in (table.caption, table.note) if line]
-    lines += [
-        rf"\begin{{tabular}}{{{' '.join(_specification(table, column) for column in columns)}}}",
-        r"\toprule",
-        " & ".join(_latex_heading(column) for column in columns) + r" \\",
-    ]
-    for title, rows in blocks(table):
-        lines.append(r"\midrule")
-        if title:
-            heading = escape_latex(title)
-            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\")
-        lines += [" & ".join(map(_latex_value, columns, row)) + r" \\" for row in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+    head = [line for text in comments for line in text.splitlines()]
+    return latex_table(
+        " ".join(_specification(table, column) for column in columns),
+        [_latex_heading(column) for column in columns],
+        [
+            (escape_latex(title), [list(map(_latex_value, columns, row)) for row in rows])
+            for title, rows in blocks(table)
+        ],
+        width=sum(1 + column.interval for column in columns),
+        comments=[*head, *PACKAGES, *filter(None, (table.caption, table.note))],
+    )
 
 
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
     """Return a table as Markdown; `comments` stand at its head, out of a reader's sight."""
     parts = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
     if table.caption:
-        parts.append(f"{_escaped(table.caption)}\n")
-    columns = table.columns
-    head = [
-        _markdown_row(_escaped(column.title) for column in columns),
-        _markdown_row("---:" if is_right(column) else "---" for column in columns),
-    ]
+        parts.append(f"{escape_markdown(table.caption)}\n")
+    titles = [escape_markdown(column.title) for column in table.columns]
+    right = [is_right(column) for column in table.columns]
     for title, rows in blocks(table):
         if title:
-            parts.append(f"## {_escaped(title)}\n")
-        lines = [_markdown_row(map(_markdown_value, row)) for row in rows]
-        parts.append("\n".join([*head, *lines]) + "\n")
+            parts.append(f"## {escape_markdown(title)}\n")
+        parts.append(markdown_table(titles, right, ([*map(_markdown_value, row)] for row in rows)))
     if table.note:
-        note = _escaped(table.note).replace("*", r"\*")
-        parts.append(f"{note}\n")
+        parts.append(f"{escape_markdown(table.note, '*')}\n")
     return "\n".join(parts)
-
-
-def _terminal_value(cell: PaperCell) -> tuple[str, bool]:
-    """Return what a terminal shows of a value, and whether in bold."""
-    return f"{cell.text}{cell.stars} {cell.interval}".rstrip(), cell.bold
-
-
-def escape_latex(text: str) -> str:
-    """Return a text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
-    return "".join(_LATEX.get(character, character) for character in text)
 
 
 def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
@@ -170,45 +158,32 @@ def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]
 
 def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
     return PaperCell(
-        _text(column, row[column.name]),
+        column.text(row[column.name]),
         str(row[column.stars]) if column.stars else "",
         _interval(column, row) if column.interval else "",
         bool(column.bold and row[column.bold]),
     )
 
 
-def _number(value: Any, digits: int) -> str:
-    absent = value is None or math.isnan(value)
-    return ABSENT if absent else f"{value:z.{digits}f}"
-
-
 def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
     """Return an interval as text; empty where there is none."""
-    ends = [row[name] for name in (column.lower, column.upper)]
-    if any(end is None or math.isnan(end) for end in ends):
+    lower, upper = row[column.lower], row[column.upper]
+    if any(end is None or math.isnan(end) for end in (lower, upper)):
         return ""
-    lower, upper = (_number(end, column.digits or 0) for end in ends)
-    return f"[{lower}, {upper}]"
-
-
-def _text(column: PaperColumn, value: Any) -> str:
-    absent = value is None or (isinstance(value, float) and math.isnan(value))
-    if column.digits is not None:
-        return _number(value, column.digits)
-    return ABSENT if absent and column.show is str else column.show(value)
+    return interval(lower, upper, column.digits or 0)
 
 
 def _specification(table: PaperTable, column: PaperColumn) -> str:
     """Return the specification of a column, a number's with the digits that it needs."""
     if column.digits is None:
         return "r" if column.right else "l"
-    texts = [_number(value, column.digits) for value in table.frame[column.name]]
+    texts = [number(value, column.digits) for value in table.frame[column.name]]
     whole = [text.lstrip("-").partition(".")[0] for text in texts if text != ABSENT]
     sign = "-" if any(text.startswith("-") and text != ABSENT for text in texts) else ""
     places = f"{sign}{max(map(len, whole), default=1)}.{column.digits}"
     after = ", table-space-text-post = {***}" if column.stars else ""
-    number = f"S[table-format = {places}{after}]"
-    return rf"{number}@{{\,}}l" if column.interval else number
+    decimals = f"S[table-format = {places}{after}]"
+    return rf"{decimals}@{{\,}}l" if column.interval else decimals
 
 
 def _latex_heading(column: PaperColumn) -> str:
@@ -234,61 +209,7 @@ def _latex_value(column: PaperColumn, cell: PaperCell) -> str:
 
 
 def _markdown_value(cell: PaperCell) -> str:
-    value = _escaped(cell.text)
+    value = escape_markdown(cell.text)
     if cell.bold:
         value = f"**{value}**"
-    stars = cell.stars.replace("*", r"\*")
-    return f"{value}{stars} {cell.interval}".rstrip()
-
-
-def _markdown_row(texts: Iterable[str]) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|")
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "|": r"\textbar{}",
-    "–": "--",
-    "—": "---",
-    "−": "$-$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "≈": r"$\approx$",
-    "≠": r"$\neq$",
-    "→": r"$\rightarrow$",
-    "∞": r"$\infty$",
-    "′": "$'$",
-    **{
-        chr(first + position): rf"$\{name}$"
-        for first, names in (
-            (0x3B1, "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi"),
-            (0x3C0, "pi rho varsigma sigma tau upsilon varphi chi psi omega"),
-        )
-        for position, name in enumerate(names.split())
-    },
-    **{
-        chr(0x391 + position): rf"$\{name}$"
-        for position, name in (
-            *((2, "Gamma"), (3, "Delta"), (7, "Theta"), (10, "Lambda"), (13, "Xi"), (15, "Pi")),
-            *((18, "Sigma"), (21, "Phi"), (23, "Psi"), (24, "Omega")),
-        )
-    },
-}
+    return f"{value}{escape_markdown(cell.stars, '*')} {cell.interval}".rstrip()

@@ -1,34 +1,11 @@
-"""Numbers, counts and durations as text, and tables in the one style of the terminal."""
+"""Numbers, counts, durations and verdicts as text."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
 
 ABSENT = "--"
 """What a table shows where a number is undefined."""
-
-
-ANY_WIDTH = 10_000
-"""A width that no table reaches, to measure one as wide as it likes to be."""
-
-
-def plain_table() -> Table:
-    """Return an empty table in the one style of this command line."""
-    from rich import box
-    from rich.table import Table
-
-    return Table(
-        box=box.SIMPLE_HEAD,
-        header_style="bold",
-        collapse_padding=True,
-        pad_edge=False,
-        show_edge=False,
-    )
 
 
 def counted(count: int, noun: str) -> str:
@@ -67,3 +44,17 @@ def duration(seconds: float | None) -> str:
     if seconds < 120:
         return f"{seconds:.2f} s"
     return f"{seconds / 60:.1f} min"
+
+
+UNDECIDED = 1e-9
+"""A claim is undecided where |P - 1/2| is at most this: `calibration`'s `DECISION_TOLERANCE`.
+
+Not imported from there, since that takes longer than the posterior of a small graph.
+"""
+
+
+def verdict(probability: float) -> str:
+    """Return what a posterior says of a claim: supported, contradicted or undecided."""
+    if abs(probability - 0.5) <= UNDECIDED:
+        return "undecided"
+    return "supported" if probability > 0.5 else "contradicted"

@@ -17,9 +17,9 @@ from experiments.run.learned_priors import prior_requests
 from experiments.run.outputs import RunContents, whole_summary
 from experiments.run.selections import remarks_of
 from experiments.study.cell_choice import select
-from experiments.study.config_file import LoadedStudy, study_of_plain
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
+from experiments.study.reading import LoadedStudy, study_of_plain
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
 

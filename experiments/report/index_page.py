@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from experiments.paper import study_table as tables
+from experiments.paper.table import PaperColumn
 from experiments.paper.text import small
 from experiments.report import plots
 from experiments.report.response_page import brier, precision
 from experiments.report.subject import Part
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.results.judgements import read_judgements
-from experiments.results.rows import CELL, FAILED, RowsFile
+from experiments.results.rows import FAILED, RowsFile
 from experiments.run.outputs import RunContents
 from experiments.run.text_models import ASSESSING, RELATIONS
-from experiments.study.cell_names import NO_GRAPH, shown
+from experiments.study.cell_names import CELL, NO_GRAPH, shown
 from factormodels.fact_graph import FactGraph
 
 MAX_ERRORS = 200
@@ -146,9 +147,9 @@ def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
         )
 
 
-def _number(column: tables.Column, record: dict[Any, Any]) -> Number:
+def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
     value = record[column.name]
-    text = column.show(value)
+    text = column.text(value)
     if isinstance(value, str):
         # Whatever a label may be, only the columns of the graph say that there is none.
         return Number(ABSENT if column.show is shown and value == NO_GRAPH else text, text)

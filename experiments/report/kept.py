@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.results.files import frame_text
+from calibration.tables import csv_text
 from experiments.run.folder import PRIORS, TEXTS, read_kept
 from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, kept_fits, priors_table
 from experiments.run.text_models import RELATIONS, TextAnswers, content_hashes
@@ -67,7 +67,7 @@ def kept_priors(
     if not asked:
         return ()
     fits = kept_fits(asked, data, seed, _read(folder, PRIORS))
-    text = frame_text(priors_table(fits))
+    text = csv_text(priors_table(fits))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return fits if digest == manifest["files"].get("priors.csv") else ()
 

@@ -13,7 +13,7 @@ from experiments.run.learned_priors import WHOLE, CrossFittedPriors, Key
 from experiments.run.view_graphs import factor_graph
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph
-from experiments.study.design import NO_VIEW, View
+from experiments.study.design import NO_VIEW, GraphView
 from factormodels.errors import FactormodelsError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -51,7 +51,7 @@ class ViewRemovals:
 
 def removals_of(
     graph: FactGraph,
-    views: Iterable[View],
+    views: Iterable[GraphView],
     seconds: float,
     related: Related = MappingProxyType({}),
     fits: Iterable[CrossFittedPriors] = (),
@@ -88,7 +88,7 @@ _TOO_LONG = "it would take too long"
 
 
 def _seen(
-    graph: FactGraph, view: View, related: Related, fits: Mapping[Key, CrossFittedPriors]
+    graph: FactGraph, view: GraphView, related: Related, fits: Mapping[Key, CrossFittedPriors]
 ) -> tuple[ViewRemovals, FactGraph | None]:
     """Return a view as it was found, and as inference saw it: with what was learned; None: unknown.
 

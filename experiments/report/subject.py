@@ -14,9 +14,9 @@ from experiments.results.rows import FAILED, CellKey, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
 from experiments.run.outputs import RunContents
 from experiments.study.cell_names import RECORDED
-from experiments.study.config_parts import OWN_PRIORS
+from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
-from experiments.study.design import NO_VIEW, Cell, View
+from experiments.study.design import NO_VIEW, GraphView, StudyCell
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 
@@ -75,7 +75,7 @@ class Part:
     """
 
     data: StudyData
-    views: tuple[tuple[str, View], ...]
+    views: tuple[tuple[str, GraphView], ...]
     algorithms: tuple[str, ...]
     assessors: frozenset[int]
     cells: dict[CellKey, Place]
@@ -132,7 +132,7 @@ def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ())
             near = nearest(name, present)
             hint = f"did you mean {near!r}?" if near else "check the id"
             raise InputError(f"the run has no response {name!r}; {hint}")
-    by_key: dict[CellKey, Cell] = {tuple(cell.key().values()): cell for cell in subject.cells}
+    by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
     held = [cell for cell in subject.rows.cells() if cell.key in by_key]
     numbers = itertools.count(1)
     parts = []
@@ -150,7 +150,7 @@ def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ())
 def _part(
     subject: RunContents,
     data: StudyData,
-    cells: Sequence[tuple[CellRows, Cell]],
+    cells: Sequence[tuple[CellRows, StudyCell]],
     responses: tuple[tuple[FactGraph, str], ...],
 ) -> Part:
     rows, selections = subject.rows, subject.study.selected
@@ -163,7 +163,7 @@ def _part(
     answers: dict[str, dict[Place, Answer]] = {graph.id: {} for graph, _ in responses}
     n_atoms = {graph.id: len(graph.atoms) for graph, _ in responses}
 
-    def place(cell: Cell) -> Place:
+    def place(cell: StudyCell) -> Place:
         view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
         return view, algorithms.index(_algorithm(cell))
 
@@ -190,11 +190,11 @@ def _part(
     )
 
 
-def _algorithm(cell: Cell) -> tuple[str, int]:
+def _algorithm(cell: StudyCell) -> tuple[str, int]:
     return cell.algorithm.title, cell.algorithm.seed
 
 
-def view_title(view: View) -> str:
+def view_title(view: GraphView) -> str:
     """Return the name of a view: what it does not take from the data is said."""
     if view == NO_VIEW:
         return WITHOUT_GRAPH

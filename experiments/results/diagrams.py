@@ -15,14 +15,14 @@ from experiments.results.judgements import read_judgements
 from experiments.results.rows import FAILED, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
 from experiments.study.cell_names import NO_GRAPH
-from experiments.study.config_parts import OWN_PRIORS
+from experiments.study.config import OWN_PRIORS
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from calibration.curves.reliability import ReliabilityBins
-    from experiments.study.config_parts import Reliability
+    from experiments.study.config import Reliability
 
 SAME_CURVE = 5e-3
 """Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""

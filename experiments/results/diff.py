@@ -16,8 +16,9 @@ import numpy as np
 
 from experiments.results.files import ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
-from experiments.results.rows import CELL, FAILED, CellRows, RowsFile
+from experiments.results.rows import FAILED, CellRows, RowsFile
 from experiments.results.significance import difference_interval, labelled_pair
+from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,26 +8,17 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 MANIFEST = "manifest.json"
 ROWS = "rows.parquet"
 
 REPORT = "report"
 """The folder of a report within that of the results."""
-
-
-def frame_text(frame: pd.DataFrame) -> str:
-    """Return a table as the text of its CSV file."""
-    return str(frame.to_csv(index=False, lineterminator="\n"))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from experiments.study.cell_names import CELL
 from factormodels.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -114,17 +115,6 @@ SCHEMA = pa.schema(
 )
 """Columns of rows.parquet and rows.csv; one row per atom and cell."""
 
-CELL = (
-    "dataset",
-    "variant",
-    "relation_model",
-    "encoding",
-    "prior",
-    "strength",
-    "backend_label",
-    "seed",
-)
-"""Columns that tell the cells of a study apart."""
 
 CellKey = tuple[Any, ...]
 """The values of these columns."""

@@ -11,10 +11,9 @@ import numpy as np
 
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results.judgements import Judgements, read_judgements
-from experiments.results.rows import CELL, CellRows, RowsFile
-from experiments.study.cell_names import NO_GRAPH, cell_words
-from experiments.study.config import Study
-from experiments.study.config_parts import Selector
+from experiments.results.rows import CellRows, RowsFile
+from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
+from experiments.study.config import Selector, Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -40,8 +40,8 @@ class StudySummary:
             `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
             fail, on which an assessor has no verdict or one that takes them out); the measures of
             `calibration.scores.summary.Summary`, with the ends of their 95% intervals over
-            responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the largest |Δp|
-            against the exact backend over atoms that both judged (NaN for itself);
+            responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
+            largest |Δp| against the exact backend over atoms that both judged (NaN for itself);
             `seconds_total` and `seconds_median` per response. Where there are selections a row
             each, with `selection`, over the atoms that it keeps.
         n_misordered: number of cells in which E does not order responses by truth.

@@ -33,7 +33,7 @@ from experiments.run.text_models import TextModel
 from experiments.run.units import decode, schema
 from experiments.study.config import Study, computed_part, plain_hash
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.errors import InputError
 from factormodels.io.files import prepare_folder, remove_empty, write_text
 
@@ -65,7 +65,7 @@ class RunPlan:
     @staticmethod
     def of(
         study: Study,
-        cells: Sequence[Cell],
+        cells: Sequence[StudyCell],
         data: Sequence[StudyData],
         models: Iterable[TextModel] = (),
     ) -> RunPlan:

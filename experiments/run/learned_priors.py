@@ -25,12 +25,12 @@ from experiments.paper.text import counted
 from experiments.results.rows import FAILED
 from experiments.run.learning import KEEP, LEARN, specification
 from experiments.run.units import sentence
+from experiments.study.backend_settings import build_backend
 from experiments.study.cell_names import cell_words
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import Learned, PriorSetting
+from experiments.study.config import Learned, PriorSetting
 from experiments.study.data import StudyData, related_graph
-from experiments.study.design import Cell, View
-from experiments.study.settings import build_backend
+from experiments.study.design import GraphView, StudyCell
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
 from inference import Backend
@@ -94,7 +94,7 @@ class PriorRequest:
             [self.dataset, self.variant, self.relation_model, self.encoding, self.prior.title, fold]
         )
 
-    def matches(self, dataset: str, view: View) -> bool:
+    def matches(self, dataset: str, view: GraphView) -> bool:
         """Whether these are the priors of a view of a dataset, at whatever strength."""
         own = (self.dataset, self.variant, self.relation_model, self.encoding, self.prior)
         its = (view.variant, view.relation_model, view.encoding, view.prior)
@@ -192,7 +192,7 @@ class CrossFittedPriors:
 
 
 def prior_requests(
-    loaded: LoadedStudy, cells: Sequence[Cell], data: Sequence[StudyData]
+    loaded: LoadedStudy, cells: Sequence[StudyCell], data: Sequence[StudyData]
 ) -> tuple[PriorRequest, ...]:
     """Which priors the cells of a study have learned, each once.
 
@@ -229,7 +229,7 @@ def fit_all(
     seed: int,
     kept: KeyedJournal,
     *,
-    finished: Collection[tuple[str, View]] = (),
+    finished: Collection[tuple[str, GraphView]] = (),
     again: bool = False,
     notice: Callable[[str], None] = logger.info,
 ) -> tuple[CrossFittedPriors, ...]:

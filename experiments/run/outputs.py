@@ -15,30 +15,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibration.tables import csv_text
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results import significance
 from experiments.results.best import significantly_best
 from experiments.results.diagrams import write_diagrams
-from experiments.results.files import MANIFEST, REPORT, ROWS, frame_text, publish, temporary_folder
+from experiments.results.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
 from experiments.results.manifest import file_hash, manifest, manifest_text
-from experiments.results.rows import (
-    CELL,
-    FAILED,
-    SCHEMA,
-    RowsFile,
-    write_csv,
-    write_rows,
-)
+from experiments.results.rows import FAILED, SCHEMA, RowsFile, write_csv, write_rows
 from experiments.results.summary import TIMES, StudySummary, summarise_study
 from experiments.run.folder import FinishedUnits
 from experiments.run.learned_priors import CrossFittedPriors, priors_table
 from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_models import TextUse, facts_of
+from experiments.study.cell_names import CELL
 from experiments.study.config import Study, config_hash
 from experiments.study.data import StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
@@ -82,7 +77,7 @@ class RunContents:
 
     study: Study
     data: tuple[StudyData, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyCell, ...]
     rows: RowsFile
     summary: pd.DataFrame
     tests: pd.DataFrame
@@ -98,7 +93,7 @@ Pages = Callable[[RunContents, Path], Sequence[Path]]
 def write_results(
     study: Study,
     data: Sequence[StudyData],
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     finished: FinishedUnits,
     code: Sequence[str],
     folder: Path,
@@ -215,7 +210,7 @@ def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) 
 def row_tables(
     study: str,
     data: Sequence[StudyData],
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     finished: FinishedUnits,
     selections: Selections | None = None,
 ) -> Iterator[pa.Table]:
@@ -238,7 +233,7 @@ def row_tables(
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    path.write_text(frame_text(frame), encoding="utf-8", newline="")
+    path.write_text(csv_text(frame), encoding="utf-8", newline="")
 
 
 @dataclass(frozen=True)
@@ -275,7 +270,7 @@ class _Claims:
         return _Claims(n_atoms, np.cumsum(n_rows) - n_rows, columns)
 
 
-def _cell_rows(study: str, cell: Cell, claims: _Claims, units: pa.Table) -> pa.Table:
+def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> pa.Table:
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
     # A row per claim: `owner` is its unit, `within` its place in the response.
     n_atoms = claims.n_atoms[responses]

@@ -50,9 +50,9 @@ from experiments.run.workers import (
 )
 from experiments.study.cell_choice import select
 from experiments.study.config import Study
-from experiments.study.config_file import LoadedStudy
 from experiments.study.data import StudyData, load_data
-from experiments.study.design import Algorithm, Cell, algorithms, cells
+from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
+from experiments.study.reading import LoadedStudy
 from factormodels.extraction.accounting import Ledger
 from inference import Backend
 from inference.warm_up import warm_up
@@ -76,8 +76,8 @@ class StudyDesign:
     """
 
     study: Study
-    algorithms: tuple[Algorithm, ...]
-    cells: tuple[Cell, ...]
+    algorithms: tuple[StudyAlgorithm, ...]
+    cells: tuple[StudyCell, ...]
     data: tuple[StudyData, ...]
     prior_requests: tuple[PriorRequest, ...]
     selection_solvers: tuple[SelectionSolver, ...]
@@ -139,7 +139,7 @@ class UnitFailure:
         error: why.
     """
 
-    cell: Cell
+    cell: StudyCell
     response: str
     error: str
 
@@ -298,7 +298,7 @@ def _learned(
         )
 
 
-def _at(chosen: Sequence[Cell], positions: Iterable[int]) -> list[Cell]:
+def _at(chosen: Sequence[StudyCell], positions: Iterable[int]) -> list[StudyCell]:
     return [chosen[position] for position in positions]
 
 

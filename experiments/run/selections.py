@@ -15,10 +15,9 @@ from experiments.padding.robustness import CoreChoices
 from experiments.paper.text import counted
 from experiments.results.rows import FAILED
 from experiments.run.units import sentence
-from experiments.study.config import plain_hash
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_selections import EVERYTHING, SelectionChoice
+from experiments.study.config import EVERYTHING, SelectionChoice, plain_hash
 from experiments.study.data import StudyData
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs

@@ -22,10 +22,10 @@ from experiments.assess.setup import language_model
 from experiments.results.rows import FAILED
 from experiments.run.units import UnitResult, sentence
 from experiments.study.cell_names import RECORDED
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_models import AssessorChoice, LanguageModelChoice, RelationModelChoice
+from experiments.study.config import AssessorChoice, LanguageModelChoice, RelationModelChoice
 from experiments.study.data import Related, StudyData
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
+from experiments.study.reading import LoadedStudy
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger
@@ -305,7 +305,7 @@ def open_models(
     return tuple(opened)
 
 
-def text_request_of(cell: Cell) -> TextRequest | None:
+def text_request_of(cell: StudyCell) -> TextRequest | None:
     """What a text model is to say before the units of a cell, of no response in particular.
 
     None if relations are the data's own.

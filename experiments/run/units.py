@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from experiments.results.rows import FAILED
 from experiments.run.view_graphs import factor_graph
 from experiments.study.data import Related, StudyData, related_graph
-from experiments.study.design import Cell, View
+from experiments.study.design import GraphView, StudyCell
 from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
@@ -62,7 +62,7 @@ class Task:
 
     responses: tuple[int, ...]
     graphs: tuple[FactGraph, ...]
-    cells: tuple[tuple[int, Cell], ...]
+    cells: tuple[tuple[int, StudyCell], ...]
     learned: tuple[CrossFittedPriors, ...] = ()
     related: tuple[Related, ...] = ()
 
@@ -107,7 +107,7 @@ class TaskQueue:
     def __init__(
         self,
         data: Sequence[StudyData],
-        cells: Sequence[Cell],
+        cells: Sequence[StudyCell],
         wanted: Iterable[int],
         done: Sequence[NDArray[np.bool_]],
         learned: Sequence[CrossFittedPriors] = (),
@@ -350,9 +350,9 @@ class _Graphs:
         }
         self._related = related
         self._views: dict[tuple[int, tuple[str, ...]], CompiledFacts] = {}
-        self._factor_graphs: dict[tuple[int, View], FactorGraph] = {}
+        self._factor_graphs: dict[tuple[int, GraphView], FactorGraph] = {}
 
-    def __call__(self, response: int, view: View) -> FactorGraph:
+    def __call__(self, response: int, view: GraphView) -> FactorGraph:
         key = (response, view)
         if key not in self._factor_graphs:
             # What is learned, unlike what is set, is of one encoding and moves relations too.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.study.design import View
+from experiments.study.design import GraphView
 from factormodels.compile import CompiledFacts
 from factormodels.factor_graph import FactorGraph
 
 
-def factor_graph(facts: CompiledFacts, view: View) -> FactorGraph:
+def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
     """Return the factor graph of a view.
 
     Args:

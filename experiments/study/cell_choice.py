@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from experiments.study.design import Cell
+from experiments.study.design import StudyCell
 from factormodels.errors import InputError, nearest
 
 _ONLY = {
@@ -20,8 +20,8 @@ _ONLY = {
 """Keys of --only, and the column that each restricts."""
 
 
-def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
-    """Return the positions of the cells that texts like "backend=exact,lbp" select.
+def select(chosen: Sequence[StudyCell], only: Iterable[str]) -> list[int]:
+    """The positions of the cells that texts like "backend=exact,lbp" select.
 
     Of texts with one key any must hold, of different keys all.
 
@@ -56,6 +56,6 @@ def select(chosen: Sequence[Cell], only: Iterable[str]) -> list[int]:
     return selected
 
 
-def _text(cell: Cell, key: str) -> str:
+def _text(cell: StudyCell, key: str) -> str:
     value = cell.key()[_ONLY[key]]
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -12,13 +12,26 @@ NO_GRAPH = "none"
 """What the columns of the graph hold in rows of an assessor, which judges without one."""
 
 
+CELL = (
+    "dataset",
+    "variant",
+    "relation_model",
+    "encoding",
+    "prior",
+    "strength",
+    "backend_label",
+    "seed",
+)
+"""Columns that tell the cells of a study apart."""
+
+
 def shown(value: str) -> str:
-    """Return what tables show for a column of a cell."""
+    """What tables show for a column of a cell."""
     return "--" if value == NO_GRAPH else value
 
 
 def cell_words(named: Mapping[str, Any], columns: Iterable[str]) -> str:
-    """Return what a cell is called by some of its columns, less what goes without saying."""
+    """What a cell is called by some of its columns, less what goes without saying."""
     return " ".join(
         f"{_TITLED.get(name, '')}{named[name]}"
         for name in columns

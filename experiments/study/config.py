@@ -1,50 +1,764 @@
-"""Studies as data: what a configuration may say, checked key by key before anything runs."""
+"""What a study may say: every key, what it means, and what is checked of it.
+
+Each model is one mapping of the file, each field a key; "Attributes" says what the keys mean, and
+the table of keys in the guide is made from it. Types check a key by itself, the validators of a
+model what its keys say together. `experiments.study.reading` makes a study from a file,
+`experiments.study.errors` a sentence from whatever does not fit.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, field, fields
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
 
-from calibration.scores.summary import DEFAULT_MEASURES
-from experiments.study.cell_names import RECORDED
-from experiments.study.config_models import (
-    AssessorChoice,
-    LanguageModelChoice,
-    RelationModelChoice,
-    check_models,
-    without_access,
-)
-from experiments.study.config_parts import (
-    STRICT,
-    BackendChoice,
-    DatasetChoice,
-    Encoding,
-    MeasureName,
-    Priors,
-    PriorSetting,
-    Reliability,
-    Report,
-    Seed,
-    Selector,
-    Significance,
-    Strength,
-    Variant,
-    distinct,
-    file_name,
-    k_policy,
-)
-from experiments.study.config_selections import EVERYTHING, SelectionChoice
-from factormodels.datasets import names
-from factormodels.encodings import DEFAULT_ENCODING
+from calibration.scores.summary import DEFAULT_MEASURES, MEASURES
+from calibration.significance.measures import MEASURES as TESTED_MEASURES
+from calibration.significance.table import MEANS_OVER_RESPONSES
+from experiments.study.cell_names import NO_GRAPH, RECORDED
+from factormodels import datasets
+from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import unknown_name
+from factormodels.extraction.assessors import ASSESSORS
+from factormodels.extraction.relations import LEAST_PROBABILITY
+from factormodels.variants import VARIANTS
+from inference.registry import entries
 
-Output = Literal["csv", "latex", "markdown", "reliability", "report"]
+STRICT = ConfigDict(extra="forbid")
+"""Configuration of every model: a key that it does not know is refused."""
+
+# --- Values of keys ---------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Known(AfterValidator):
+    """A validator that takes one of some names, which the JSON Schema lists.
+
+    Attributes:
+        names: the names there are, asked for when a value is validated.
+        what: what they are of.
+    """
+
+    names: Callable[[], Iterable[str]] = tuple
+    what: str = ""
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), "enum": list(self.names())}
+
+
+def known(names: Callable[[], Iterable[str]], what: str) -> Known:
+    """A validator that takes one of some names; its error calls the value `what`."""
+
+    def check(name: str) -> str:
+        if name not in (valid := list(names())):
+            raise ValueError(unknown_name(f"the {what}", name, valid))
+        return name
+
+    return Known(check, names, what)
+
+
+def distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values, of which none may be listed twice.
+
+    Raises:
+        ValueError: if one is.
+    """
+    for position, value in enumerate(values):
+        if value in values[:position]:
+            raise ValueError(f"{value!r} is listed twice; keep one")
+    return values
+
+
+def file_name(name: str) -> str:
+    """The name, which must be fit to be part of a file's.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ValueError("it names files: use letters, digits, '.', '_' and '-', no space")
+    return name
+
+
+def column_name(name: str) -> str:
+    """The name, which must be fit to stand beside others in a column; empty is fit.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9._-]*", name):
+        raise ValueError("names stand side by side in a column; use letters, digits, '.', '_', '-'")
+    return name
+
+
+def k_policy(value: int | str) -> int | str:
+    """The way to choose K of F1@K: median, half, fixed:N, or a whole number.
+
+    Raises:
+        ValueError: if it is none of them.
+    """
+    number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
+    if value in ("median", "half") or (number.isascii() and number.isdigit() and int(number) > 0):
+        return value
+    raise ValueError("use median, half, or a whole number above 0")
+
+
+@dataclasses.dataclass(frozen=True)
+class Short:
+    """That a key may be written in short: its reader writes it out, its JSON Schema allows it.
+
+    Attributes:
+        lone: what stands for a list of one: any value, or a text alone; None: nothing.
+        text: the key of the mapping that a text, as an entry or as the value, stands for.
+    """
+
+    lone: Literal["any", "text"] | None = None
+    text: str | None = None
+
+
+def short_keys(model: type) -> dict[str, Short]:
+    """The keys of a model that may be written in short, in order."""
+    hints = typing.get_type_hints(model, include_extras=True)
+    return {
+        key: mark
+        for key, hint in hints.items()
+        for mark in getattr(hint, "__metadata__", ())
+        if isinstance(mark, Short)
+    }
+
+
+def _changed(model: Any, keys: Iterable[str]) -> list[str]:
+    """Those of some keys that do not have their default."""
+    defaults = {one.name: one.default for one in fields(model)}
+    return [key for key in keys if getattr(model, key) != defaults[key]]
+
+
+NonEmpty = Annotated[str, Field(min_length=1)]
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Strength = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
+Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
+BackendName = Annotated[str, known(entries, "backend")]
+MeasureName = Annotated[str, known(lambda: MEASURES, "measure")]
+
+# --- Data -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, config=STRICT)
+class Subset:
+    """The responses of a dataset that a study takes; an absent key restricts nothing.
+
+    Attributes:
+        responses: ids of the responses.
+        topics: topics of the responses.
+        labelled: only responses with a labelled atom.
+        sample: so many of what is left, drawn at random and kept in the order of the data.
+        seed: seed of the draw.
+    """
+
+    responses: tuple[str, ...] | None = None
+    topics: tuple[str, ...] | None = None
+    labelled: bool = False
+    sample: Count | None = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True, config=STRICT)
+class DatasetChoice:
+    """A dataset of a study: an embedded one by name, a file, or one that is generated.
+
+    Attributes:
+        name: name of an embedded dataset, or what tables call the data of a path (the file's stem
+            if absent) or of a generator.
+        path: a file of fact graphs or a published file, relative to the folder of the configuration
+            that names it.
+        synthetic: arguments of `factormodels.synthetic.labelled_responses`; a law is a number, or
+            the two ends of an interval.
+        options: options of the embedded dataset's loader.
+        subset: which of the responses.
+        limit: only the first so many of these.
+    """
+
+    name: str = ""
+    path: NonEmpty | None = None
+    synthetic: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    subset: Subset = Subset()
+    limit: Count | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> DatasetChoice:
+        if self.path is None and not self.name:
+            raise ValueError("give the name of an embedded dataset, or the path of a file")
+        if self.path is not None and self.synthetic is not None:
+            raise ValueError("data are read from a path or generated; leave one of the two out")
+        if self.options and (self.path is not None or self.synthetic is not None):
+            raise ValueError("options belong to embedded datasets; leave them out here")
+        return self
+
+    @property
+    def title(self) -> str:
+        """What tables call this dataset."""
+        return self.name or PurePath(str(self.path)).stem
+
+
+# --- Models that are asked about texts --------------------------------------------------------
+
+RELATION_MODELS = (RECORDED, "lexical", "nli", "prompted")
+
+ACCESS = ("api_base", "cache", "replay", "concurrency")
+"""Keys that say how answers are got: no number depends on them, and no file of results has them."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class LanguageModelChoice:
+    """A language model and how its answers are got.
+
+    Attributes:
+        model: its name as litellm spells it, such as openai/NAME; its key is in the environment.
+        api_base: address of a compatible server.
+        cache: file in which answers are kept, relative to the folder of the configuration.
+        replay: whether every answer is taken from there and nobody is asked.
+        concurrency: most calls under way at a time.
+    """
+
+    model: NonEmpty
+    api_base: NonEmpty | None = None
+    cache: NonEmpty = "answers.sqlite"
+    replay: bool = False
+    concurrency: Count = 16
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Access:
+    """What a relation model or assessor says of its language model; None: as the study says.
+
+    Attributes:
+        language_model: its name as litellm spells it; the study's if absent, as are the others.
+        api_base: address of a compatible server.
+        cache: file in which answers are kept, relative to the folder of the configuration.
+        replay: whether every answer is taken from there and nobody is asked.
+        concurrency: most calls under way at a time.
+    """
+
+    language_model: NonEmpty | None = None
+    api_base: NonEmpty | None = None
+    cache: NonEmpty | None = None
+    replay: bool | None = None
+    concurrency: Count | None = None
+
+    def resolved(self, shared: LanguageModelChoice | None) -> LanguageModelChoice | None:
+        """The language model with its access; None if neither names one.
+
+        Args:
+            shared: the study's.
+        """
+        model = self.language_model or (None if shared is None else shared.model)
+        if model is None:
+            return None
+        defaults = shared or LanguageModelChoice(model)
+        own = {name: getattr(self, name) for name in ACCESS}
+        given = {
+            name: getattr(defaults, name) if value is None else value for name, value in own.items()
+        }
+        return LanguageModelChoice(model, **given)
+
+
+@dataclass(frozen=True, config=STRICT)
+class RelationModelChoice(Access):
+    """A relation model of a study.
+
+    Attributes:
+        model: recorded (the data's own, as they are, or with `path` a file of judgements),
+            lexical (overlap of words), nli (a local model) or prompted (a language model).
+        label: what tables call it; made from the other keys if absent.
+        path: folder of an nli model, or file of recorded judgements (JSON Lines); relative to the
+            folder of the configuration that names it.
+        method: where the probabilities of a prompted model come from.
+        samples: its answers per pair, for the method "samples".
+        least: the least probability of an entailment or contradiction that is kept.
+    """
+
+    model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
+    label: str = ""
+    path: NonEmpty | None = None
+    method: Literal["logprobs", "verbalised", "samples"] = "logprobs"
+    samples: Count = 5
+    least: Probability = LEAST_PROBABILITY
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RelationModelChoice:
+        if self.model == "nli" and self.path is None:
+            raise ValueError("the relation model 'nli' needs the path of a folder; give it")
+        if self.path is not None and self.model not in ("nli", RECORDED):
+            raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
+        given = _changed(self, ("method", "samples", "language_model", *ACCESS))
+        if given and self.model != "prompted":
+            raise ValueError(f"{given[0]} is for the relation model 'prompted'; leave it out")
+        if self.as_recorded and self.label:
+            raise ValueError("the relations of the data are called recorded; leave the label out")
+        if not self.as_recorded and self.label == RECORDED:
+            raise ValueError("the relations of the data alone are called recorded; choose another")
+        if self.label == NO_GRAPH:
+            raise ValueError("assessors, which have no relations, are called none; choose another")
+        if self.as_recorded and self.least != LEAST_PROBABILITY:
+            raise ValueError("recorded relations stay as they are; leave 'least' out")
+        return self
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether the relations are those of the data."""
+        return self.model == RECORDED and self.path is None
+
+    def title(self, shared: LanguageModelChoice | None) -> str:
+        """What tables call it.
+
+        Args:
+            shared: the study's language model.
+        """
+        if self.label:
+            return self.label
+        if self.path is not None:
+            path = PurePath(self.path)
+            return f"{self.model}:{path.name if self.model == 'nli' else path.stem}"
+        access = self.resolved(shared)
+        if self.model == "prompted" and access is not None:
+            return f"{access.model} ({self.method})"
+        return self.model
+
+
+@dataclass(frozen=True, config=STRICT)
+class AssessorChoice(Access):
+    """A prompt-based assessor of a study.
+
+    Attributes:
+        assessor: the prompts, of `factormodels.extraction.assessors.ASSESSORS`.
+        label: what tables call it; the assessor's name if absent.
+        all_contexts: whether every atom is shown every context, in place of those retrieved for it.
+        expected: whether P(true) is averaged over the labels by their probabilities.
+    """
+
+    assessor: Annotated[str, known(lambda: ASSESSORS, "assessor")]
+    label: str = ""
+    all_contexts: bool = False
+    expected: bool = False
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return self.label or self.assessor
+
+    def setting(self, shared: LanguageModelChoice | None) -> dict[str, Any]:
+        """What its verdicts depend on, by name.
+
+        Args:
+            shared: the study's language model.
+        """
+        access = self.resolved(shared)
+        return {
+            "language_model": None if access is None else access.model,
+            "all_contexts": self.all_contexts,
+            "expected": self.expected,
+        }
+
+
+def _check_models(
+    relation_models: Sequence[RelationModelChoice],
+    assessors: Sequence[AssessorChoice],
+    shared: LanguageModelChoice | None,
+    variants: Sequence[str],
+) -> None:
+    prompted = [
+        (f"relation_models[{position}]", one)
+        for position, one in enumerate(relation_models)
+        if one.model == "prompted"
+    ]
+    judging = [(f"assessors[{position}]", one) for position, one in enumerate(assessors)]
+    for place, one in (*prompted, *judging):
+        if one.resolved(shared) is None:
+            raise ValueError(
+                f"{place} needs a language model; give it language_model: openai/NAME, or the "
+                "study one for all"
+            )
+    anew = [one for one in relation_models if not one.as_recorded]
+    if anew and "given" in variants:
+        raise ValueError(
+            f"the relation model {anew[0].title(shared)!r} finds the relations of FR1, FR2 and "
+            "FR3, and 'given' is as the data have them; leave one of the two out"
+        )
+
+
+# --- Algorithms -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, config=STRICT)
+class Only:
+    """The part of a study that a backend takes part in; an absent key restricts nothing.
+
+    Attributes:
+        datasets: datasets, by what tables call them.
+        variants: variants.
+        encodings: encodings.
+        priors: settings of the priors, by what tables call them.
+        strengths: strengths.
+        seeds: seeds.
+        relation_models: relation models, by what tables call them.
+    """
+
+    datasets: tuple[str, ...] | None = None
+    variants: tuple[Variant, ...] | None = None
+    encodings: tuple[Encoding, ...] | None = None
+    priors: tuple[str, ...] | None = None
+    strengths: tuple[Strength, ...] | None = None
+    seeds: tuple[Seed, ...] | None = None
+    relation_models: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, config=STRICT)
+class BackendChoice:
+    """A backend of a study, or several that differ in settings.
+
+    Attributes:
+        backend: its name, as `factormodels backends` lists them.
+        label: what tables call it; must differ from the other labels of the study. Its name and
+            settings if absent.
+        settings: settings by name; the others keep their defaults.
+        grid: lists of values by name of setting; one backend for each combination.
+        only: restricts it to a part of the study.
+    """
+
+    backend: BackendName
+    label: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(
+        default_factory=dict
+    )
+    only: Only = Only()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> BackendChoice:
+        for name in self.grid:
+            if name in self.settings:
+                raise ValueError(f"{name!r} is given in settings and in grid; keep one")
+        return self
+
+    def place_of(self, place: str, setting: str) -> str:
+        """Place of a setting, "" for all, of this choice at a place of a study."""
+        part = "grid" if setting in self.grid else "settings"
+        return f"{place}.{part}{setting and '.'}{setting}"
+
+    def settings_of_each(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """What tables call each backend, with its settings."""
+        each = []
+        for values in itertools.product(*self.grid.values()):
+            chosen = dict(zip(self.grid, values, strict=True))
+            shown = chosen if self.label else {**self.settings, **chosen}
+            given = ", ".join(f"{key}={value}" for key, value in shown.items())
+            title = " ".join(filter(None, (self.label or self.backend, given)))
+            each.append((title, {**self.settings, **chosen}))
+        return tuple(each)
+
+
+# --- Priors -----------------------------------------------------------------------------------
+
+OWN_PRIORS = "data"
+"""What tables call the priors that the data bring with them."""
+
+LEARNED = "learned"
+"""What tables call priors that are learned, unless they have a name."""
+
+LEARNABLE_OF_RELATIONS = ("temperature", "probability")
+LEARNABLE = ("atom_prior", "context_prior", *LEARNABLE_OF_RELATIONS)
+"""What labels can teach: priors, and how far relations are trusted."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Learned:
+    """Priors that are learned from the labels of other responses, in cross-fitting.
+
+    Attributes:
+        parameters: what is learned: atom_prior, context_prior, and of relations temperature (on the
+            logit of the probability that each states) or probability (in its place).
+        by: the class of relations that has a temperature or probability of its own: kind, or
+            stance (Factcheck-Bench). Absent: one temperature for all, a probability for each kind.
+        folds: parts of the labelled responses, drawn with the study's `seed`; each is judged by
+            what the others teach.
+        backend: the algorithm that fits.
+        settings: settings of the algorithm.
+        objective: what is made small; likelihood: the negative log likelihood.
+        penalty: standard deviation of a normal prior on logit and log scales; absent: no penalty.
+        max_iterations: after so many a search ends as not converged.
+    """
+
+    parameters: Annotated[
+        tuple[Annotated[str, known(lambda: LEARNABLE, "parameter")], ...],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ] = (
+        "atom_prior",
+        "temperature",
+    )
+    by: Literal["kind", "stance"] | None = None
+    folds: Annotated[int, Field(ge=2)] = 5
+    backend: BackendName = "exact"
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    objective: Literal["likelihood", "log_loss", "brier"] = "likelihood"
+    penalty: Strength | None = None
+    max_iterations: Count = 500
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Learned:
+        of_relations = [name for name in self.parameters if name in LEARNABLE_OF_RELATIONS]
+        if len(of_relations) > 1:
+            raise ValueError("a relation has a temperature or a probability; learn one of the two")
+        if self.by is not None and not of_relations:
+            raise ValueError(
+                f"by is {self.by!r}, but nothing of relations is learned; add temperature or "
+                "probability to parameters, or leave by out"
+            )
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class PriorSetting:
+    """Priors of one cell; None keeps the data's own.
+
+    Attributes:
+        title: what tables call them.
+        atom: prior of every atom.
+        context: prior of every context.
+        learned: what is learned, and how; None: nothing.
+    """
+
+    title: str
+    atom: float | None
+    context: float | None
+    learned: Learned | None = None
+
+
+PriorValues = Annotated[tuple[Probability | None, ...], Field(min_length=1), Short("any")]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Priors:
+    """Priors that replace those of the data, one setting for each combination.
+
+    Attributes:
+        atom: priors of atoms; null keeps the data's own.
+        context: priors of contexts; null keeps the data's own.
+        name: what tables call the setting; only if there is a single one. Made from the other keys
+            if absent.
+        learned: what is learned from labels; what is fixed beside it stays fixed.
+    """
+
+    atom: PriorValues = (None,)
+    context: PriorValues = (None,)
+    name: str = ""
+    learned: Learned | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Priors:
+        if self.name and len(self.atom) * len(self.context) > 1:
+            raise ValueError("a name is for one setting of the priors; leave it out of a grid")
+        if self.name == NO_GRAPH:
+            raise ValueError(
+                "assessors, which have no priors, are called none; choose another name"
+            )
+        own = self.atom == self.context == (None,) and self.learned is None
+        if self.name == OWN_PRIORS and not own:
+            raise ValueError("the priors of the data alone are called data; choose another name")
+        for key, values in (("atom", self.atom), ("context", self.context)):
+            fixed = any(value is not None for value in values)
+            if fixed and self.learned is not None and f"{key}_prior" in self.learned.parameters:
+                raise ValueError(f"{key} is given and {key}_prior is learned; keep one")
+        return self
+
+    def settings(self) -> tuple[PriorSetting, ...]:
+        """Every combination."""
+        return tuple(
+            PriorSetting(
+                self.name or _prior_title(atom, context, self.learned), atom, context, self.learned
+            )
+            for atom in self.atom
+            for context in self.context
+        )
+
+
+def _prior_title(atom: float | None, context: float | None, learned: Learned | None) -> str:
+    given = {"atom": atom, "context": context}
+    parts = [LEARNED] if learned is not None else []
+    parts += [f"{name}={value:g}" for name, value in given.items() if value is not None]
+    return " ".join(parts) or OWN_PRIORS
+
+
+# --- Scores, tests, reports -------------------------------------------------------------------
+
+EVERYTHING = "all"
+"""The selection that keeps every atom."""
+
+SELECTIONS = (EVERYTHING, "core")
+"""Which atoms count: all, or those that Core selects."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class SelectionChoice:
+    """Which atoms of a response count in measures and tests; posteriors do not depend on it.
+
+    Attributes:
+        selection: `all`, or `core`: as many as inform, of which none entails another.
+        name: what tables call it; that of the selection if absent.
+        weights: what an atom is worth: the same, or as much as it informs.
+        rule: which atoms exclude each other: if either entails the other, or both.
+        relations: who says which atom entails which: lexical (overlap of words), recorded (a file
+            of judgements, or the relations between atoms in the data) or nli (a local model).
+        path: the file of recorded judgements (absent: those of the data), or the model's folder.
+        domain: domain of the bleached claims of `informativeness`; that of each response if absent.
+        templates: file of bleached claims by domain.
+        share: least share of the selected atoms that their sentences entail.
+        time_limit: seconds for one response; after them the best set found is taken and said so.
+        branch_limit: branchings of the exact method.
+    """
+
+    selection: Annotated[str, known(lambda: SELECTIONS, "selection")]
+    name: Annotated[str, AfterValidator(column_name)] = ""
+    weights: Literal["uniform", "informativeness"] = "uniform"
+    rule: Literal["either", "both"] = "either"
+    relations: Literal["lexical", "recorded", "nli"] = "lexical"
+    path: NonEmpty | None = None
+    domain: str | None = None
+    templates: NonEmpty | None = None
+    share: Probability | None = None
+    time_limit: Strength = 3.0
+    branch_limit: Count = 5000
+
+    @model_validator(mode="after")
+    def _consistent(self) -> SelectionChoice:
+        others = [one.name for one in fields(self) if one.name not in ("selection", "name")]
+        given = _changed(self, others)
+        if self.selection == EVERYTHING and given:
+            raise ValueError(f"{given[0]} has no part in the selection 'all'; leave it out")
+        if self.relations == "lexical" and self.path is not None:
+            raise ValueError("lexical relations need no path; leave it out, or use recorded or nli")
+        if self.relations == "nli" and self.path is None:
+            raise ValueError("the relations 'nli' need the path of the model's folder; give it")
+        return self
+
+    @property
+    def title(self) -> str:
+        """What tables call it."""
+        return self.name or self.selection
+
+
+@dataclass(frozen=True, config=STRICT)
+class Selector:
+    """What one side of a pair is: cells that have these values; the rest both sides share.
+
+    Attributes:
+        variant: variant.
+        relation_model: relation model, by what tables call it.
+        encoding: encoding.
+        prior: setting of the priors, by what tables call it.
+        strength: strength.
+        backend: backend or assessor, by what tables call it.
+        seed: seed.
+        selection: selection, by what tables call it; the sides are then each over their own atoms.
+    """
+
+    variant: Variant | None = None
+    relation_model: str | None = None
+    encoding: Encoding | None = None
+    prior: str | None = None
+    strength: Strength | None = None
+    backend: str | None = None
+    seed: Seed | None = None
+    selection: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """What is given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True, config=STRICT)
+class Significance:
+    """Which pairs are tested, and how; every interval and test resamples responses.
+
+    Attributes:
+        pairs: pairs of selectors with the same keys; the first is compared with the second
+            wherever all else is the same. A text is short for `{backend: text}`.
+        measures: what is compared, of the measures of `calibration.significance`.
+        test: the paired test; t is for means over responses.
+        alternative: two-sided, or better for the first being better.
+        correction: for all p-values of the study together; none leaves them uncorrected.
+        resamples: permutations, or replicates of the bootstrap.
+    """
+
+    pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()
+    measures: Annotated[
+        tuple[Annotated[str, known(lambda: TESTED_MEASURES, "measure")], ...],
+        Field(min_length=1),
+        AfterValidator(distinct),
+    ] = ("brier", "accuracy")
+    test: Literal["permutation", "bootstrap", "t"] = "permutation"
+    alternative: Literal["two-sided", "better"] = "two-sided"
+    correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
+    resamples: Count = 10_000
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Significance:
+        pooled = [name for name in self.measures if name not in MEANS_OVER_RESPONSES]
+        if self.test == "t" and pooled:
+            raise ValueError(
+                f"test is 't', but {', '.join(pooled)} is pooled over claims; choose permutation "
+                f"or bootstrap, or measures among {', '.join(MEANS_OVER_RESPONSES)}"
+            )
+        for first, second in self.pairs:
+            if not first.given() or set(first.given()) != set(second.given()):
+                raise ValueError(
+                    "the sides of a pair are told apart by the same keys, such as "
+                    "[{variant: FR3}, {variant: FR1}]"
+                )
+            if first == second:
+                raise ValueError("the sides of a pair are the same; let them differ")
+        return self
+
+
+@dataclass(frozen=True, config=STRICT)
+class Reliability:
+    """How the reliability diagram is binned.
+
+    Attributes:
+        bins: number of bins.
+        strategy: bins of equal width, or of equally many atoms.
+    """
+
+    bins: Count = 10
+    strategy: Literal["uniform", "quantile"] = "uniform"
+
+
+@dataclass(frozen=True, config=STRICT)
+class Report:
+    """What the HTML report shows.
+
+    Attributes:
+        responses: how many responses of each dataset have a page, the first ones.
+    """
+
+    responses: Count = 200
+
+
+# --- The study --------------------------------------------------------------------------------
 
 PRESENTATION = (
     "description",
@@ -60,76 +774,85 @@ PRESENTATION = (
 """Keys that no posterior depends on: they may change between a run and its resumption."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Study:
     """A study: datasets x variants x relation models x encodings x priors x strengths x backends.
 
     Attributes:
         study: its name; also that of its folder of results.
-        datasets: the data.
+        datasets: the data, each an embedded dataset, a file, or generated.
         description: what it is for.
-        variants: views of the fact graphs: given, FR1, FR2, FR3.
+        variants: views of the fact graphs: given (as recorded), FR1 (each atom with the contexts
+            retrieved for it), FR2 (every atom with every context), FR3 (contexts among each other
+            too).
         relation_models: where relations come from: the data, or the texts, asked anew.
         assessors: what judges claims by prompts, without a graph, beside the backends.
-        language_model: of the relation models and assessors that do not name their own.
-        encodings: encodings of relations.
-        priors: priors that replace those of the data.
+        language_model: that of the relation models and assessors that do not name their own.
+        encodings: encodings of relations as factors.
+        priors: priors that replace those of the data; every combination is a setting. The word
+            learned in the list is short for `{learned: {}}`.
         strengths: what the log odds of every relation's probability are multiplied by.
         backends: the algorithms.
         seed: seed of what is drawn: intervals, tests, and backends unless `seeds` is given.
         seeds: seeds of the backends that have a setting `seed` and are not given one; a cell each.
+            `seed` alone if absent.
         selections: which atoms count in measures and tests.
-        unlabelled: what an atom without a human label counts as in scores.
-        k: K of F1@K: median, half, or a number.
-        measures: columns of the tables.
+        unlabelled: what an atom without a human label counts as in scores; error refuses it.
+        k: K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number.
+        measures: columns of the tables, of those of summary.csv.
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
         report: what the HTML report shows.
         outputs: artefacts to make beside the rows, the summary and the manifest.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     study: Annotated[str, AfterValidator(file_name)]
-    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1), Short("text", "name")]
     description: str = ""
-    variants: Annotated[tuple[Variant, ...], Field(min_length=1), AfterValidator(distinct)] = (
-        "FR2",
-    )
-    relation_models: Annotated[tuple[RelationModelChoice, ...], Field(min_length=1)] = (
-        RelationModelChoice(RECORDED),
-    )
-    assessors: tuple[AssessorChoice, ...] = ()
-    language_model: LanguageModelChoice | None = None
-    encodings: Annotated[tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct)] = (
-        DEFAULT_ENCODING,
-    )
-    priors: Annotated[tuple[Priors, ...], Field(min_length=1)] = (Priors(),)
-    strengths: Annotated[tuple[Strength, ...], Field(min_length=1), AfterValidator(distinct)] = (
-        1.0,
-    )
-    backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)] = (BackendChoice("exact"),)
+    variants: Annotated[
+        tuple[Variant, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
+    ] = ("FR2",)
+    relation_models: Annotated[
+        tuple[RelationModelChoice, ...], Field(min_length=1), Short("text", "model")
+    ] = (RelationModelChoice(RECORDED),)
+    assessors: Annotated[tuple[AssessorChoice, ...], Short("text", "assessor")] = ()
+    language_model: Annotated[LanguageModelChoice | None, Short(text="model")] = None
+    encodings: Annotated[
+        tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
+    ] = (DEFAULT_ENCODING,)
+    priors: Annotated[tuple[Priors, ...], Field(min_length=1), Short("any")] = (Priors(),)
+    strengths: Annotated[
+        tuple[Strength, ...], Field(min_length=1), AfterValidator(distinct), Short("any")
+    ] = (1.0,)
+    backends: Annotated[
+        tuple[BackendChoice, ...], Field(min_length=1), Short("text", "backend")
+    ] = (BackendChoice("exact"),)
     seed: Seed = 0
-    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct)] = ()
-    selections: Annotated[tuple[SelectionChoice, ...], Field(min_length=1)] = (
-        SelectionChoice(EVERYTHING),
-    )
+    seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
+    selections: Annotated[
+        tuple[SelectionChoice, ...], Field(min_length=1), Short("text", "selection")
+    ] = (SelectionChoice(EVERYTHING),)
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
     k: Annotated[int | str, AfterValidator(k_policy)] = "median"
-    measures: Annotated[tuple[MeasureName, ...], Field(min_length=1), AfterValidator(distinct)] = (
-        DEFAULT_MEASURES
-    )
+    measures: Annotated[
+        tuple[MeasureName, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
+    ] = DEFAULT_MEASURES
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
     report: Report = field(default_factory=Report)
-    outputs: Annotated[tuple[Output, ...], AfterValidator(distinct)] = (
+    outputs: Annotated[
+        tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
+        AfterValidator(distinct),
+        Short("text"),
+    ] = (
         "csv",
         "latex",
         "markdown",
         "reliability",
     )
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _consistent(self) -> Study:
         titles = [choice.title for choice in self.datasets]
         _distinct_titles("datasets", "name", list(enumerate(titles)))
         backends = [
@@ -138,7 +861,7 @@ class Study:
             for title, _ in choice.settings_of_each()
         ]
         _distinct_titles("backends", "label", backends)
-        check_models(self.relation_models, self.assessors, self.language_model, self.variants)
+        _check_models(self.relation_models, self.assessors, self.language_model, self.variants)
         _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
         of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
         taken = {title for _, title in backends}
@@ -160,6 +883,7 @@ class Study:
                 "variant, relation model, encoding, prior, strength or seed of this study; widen "
                 "it or leave it out"
             )
+        return self
 
     @property
     def relation_titles(self) -> tuple[str, ...]:
@@ -183,7 +907,7 @@ class Study:
         return () if titles == (EVERYTHING,) else titles
 
     def dimensions(self) -> dict[str, tuple[Any, ...]]:
-        """Return the values of each dimension that `only` may restrict."""
+        """Values of each dimension that `only` may restrict."""
         return {
             "datasets": tuple(choice.title for choice in self.datasets),
             "variants": self.variants,
@@ -204,7 +928,7 @@ class Study:
         for name in ("datasets", "relation_models", "priors"):
             of_study = self.dimensions()[name]
             # A study may be laid over one with more datasets, whose backends name them still.
-            elsewhere = names() if name == "datasets" else ()
+            elsewhere = datasets.names() if name == "datasets" else ()
             for value in getattr(choice.only, name) or ():
                 if value not in of_study and value not in elsewhere:
                     raise ValueError(
@@ -234,13 +958,13 @@ class Study:
 
 
 def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
-    """Return whether a backend of a study takes part where a dimension has a value."""
+    """Whether a backend of a study takes part where a dimension has a value."""
     allowed = getattr(choice.only, dimension)
     return allowed is None or value in allowed
 
 
 def as_plain(study: Study) -> dict[str, Any]:
-    """Return the whole study as plain data, every default written out.
+    """The whole study as plain data, every default written out.
 
     A file is named without its folder, and nothing is said of how the answers of language models
     are got, so that the result tells nothing of the machine.
@@ -255,19 +979,29 @@ def as_plain(study: Study) -> dict[str, Any]:
 
 
 def config_hash(study: Study) -> str:
-    """Return the SHA-256 of the study's plain form: equal for studies that ask the same."""
+    """SHA-256 of the study's plain form: equal for studies that ask the same."""
     return plain_hash(as_plain(study))
 
 
 def plain_hash(plain: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of plain data, whatever the order of keys."""
+    """SHA-256 of plain data, whatever the order of keys."""
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def computed_part(study: Study) -> dict[str, Any]:
-    """Return the plain form of what posteriors depend on: the study less its presentation."""
+    """Plain form of what posteriors depend on: the study less its presentation."""
     return {key: value for key, value in as_plain(study).items() if key not in PRESENTATION}
+
+
+def without_access(plain: dict[str, Any]) -> None:
+    """Take out of a study's plain form what only says how answers are got, in place."""
+    models = [*plain["relation_models"], *plain["assessors"]]
+    if plain["language_model"] is not None:
+        models.append(plain["language_model"])
+    for one in models:
+        for name in ACCESS:
+            del one[name]
 
 
 def _check_selector(selector: Selector, place: str, of_study: Mapping[str, Iterable[Any]]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.study.cell_names import RECORDED
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import DatasetChoice, Subset
+from experiments.study.config import DatasetChoice, Subset
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
@@ -62,7 +62,7 @@ class NoRelationsError(FactormodelsError):
 def related_graph(
     graph: FactGraph, related: Related, relation_model: str, variant: str
 ) -> FactGraph:
-    """Return a view of a response, with the relations of a relation model of the study.
+    """A view of a response, with the relations of a relation model of the study.
 
     Raises:
         NoRelationsError: if it found none for want of answers.
@@ -76,7 +76,7 @@ def related_graph(
 
 
 def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:
-    """Return the datasets of a study, in its order.
+    """The datasets of a study, in its order.
 
     Raises:
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
@@ -88,7 +88,7 @@ def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:
 
 
 def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
-    """Return the responses of one dataset.
+    """The responses of one dataset.
 
     Args:
         choice: the dataset.
@@ -133,7 +133,7 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
 
 
 def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
-    """Return generated responses; a law is written as a number, or the two ends of an interval."""
+    """Generated responses; a law is written as a number, or the two ends of an interval."""
     from factormodels.synthetic import Constant, Uniform, labelled_responses
 
     parameters = inspect.signature(labelled_responses).parameters

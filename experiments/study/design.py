@@ -9,18 +9,17 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+from experiments.study.backend_settings import build_backend, setting_types
 from experiments.study.cell_names import NO_GRAPH, RECORDED
-from experiments.study.config import Study, allows
-from experiments.study.config_file import LoadedStudy
-from experiments.study.config_parts import BackendChoice, PriorSetting
-from experiments.study.settings import build_backend, setting_types
+from experiments.study.config import BackendChoice, PriorSetting, Study, allows
+from experiments.study.reading import LoadedStudy
 from factormodels.errors import MissingDependencyError
 from inference import Backend
 from inference.registry import backend_class
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class StudyAlgorithm:
     """A backend with its settings, ready to run, or the reason why it is not; or an assessor.
 
     Attributes:
@@ -45,7 +44,7 @@ class Algorithm:
 
 
 @dataclass(frozen=True)
-class View:
+class GraphView:
     """How a response becomes a factor graph.
 
     Attributes:
@@ -63,12 +62,12 @@ class View:
     relation_model: str = RECORDED
 
 
-NO_VIEW = View(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
+NO_VIEW = GraphView(NO_GRAPH, NO_GRAPH, PriorSetting(NO_GRAPH, None, None), 1.0, NO_GRAPH)
 """That of an assessor's cell."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """One combination of a study, asked over all responses of its dataset.
 
     Attributes:
@@ -78,11 +77,11 @@ class Cell:
     """
 
     dataset: str
-    view: View
-    algorithm: Algorithm
+    view: GraphView
+    algorithm: StudyAlgorithm
 
     def key(self) -> dict[str, Any]:
-        """Return what tells it from the other cells, by column of the rows."""
+        """What tells it from the other cells, by column of the rows."""
         return {
             "dataset": self.dataset,
             "variant": self.view.variant,
@@ -95,8 +94,8 @@ class Cell:
         }
 
 
-def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
-    """Return the algorithms of a study in its order, one for each setting and seed, not yet warm.
+def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:
+    """The algorithms of a study in its order, one for each setting and seed, not yet warm.
 
     The assessors come last.
 
@@ -111,7 +110,7 @@ def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
         for algorithm in _of_each_seed(loaded, position, choice, title, settings)
     ]
     judging = [
-        Algorithm(
+        StudyAlgorithm(
             choice=position,
             title=choice.title,
             name=choice.assessor,
@@ -125,13 +124,13 @@ def algorithms(loaded: LoadedStudy) -> tuple[Algorithm, ...]:
     return (*inferring, *judging)
 
 
-def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
-    """Return the cells of a study in its order, the algorithms of one question side by side.
+def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ...]:
+    """The cells of a study in its order, the algorithms of one question side by side.
 
     Those of the assessors, one each, end a dataset's.
     """
     views = [
-        View(variant, encoding, prior, strength, relation_model)
+        GraphView(variant, encoding, prior, strength, relation_model)
         for variant, relation_model, encoding, prior, strength in itertools.product(
             study.variants,
             study.relation_titles,
@@ -147,17 +146,17 @@ def cells(study: Study, chosen: Sequence[Algorithm]) -> tuple[Cell, ...]:
         for dataset in study.datasets
         for cell in (
             *(
-                Cell(dataset.title, view, algorithm)
+                StudyCell(dataset.title, view, algorithm)
                 for view in views
                 for algorithm in inferring
                 if _takes_part(study.backends[algorithm.choice], dataset.title, view)
             ),
-            *(Cell(dataset.title, NO_VIEW, assessor) for assessor in judging),
+            *(StudyCell(dataset.title, NO_VIEW, assessor) for assessor in judging),
         )
     )
 
 
-def _takes_part(choice: BackendChoice, dataset: str, view: View) -> bool:
+def _takes_part(choice: BackendChoice, dataset: str, view: GraphView) -> bool:
     return all(
         allows(choice, dimension, value)
         for dimension, value in (
@@ -177,9 +176,9 @@ def _of_each_seed(
     choice: BackendChoice,
     title: str,
     settings: Mapping[str, Any],
-) -> list[Algorithm]:
+) -> list[StudyAlgorithm]:
     seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
-    blank = Algorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
+    blank = StudyAlgorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
     if not seeds:
         return []
     where = partial(choice.place_of, loaded.blame(f"backends[{position}]"))

@@ -11,6 +11,7 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.io.fact_graph_schema import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
 from factormodels.variants import variant as variant_of
@@ -22,7 +23,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Model:
+class LoadedModel:
     """What a file holds.
 
     Attributes:
@@ -35,7 +36,7 @@ class Model:
 
 
 def read_graphs(source: Path) -> Sequence[FactGraph]:
-    """Return the responses of a file, or of the embedded dataset that `source` names.
+    """The responses of a file, or of the embedded dataset that `source` names.
 
     A file goes before a dataset of the same name.
 
@@ -52,7 +53,7 @@ def read_graphs(source: Path) -> Sequence[FactGraph]:
 
 
 def read_model(source: Path, response: str | None = None) -> FactGraph | FactorGraph:
-    """Return the one model of a file, or one response of a file or embedded dataset of many.
+    """The one model of a file, or one response of a file or embedded dataset of many.
 
     Raises:
         InputError: if there is no such model, no response of that name, or many and none is named.
@@ -91,8 +92,8 @@ def load_model(
     response: str | None = None,
     variant: str | None = None,
     encoding: str | None = None,
-) -> Model:
-    """Return the model of a file with its factor graph.
+) -> LoadedModel:
+    """The model of a file with its factor graph.
 
     Args:
         path: fact graph JSON, UAI or BIF, told apart by content; or an embedded dataset's name.
@@ -106,18 +107,18 @@ def load_model(
     loaded = read_model(path, response)
     if isinstance(loaded, FactGraph):
         view = variant_of(loaded, variant or DEFAULT_VARIANT)
-        return Model(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)
+        return LoadedModel(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)
     for option, value in (("--variant", variant), ("--encoding", encoding)):
         if value is not None:
             raise InputError(
                 f"{path}: {option} {value} applies to fact graphs and this is a general network; "
                 "leave it out"
             )
-    return Model(loaded)
+    return LoadedModel(loaded)
 
 
 def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
-    """Return `graph` with the evidence of a file: a UAI evidence file or a JSON object.
+    """`graph` with the evidence of a file: a UAI evidence file or a JSON object.
 
     The JSON object maps the name of a variable to its observed state (a number from 0, or
     true/false for states 1/0), or to a list with one likelihood per state (soft evidence).
@@ -138,6 +139,30 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
         if str(error).startswith((f"{path}:", f"{path},")):
             raise
         raise InputError(f"{path}: {error}") from None
+
+
+def evidence_schema() -> dict[str, Any]:
+    """JSON Schema of evidence in JSON: names of variables and what was observed."""
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:factormodels:evidence:1",
+        "title": "Evidence",
+        "description": "Names of variables and their observed states; whether these exist depends "
+        "on the graph.",
+        "type": "object",
+        "additionalProperties": {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "description": "the state, counted from 0"},
+                {"type": "boolean", "description": "states 1 and 0 of a claim"},
+                {
+                    "type": "array",
+                    "items": {"type": "number", "minimum": 0},
+                    "minItems": 1,
+                    "description": "soft evidence: a likelihood for each state",
+                },
+            ]
+        },
+    }
 
 
 def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:

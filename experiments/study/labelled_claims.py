@@ -53,7 +53,7 @@ class LabelledClaims:
 
 
 def load_claims(path: Path) -> LabelledClaims:
-    """Return the claims of a file: FActScore's, Factcheck-Bench's, fact graphs, or records.
+    """The claims of a file: FActScore's, Factcheck-Bench's, fact graphs, or records.
 
     Raises:
         InputError: if the file cannot be read, or says of no claim where it stands.
@@ -68,7 +68,7 @@ def load_claims(path: Path) -> LabelledClaims:
 
 
 def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledClaims:
-    """Return the labelled atoms of fact graphs as records.
+    """The labelled atoms of fact graphs as records.
 
     A response that nobody annotated has no atoms and is counted alone; a sentence without atoms
     counts in the number of sentences, hence in the positions of the others.

@@ -43,7 +43,7 @@ _Loader.add_implicit_resolver(
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """Return the plain data (mappings, lists, texts, numbers) that YAML `text` stands for.
+    """The plain data (mappings, lists, texts, numbers) that YAML `text` stands for.
 
     Raises:
         InputError: if it is not YAML, repeats a key, or refers to itself; `where` names it.
@@ -77,7 +77,7 @@ def parse_assignment(text: str, where: str) -> tuple[str, Any]:
 
 
 def jsonable(value: Any) -> Any:
-    """Return `value` as JSON can hold it: arrays as lists, numbers that are not finite as None."""
+    """`value` as JSON can hold it: arrays as lists, numbers that are not finite as None."""
     if isinstance(value, dict) or hasattr(value, "items"):
         return {str(key): jsonable(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

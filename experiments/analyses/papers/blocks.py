@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import (
     language_model,
     load_source,
@@ -64,7 +64,7 @@ class Evidence:
 def load_evidence(
     data: PaperData,
     models: Sequence[str],
-    context: Context,
+    context: AnalysisContext,
     *,
     data_file: str | None = None,
     change: Change = tuple,
@@ -129,7 +129,9 @@ def _stand_ins(graphs: Sequence[FactGraph]) -> list[Block]:
     ]
 
 
-def _predicted(name: str, graphs: Sequence[FactGraph], user: UserData, context: Context) -> Block:
+def _predicted(
+    name: str, graphs: Sequence[FactGraph], user: UserData, context: AnalysisContext
+) -> Block:
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
     model = _language_model(name, user, context)
@@ -138,6 +140,6 @@ def _predicted(name: str, graphs: Sequence[FactGraph], user: UserData, context: 
     return Block(name, related(graphs, PromptedRelationModel(model, "logprobs")), model)
 
 
-def _language_model(name: str, user: UserData, context: Context) -> LanguageModel | None:
+def _language_model(name: str, user: UserData, context: AnalysisContext) -> LanguageModel | None:
     access = user.models.get(name)
     return None if access is None else language_model(name, access, context)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, Judgement, Setting
-from experiments.study.config_parts import STRICT, DatasetChoice, Probability
+from experiments.study.config import STRICT, DatasetChoice, Probability
 
 
 @dataclass(frozen=True)

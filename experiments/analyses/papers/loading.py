@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.analyses.asked_models import AskedModel
-from experiments.analyses.context import Context
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.sources import ModelAccess, PaperData, UserData, user_data
-from experiments.study.config_parts import DatasetChoice
+from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.fact_graph import FactGraph
@@ -45,7 +45,7 @@ class Loaded:
         return tuple(graph for part in self.parts.values() for graph in part.graphs)
 
 
-def load(data: PaperData, context: Context, data_file: str | None) -> Loaded:
+def load(data: PaperData, context: AnalysisContext, data_file: str | None) -> Loaded:
     """Return the user's data, or what stands in for them.
 
     Raises:
@@ -69,7 +69,7 @@ def stand_in_remark(data: PaperData) -> str:
 
 
 def load_source(
-    data: PaperData, context: Context, user: UserData
+    data: PaperData, context: AnalysisContext, user: UserData
 ) -> dict[str, StudyData] | StudyData | None:
     """Return the user's data, those of each model if they are by model; None if there are none.
 
@@ -84,12 +84,12 @@ def load_source(
     return {model: _load(context, f"{data.source}: {model}", path) for model, path in found.items()}
 
 
-def load_stand_in(data: PaperData, context: Context) -> StudyData:
+def load_stand_in(data: PaperData, context: AnalysisContext) -> StudyData:
     """Return the data that stand in."""
     return context.load([data.stand_in], "data.stand_in")[0]
 
 
-def language_model(name: str, access: ModelAccess, context: Context) -> LanguageModel:
+def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> LanguageModel:
     """Return a language model behind its cache of answers; the manifest will name it.
 
     Args:
@@ -112,6 +112,6 @@ def language_model(name: str, access: ModelAccess, context: Context) -> Language
     return context.models[name]
 
 
-def _load(context: Context, name: str, path: Path) -> StudyData:
+def _load(context: AnalysisContext, name: str, path: Path) -> StudyData:
     choice = DatasetChoice(name=name, path=str(path.resolve()))
     return context.load([choice], "data.source")[0]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from experiments.analyses.papers.printed_numbers import rows_of
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config_parts import STRICT
+from experiments.study.config import STRICT
 from factormodels.errors import InputError
 
 STEM = "published"

@@ -24,7 +24,7 @@ HEADING = (
 
 def paper_studies() -> tuple[str, ...]:
     """Return the names of the embedded studies of the papers."""
-    from experiments.study.config_file import embedded_studies
+    from experiments.study.reading import embedded_studies
 
     return tuple(name for name in embedded_studies() if name.startswith("papers/"))
 
@@ -32,7 +32,7 @@ def paper_studies() -> tuple[str, ...]:
 def published_of(study: str, *overrides: str) -> pd.DataFrame | None:
     """Run an embedded study and return its published numbers; None if it has none."""
     from experiments.analyses.study import load_analysis, run_analysis
-    from experiments.study.config_file import read_raw
+    from experiments.study.reading import read_raw
 
     with TemporaryDirectory() as folder:
         results = run_analysis(load_analysis(read_raw(study, overrides)), Path(folder), _untracked)

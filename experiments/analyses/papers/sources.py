@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from experiments.study.config_parts import STRICT, DatasetChoice, known
+from experiments.study.config import STRICT, DatasetChoice, known
 from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text

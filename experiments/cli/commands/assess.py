@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from experiments.cli import options
+from experiments.cli.console import heading, messages, output, plain_table, show_table
+from experiments.paper.text import ABSENT, counted, number, verdict
+from factormodels.claims import Context, RelationKind
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.assess.estimate import StageEstimate
+    from experiments.assess.response import AssessedResponse, AssessmentView
+
 INCOMPLETE = 1
 """Exit code of a batch in which some responses failed."""
+
+_TEXT_SHOWN = 160
+_MEASURES = (
+    ("precision", "Pr"),
+    ("f1_at_k", "F1@K"),
+    ("entropy", "E"),
+    ("expected_precision", "E[Pr]"),
+    ("human_precision", "human Pr"),
+    ("precision_mae", "MAE"),
+    ("f1", "F1"),
+    ("brier", "Brier"),
+    ("accuracy", "accuracy"),
+)
 
 
 def command(
@@ -35,9 +63,7 @@ def command(
             "environment.",
         ),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of a compatible server.")
-    ] = None,
+    api_base: options.ApiBase = None,
     concurrency: Annotated[
         int, typer.Option(min=1, metavar="N", help="Calls under way at a time.")
     ] = 16,
@@ -48,9 +74,7 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show calls, tokens and cost by stage; send nothing.")
     ] = False,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
-    ] = False,
+    replay: options.Replay = False,
     atoms: Annotated[
         str | None,
         typer.Option(
@@ -122,16 +146,9 @@ def command(
             "factverify, veriscore, own-knowledge or fastfact; repeatable.",
         ),
     ] = None,
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="implication or conditional.")
-    ] = "implication",
-    backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
-    ] = "exact",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
-    ] = None,
+    encoding: options.Encoding = "implication",
+    backend: options.BackendName = "exact",
+    set_: options.BackendSettings = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the graphs with posteriors there, as JSON Lines."),
@@ -165,22 +182,12 @@ def command(
     from experiments.assess.estimate import NamedModel, estimate
     from experiments.assess.inputs import load_responses
     from experiments.assess.setup import AssessmentOptions, language_model, make_plan
-    from experiments.cli.console import messages, output
     from experiments.cli.progress import announced, response_progress
-    from experiments.cli.views.assessment import (
-        show_atoms,
-        show_ledger,
-        show_measures,
-        show_verdicts,
-        stage_remarks,
-    )
-    from experiments.cli.views.estimate import show_estimate
-    from experiments.paper.text import counted
-    from experiments.study.settings import build_backend, parse_settings
+    from experiments.cli.tables import show_ledger
+    from experiments.study.backend_settings import build_backend, parse_settings
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.consumption import Consumption
     from factormodels.extraction.litellm_model import LitellmSettings
-    from factormodels.fact_graph import FactGraph
     from inference.warm_up import warm_up
 
     algorithm = build_backend(backend, parse_settings(set_ or ()))
@@ -192,7 +199,7 @@ def command(
     elif model is not None:
         settings = LitellmSettings(model, api_base, concurrency)
         consumption = Consumption(language_model(settings, cache, ledger, replay=replay))
-    options = AssessmentOptions(
+    wanted = AssessmentOptions(
         model=consumption,
         stride=stride,
         revise=revise,
@@ -210,10 +217,10 @@ def command(
         cache=None if dry_run else cache,
         replay=replay,
     )
-    plan = make_plan(graphs, options, algorithm)
+    plan = make_plan(graphs, wanted, algorithm)
     remarks, console = messages(), output()
     if dry_run:
-        show_estimate(console, estimate(graphs, plan.choices))
+        _show_estimate(console, estimate(graphs, plan.choices))
         return
     with announced(remarks):
         warm_up(algorithm)
@@ -231,13 +238,13 @@ def command(
         )
     for graph in shown:
         for view in plan.views:
-            show_atoms(console, graph, view.variant)
+            _show_atoms(console, graph, view.variant)
             console.print()
-        show_verdicts(console, graph)
-        for line in stage_remarks(graph):
+        _show_verdicts(console, graph)
+        for line in _stage_remarks(graph):
             console.print(line, soft_wrap=True)
         console.print()
-    show_measures(console, batch.responses, plan.views, plan.choices.assessors)
+    _show_measures(console, batch.responses, plan.views, plan.choices.assessors)
     show_ledger(console, ledger)
     if batch.resumed:
         remarks.print(f"{batch.resumed:,} responses were finished by an earlier run")
@@ -255,3 +262,172 @@ def command(
         remarks.print(f"wrote {out}: {counted(len(batch.responses), 'response')}", soft_wrap=True)
     if batch.failed:
         raise typer.Exit(INCOMPLETE)
+
+
+def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
+    """Print the atoms of an assessed response under a variant, each with its evidence below.
+
+    Evidence: the context, its relation and the relation's probability; "change" is what the
+    posterior loses when the context is taken away.
+    """
+    from experiments.assess.response import METADATA_KEY
+
+    view = graph.metadata[METADATA_KEY][variant]
+    heading(console, f"{graph.id}: {variant}, {view['encoding']}, {view['backend']}")
+    if "error" in view:
+        console.print(view["error"])
+        return
+    contexts = {context.id: context for context in graph.contexts}
+    labelled = any(atom.label is not None for atom in graph.atoms)
+    table = plain_table()
+    table.add_column("", no_wrap=True)
+    table.add_column("P(true)", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("change", justify="right", no_wrap=True)
+    if labelled:
+        table.add_column("label", no_wrap=True)
+    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    for atom in graph.atoms:
+        judged = view["atoms"][atom.id]
+        label = [] if not labelled else ["" if atom.label is None else str(atom.label).lower()]
+        row = [atom.id, f"{judged['p']:.3f}", verdict(judged["p"]), "", *label]
+        table.add_row(*row, _short(atom.text))
+        for item in sorted(judged["evidence"], key=_strength):
+            against = item["relation"] == RelationKind.CONTRADICTION
+            what = f"{item['relation']} {item['probability']:.2f}"
+            change = "" if item["change"] is None else f"{item['change']:+.3f}"
+            row = [f"  {item['context']}", "-" if against else "+", what, change]
+            source = _source(contexts[item["context"]])
+            table.add_row(*row, *([""] if labelled else []), source, style="dim")
+    show_table(console, table)
+
+
+def _show_verdicts(console: Console, graph: FactGraph) -> None:
+    """Print what assessors say of the atoms of a response; nothing if there are none."""
+    from factormodels.extraction.pipeline import ASSESSORS_KEY
+
+    assessors = graph.metadata.get(ASSESSORS_KEY, {})
+    if not assessors:
+        return
+    heading(console, f"{graph.id}: assessors")
+    table = plain_table(["", *assessors])
+    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    for atom in graph.atoms:
+        verdicts = (facts["verdicts"].get(atom.id) for facts in assessors.values())
+        table.add_row(
+            atom.id,
+            *("missing" if verdict is None else verdict["label"] for verdict in verdicts),
+            _short(atom.text),
+        )
+    show_table(console, table)
+
+
+def _show_measures(
+    console: Console,
+    responses: Sequence[AssessedResponse],
+    views: Sequence[AssessmentView],
+    assessors: Sequence[str] = (),
+) -> None:
+    """Print the measures of every variant and assessor over all responses; scores with labels."""
+    from calibration.scores.measures import entropy_warnings
+    from experiments.assess.response import summarise_judged
+
+    named = [(view.variant, (view.variant, view.encoding, view.backend.name)) for view in views]
+    named += [(name, (ABSENT, ABSENT, name)) for name in assessors]
+    with entropy_warnings() as misordered:
+        summaries = [(texts, summarise_judged(responses, name)) for name, texts in named]
+    known = [(texts, summary) for texts, summary in summaries if summary is not None]
+    if not known:
+        return
+    shown = [
+        (name, title)
+        for name, title in _MEASURES
+        if any(not math.isnan(getattr(summary, name)) for _, summary in known)
+    ]
+    first = known[0][1]
+    heading(
+        console,
+        f"{counted(first.n_responses, 'response')}, {counted(first.n_atoms, 'atom')}, "
+        f"{first.n_labelled:,} labelled",
+    )
+    table = plain_table(
+        ["variant", "encoding", "backend"], ["#S", "#C", "#U", *(title for _, title in shown)]
+    )
+    for texts, summary in known:
+        counts = (summary.supported, summary.contradicted, summary.undecided)
+        table.add_row(
+            *texts,
+            *(number(count, 1) for count in counts),
+            *(number(getattr(summary, name)) for name, _ in shown),
+        )
+    show_table(console, table)
+    if misordered:
+        console.print(
+            f"E is no order of truth in {len(misordered)} of {len(known)} rows: it falls again for "
+            "atoms with P below 1/e; --out has mean_surprisal and expected_precision."
+        )
+
+
+def _stage_remarks(graph: FactGraph) -> list[str]:
+    """Return one line per stage: what it did with a response, and what is missing."""
+    from factormodels.extraction.pipeline import ASSESSORS_KEY
+
+    lines = []
+    facts: dict[str, Any] = dict(graph.metadata)
+    if "retrieval" in facts:
+        found = facts["retrieval"]
+        lines.append(
+            f"{found['retriever']}: {found['queries']} queries, {found['passages']} passages, "
+            f"{found['contexts']} contexts after duplicates, {len(found['failures'])} failures"
+        )
+    if "relations" in facts:
+        asked = facts["relations"]
+        kinds = ", ".join(
+            f"{asked[kind]} {kind}" for kind in ("entailment", "contradiction", "neutral")
+        )
+        lines.append(
+            f"{asked['model']}: {asked['asked']} pairs asked, {kinds} ({asked['made_neutral']} "
+            f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
+        )
+    for name, found in facts.get(ASSESSORS_KEY, {}).items():
+        lines.append(
+            f"{name}: {len(found['verdicts'])} verdicts of {found['model']}, "
+            f"{len(found['missing'])} missing"
+        )
+    return lines
+
+
+def _strength(item: dict[str, Any]) -> float:
+    size: float = item["probability"] if item["change"] is None else item["change"]
+    return -abs(size)
+
+
+def _source(context: Context) -> str:
+    return _short(f"{context.title}: {context.text}" if context.title else context.text)
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
+
+
+def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
+    """Print an estimate, the stages that are not chosen dimmed, and the sum of those that are."""
+    from experiments.assess.estimate import ATOMS_PER_SENTENCE
+
+    heading(console, "dry run: nothing was sent")
+    table = plain_table(["stage"], ["calls", "tokens in", "tokens out", "cost (US$)"])
+    for row in rows:
+        calls = f"{'' if row.exact else 'about '}{row.calls:,}"
+        table.add_row(*_estimate_cells(row, calls), style=None if row.chosen else "dim")
+    show_table(console, table)
+    console.print(
+        "tokens: characters / 4. Answers in the cache are not taken off. Where claims are not yet "
+        f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike. Verdicts of "
+        "assessors count at their longest."
+    )
+
+
+def _estimate_cells(row: StageEstimate, calls: str) -> list[str]:
+    cost = ABSENT if row.cost is None else f"{row.cost:.4f}"
+    name = row.stage if row.chosen else f"({row.stage})"
+    return [name, calls, f"{row.prompt_tokens:,}", f"{row.completion_tokens:,}", cost]

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from experiments.cli import options
+from experiments.cli.console import heading, output, plain_table, show_written
+from experiments.paper.text import number
+from factormodels.errors import InputError
+from factormodels.io.files import prepare_folder, write_text
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -46,15 +52,9 @@ def command(
         str | None,
         typer.Option(metavar="NAME", help="Language model of --ablate, as litellm spells it."),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of a compatible server.")
-    ] = None,
-    cache: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where its answers are kept: none is repeated.")
-    ] = Path("answers.sqlite"),
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
-    ] = False,
+    api_base: options.ApiBase = None,
+    cache: options.AnswerCache = Path("answers.sqlite"),
+    replay: options.Replay = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write costs.csv, .pdf and .png there; strides.csv."),
@@ -74,11 +74,8 @@ def command(
       factormodels costs --ablate demonstration --model openai/NAME \\
           --strides 1,5,all
     """
+    from calibration.tables import csv_text
     from experiments.assess.costs import METHODS, Load, cost_figure, load_of_length
-    from experiments.cli.console import output
-    from experiments.padding.selection_study import csv_text
-    from experiments.paper.text import number, plain_table
-    from factormodels.io.files import prepare_folder, write_text
 
     settings = Load(0, 0, queries, unsure, stride, per_claim)
     load = load_of_length(sentences, settings, claims_per_sentence=claims, distinct_share=distinct)
@@ -97,10 +94,7 @@ def command(
         f"contexts, q = {queries}, p = {unsure:g}, w = {stride}, k = {per_claim}",
         soft_wrap=True,
     )
-    table = plain_table()
-    table.add_column("assessor", no_wrap=True)
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+    table = plain_table(["assessor"], columns)
     for name, cost in numbers.items():
         table.add_row(name, *(number(float(getattr(cost, column)), 0) for column in columns))
     console.print(table)
@@ -119,8 +113,7 @@ def command(
     if compared is not None:
         written.append(out / "strides.csv")
         write_text(written[-1], csv_text([asdict(row) for row in compared]))
-    for path in (*written, *save_figure(figure, out / "costs")):
-        console.print(f"wrote {path}", soft_wrap=True)
+    show_written(console, [*written, *save_figure(figure, out / "costs")])
 
 
 def _ablation(
@@ -129,7 +122,6 @@ def _ablation(
     from experiments.assess.costs import stride_ablation
     from experiments.assess.setup import language_model, stride_of
     from experiments.study.inputs import read_graphs
-    from factormodels.errors import InputError
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
 
@@ -148,14 +140,10 @@ def _ablation(
 
 
 def _show_strides(console: Console, rows: Sequence[StrideRow]) -> None:
-    from experiments.cli.console import heading
-    from experiments.paper.text import number, plain_table
-
     console.print()
     heading(console, "extraction by stride")
-    table = plain_table()
-    for title in ("stride", "calls", "N/w", "claims", "|Δ claims|", "tokens in", "out", "failed"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = ("stride", "calls", "N/w", "claims", "|Δ claims|", "tokens in", "out", "failed")
+    table = plain_table(right=titles)
     for row in rows:
         difference = row.claim_difference
         table.add_row(
@@ -163,7 +151,7 @@ def _show_strides(console: Console, rows: Sequence[StrideRow]) -> None:
             f"{row.calls:,}",
             f"{row.expected:,}",
             f"{row.claims:,}",
-            "--" if difference is None else number(difference, 1),
+            number(difference, 1),
             f"{row.prompt_tokens:,}",
             f"{row.completion_tokens:,}",
             f"{row.failures:,}",

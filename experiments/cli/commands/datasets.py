@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments.cli.commands import help_text
+from experiments.cli.console import output, plain_table, show_table
+from experiments.paper.text import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from factormodels.io.checking import FileReport
 
 
 class _Datasets(help_text.Group):
@@ -37,10 +45,7 @@ def _datasets(context: typer.Context) -> None:
       factormodels run compare datasets='\\[demonstration]'
     """
     if context.invoked_subcommand is None:
-        from experiments.cli.console import output
-        from experiments.cli.views import dataset as dataset_view
-
-        dataset_view.show_all(output())
+        _show_all(output())
 
 
 @app.command("show", cls=help_text.Command)
@@ -53,10 +58,7 @@ def _show(
 
       factormodels datasets show demonstration
     """
-    from experiments.cli.console import output
-    from experiments.cli.views import dataset as dataset_view
-
-    dataset_view.show_one(output(), name)
+    _show_card(output(), name)
 
 
 @app.command("check", cls=help_text.Command)
@@ -84,11 +86,113 @@ def _check(
       factormodels datasets check r2_compiled_anon.jsonl
       factormodels datasets check longfact --format longfact
     """
-    from experiments.cli.console import output
-    from experiments.cli.views import dataset_check as dataset_check_view
     from factormodels.io.checking import check_paths
 
     reports, passed = check_paths(paths, format_name)
-    dataset_check_view.show(output(), reports, passed, most)
+    _show_reports(output(), reports, passed, most)
     if any(report.problems for report in reports):
         raise typer.Exit(2)
+
+
+def _show_all(console: Console) -> None:
+    """Print every embedded dataset with what it holds, counted from the data, and its licence."""
+    from factormodels import datasets
+
+    counted_things = ("responses", "atoms", "labelled", "contexts", "relations")
+    table = plain_table(["dataset"], counted_things)
+    table.add_column("licence", no_wrap=True)
+    titles = []
+    for name in datasets.names():
+        dataset = datasets.load(name)
+        atoms = [atom for graph in dataset.graphs for atom in graph.atoms]
+        counts = (
+            len(dataset.graphs),
+            len(atoms),
+            sum(atom.label is not None for atom in atoms),
+            sum(len(graph.contexts) for graph in dataset.graphs),
+            sum(len(graph.relations) for graph in dataset.graphs),
+        )
+        card = dataset.card
+        table.add_row(name, *(f"{count:,}" for count in counts), card.licence)
+        titles.append(f"{name}: {card.title}")
+    show_table(console, table)
+    console.print()
+    for title in titles:
+        console.print(title)
+
+
+def _show_card(console: Console, name: str) -> None:
+    """Print the card of a dataset.
+
+    Raises:
+        InputError: if there is no dataset of that name.
+    """
+    from factormodels import datasets
+
+    card = datasets.card(name)
+    console.print(f"{card.name}: {card.title}\n\n{card.description}\n")
+    console.print(f"source:  {card.source}\nlicence: {card.licence}\n")
+    table = plain_table()
+    table.add_column("holds")
+    table.add_column("count", justify="right")
+    for what, count in card.counts.items():
+        table.add_row(what.replace("_", " "), f"{count:,}")
+    show_table(console, table)
+    for note in card.notes:
+        console.print(f"\n- {note}")
+
+
+_PARTS = {
+    "atoms": ("true", "false", "unlabelled"),
+    "relations": ("entailment", "contradiction", "equivalence", "neutral"),
+}
+
+
+def _show_reports(
+    console: Console, reports: Sequence[FileReport], passed: Sequence[Path], most: int
+) -> None:
+    """Print one paragraph per file, then what was passed over and the number of wrong files.
+
+    Args:
+        console: where to.
+        reports: what the check found.
+        passed: files of the folders that are no data.
+        most: number of wrong lines shown of each file.
+    """
+    for report in reports:
+        _show_report(console, report, most)
+        console.print()
+    if passed:
+        names = ", ".join(dict.fromkeys(path.name for path in passed))
+        console.print(f"not looked at, being no data: {names}", soft_wrap=True)
+    wrong = sum(bool(report.problems) for report in reports)
+    verdict = f"{wrong:,} with something wrong" if wrong else "nothing wrong"
+    console.print(f"{counted(len(reports), 'file')}, {verdict}")
+
+
+def _show_report(console: Console, report: FileReport, most: int) -> None:
+    form = report.format
+    what = "of no known format" if form is None else f"{form.title} ({form.name}; {form.owner})"
+    console.print(f"{report.path}: {what}", style="bold", soft_wrap=True)
+    if report.records:
+        console.print(f"  holds    {_holds(report)}", soft_wrap=True)
+    for lacks in report.missing:
+        console.print(f"  missing  {lacks}", soft_wrap=True)
+    for problem in report.problems[:most]:
+        place = f"{report.path}:{problem.line}" if problem.line else f"{report.path}"
+        console.print(f"  wrong    {place}: {problem.message}", soft_wrap=True)
+    more = len(report.problems) - most
+    if more > 0:
+        console.print(f"  wrong    and {more:,} more", soft_wrap=True)
+
+
+def _holds(report: FileReport) -> str:
+    parts = {name for names in _PARTS.values() for name in names}
+    pieces = [counted(report.records, "record")]
+    for name, count in report.counts.items():
+        if name in parts:
+            continue
+        noun = name if count != 1 else name.removesuffix("s")
+        inner = [f"{report.counts[p]:,} {p}" for p in _PARTS.get(name, ()) if p in report.counts]
+        pieces.append(f"{count:,} {noun}" + (f" ({', '.join(inner)})" if inner else ""))
+    return ", ".join(pieces)

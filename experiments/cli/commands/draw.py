@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 def command(
     file: Annotated[
@@ -19,10 +21,7 @@ def command(
             metavar="FILE", help="The figure, by its suffix: .pdf, .png, .svg, or .dot (text)."
         ),
     ],
-    response: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The response to take from a file that holds many."),
-    ] = None,
+    response: options.ResponseId = None,
     variant: Annotated[
         str, typer.Option(metavar="NAME", help="View of the graph: given, FR1, FR2 or FR3.")
     ] = "given",
@@ -32,10 +31,7 @@ def command(
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="Algorithm whose posteriors the claims show.")
     ] = "exact",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
-    ] = None,
+    set_: options.BackendSettings = None,
     neutral: Annotated[bool, typer.Option("--neutral", help="Draw neutral relations too.")] = False,
     graphviz: Annotated[
         bool,
@@ -59,8 +55,8 @@ def command(
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
     from experiments.paper.drawing import draw
+    from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model
-    from experiments.study.settings import build_backend, parse_settings
     from factormodels.errors import InputError
     from inference.warm_up import warm_up
 

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from experiments.cli import options
+from experiments.cli.console import heading, output, plain_table, show_table
+from experiments.paper.text import number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from calibration.learned_priors import CrossValidation
+    from experiments.run.learning import Learning
+
+_COMPARED = {
+    "brier": "Brier score",
+    "log_loss": "log loss",
+    "log_likelihood": "-log P(labels) per response",
+}
 
 
 def command(
@@ -37,15 +53,11 @@ def command(
             "(Factcheck-Bench).",
         ),
     ] = None,
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="implication or conditional.")
-    ] = "implication",
+    encoding: options.Encoding = "implication",
     objective: Annotated[
         str, typer.Option(metavar="NAME", help="likelihood, log_loss or brier.")
     ] = "likelihood",
-    backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
-    ] = "exact",
+    backend: options.BackendName = "exact",
     penalty: Annotated[
         float | None,
         typer.Option(
@@ -73,8 +85,6 @@ def command(
       factormodels fit factcheck-bench --relations probability --by stance
       factormodels fit graphs.jsonl --context-prior learn --out learned.jsonl
     """
-    from experiments.cli.console import output
-    from experiments.cli.views.learning import show
     from experiments.run import learning
 
     graphs = learning.labelled_graphs(file)
@@ -82,7 +92,59 @@ def command(
     settings = learning.LearningSettings(objective, backend, penalty, folds, seed)
     analysed = learning.analyse(graphs, specification, settings)
     console = output()
-    show(console, analysed)
+    _show(console, analysed)
     if out is not None:
         learning.write_learned(analysed, graphs, out)
         console.print(f"wrote {out}", soft_wrap=True)
+
+
+def _show(console: Console, learning: Learning) -> None:
+    """Print what was learned, and the comparison with the graphs as they are given."""
+    learned = learning.learned
+    heading(
+        console,
+        f"{learned.n_labelled:,} labelled atoms in {learned.n_responses:,} responses; encoding "
+        f"{learned.specification.encoding}, {learned.objective} by {learned.backend}: "
+        f"{learned.status.value.replace('_', ' ')}",
+    )
+    table = plain_table()
+    table.add_column("parameter")
+    for column in ("stated", "learned", "standard error", "95 % interval"):
+        table.add_column(column, justify="right")
+    table.add_column("status")
+    for row in learned.table():
+        table.add_row(
+            row.name,
+            number(row.start),
+            number(row.estimate),
+            number(row.standard_error),
+            f"{number(row.lower)} to {number(row.upper)}",
+            row.status.value,
+        )
+    show_table(console, table)
+    if learning.validated is not None:
+        _show_comparison(console, learning.validated)
+
+
+def _show_comparison(console: Console, validated: CrossValidation) -> None:
+    console.print()
+    folds = len(validated.fits)
+    heading(console, f"Held-out responses, {folds} folds: learned less as given (below 0: better)")
+    table = plain_table()
+    table.add_column("score")
+    for column in ("as given", "learned", "difference", "95 % interval"):
+        table.add_column(column, justify="right")
+    for name, title in _COMPARED.items():
+        test = validated.comparisons[name]
+        if name == "log_likelihood":
+            scores = -validated.log_likelihood.mean(), -validated.default_log_likelihood.mean()
+        else:
+            scores = validated.score(name)
+        table.add_row(
+            title,
+            number(float(scores[1]), 4),
+            number(float(scores[0]), 4),
+            f"{test.estimate:+.4f}",
+            f"{test.lower:+.4f} to {test.upper:+.4f}",
+        )
+    show_table(console, table)

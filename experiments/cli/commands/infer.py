@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import math
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from experiments.cli import options
+from experiments.cli.console import messages, output, plain_table, show_table
+from experiments.paper.text import counted, duration, verdict
+from factormodels.claims import Atom, Context
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.io.files import write_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.console import Console
+    from rich.table import Table
+
+    from inference.posterior import Posterior
+
+_STATES_IN_COLUMNS = 6
+_TEXT_SHOWN = 160
 
 
 def command(
@@ -25,13 +49,8 @@ def command(
             "list of likelihoods, one per state).",
         ),
     ] = None,
-    backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
-    ] = "exact",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
-    ] = None,
+    backend: options.BackendName = "exact",
+    set_: options.BackendSettings = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -47,10 +66,7 @@ def command(
             help="View of the fact graph: given (default, as recorded), FR1, FR2 or FR3.",
         ),
     ] = None,
-    response: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="The response to take from a file that holds many."),
-    ] = None,
+    response: options.ResponseId = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
@@ -78,13 +94,9 @@ def command(
       factormodels infer corpus.jsonl --response bridge --out posterior.json
       factormodels infer worked-examples --response factreasoner-example-1
     """
-    from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
-    from experiments.cli.views import posterior as posterior_view
+    from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model, with_evidence_file
-    from experiments.study.settings import build_backend, parse_settings
-    from factormodels.errors import InputError
-    from factormodels.io.files import write_text
     from inference import ZeroPartitionError
     from inference.posterior import Status
     from inference.warm_up import warm_up
@@ -103,14 +115,152 @@ def command(
     except ZeroPartitionError as error:
         raise ZeroPartitionError(f"{file}: {error}") from None
     if out is not None:
-        write_text(out, posterior_view.as_json(posterior))
+        write_text(out, as_json(posterior))
     if json_:
-        typer.echo(posterior_view.as_json(posterior), nl=False)
+        typer.echo(as_json(posterior), nl=False)
         return
     console = output()
-    posterior_view.show(console, posterior, graph, model.fact_graph, limit=rows)
+    _show_posterior(console, posterior, graph, model.fact_graph, limit=rows)
     if posterior.status is Status.NOT_CONVERGED:
         messages().print(
             f"{posterior.backend} did not converge: these numbers are where it stood when it "
             f"stopped; see `factormodels backends {posterior.backend}` for its settings"
         )
+
+
+def as_json(posterior: Posterior) -> str:
+    """Return the posterior as one JSON object on one line, ending in a newline.
+
+    Keys: `marginals` {name: [probability of each state]}, `log_z` (null where there is none or it
+    is not finite), `log_z_kind`, `status`, `stats` (the backend, seconds and what else it reports).
+    """
+    from experiments.study.plain_yaml import jsonable
+
+    names, starts = posterior.marginals.names, posterior.marginals.starts.tolist()
+    values = posterior.marginals.flat.tolist()
+    marginals = {
+        name: values[start:stop]
+        for name, start, stop in zip(names, starts, starts[1:], strict=False)
+    }
+    document = {
+        "marginals": jsonable(marginals),
+        "log_z": jsonable(posterior.log_z),
+        "log_z_kind": str(posterior.log_z_kind),
+        "status": str(posterior.status),
+        "stats": {"backend": posterior.backend, **jsonable(posterior.stats)},
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _show_posterior(
+    console: Console,
+    posterior: Posterior,
+    graph: FactorGraph,
+    fact_graph: FactGraph | None,
+    *,
+    limit: int = 0,
+) -> None:
+    """Print the posterior as an aligned table with a line of facts below.
+
+    Args:
+        console: where to print.
+        posterior: what was computed.
+        graph: the factor graph that was asked, with its evidence.
+        fact_graph: the fact graph behind it, if there is one.
+        limit: rows to show; 0 shows all.
+    """
+    shown = min(limit or graph.n_variables, graph.n_variables)
+    if fact_graph is None:
+        table = _general_table(posterior, graph, shown)
+    else:
+        table = _claims_table(posterior, graph, fact_graph, shown)
+    show_table(console, table)
+    if shown < graph.n_variables:
+        console.print(
+            f"... and {graph.n_variables - shown:,} more variables: --rows 0 shows, "
+            "--out FILE writes all"
+        )
+    console.print(_facts(posterior))
+
+
+def _facts(posterior: Posterior) -> str:
+    if posterior.log_z is None:
+        log_z = "log Z: none"
+    else:
+        rounded = round(posterior.log_z, 6) + 0.0  # so that -0.0 is shown as 0
+        log_z = f"log Z {rounded:.6f} ({posterior.log_z_kind})"
+    parts = [log_z, f"status {posterior.status}", f"backend {posterior.backend}"]
+    if "iterations" in posterior.stats:
+        parts.append(counted(posterior.stats["iterations"], "iteration"))
+    parts.append(duration(posterior.stats.get("seconds", math.nan)))
+    return "\n" + " · ".join(parts)
+
+
+def _claims_table(
+    posterior: Posterior, graph: FactorGraph, fact_graph: FactGraph, shown: int
+) -> Table:
+    both: tuple[Atom | Context, ...] = (*fact_graph.atoms, *fact_graph.contexts)
+    items = both[:shown]
+    labelled = any(atom.label is not None for atom in fact_graph.atoms)
+    texts = any(_text(item) for item in items)
+    table = plain_table()
+    table.add_column("variable", overflow="fold")
+    table.add_column("P(true)", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    if labelled:
+        table.add_column("label", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("prior", justify="right", no_wrap=True)
+    if texts:
+        table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    probability = posterior.marginals.of_state(1)
+    for position, item in enumerate(items):
+        is_atom = isinstance(item, Atom)
+        row = [
+            item.id,
+            f"{probability[position]:.4f}",
+            "observed"
+            if graph.evidence[position] != UNOBSERVED
+            else verdict(float(probability[position])),
+        ]
+        if labelled:
+            label = item.label if isinstance(item, Atom) else None
+            row.append("" if label is None else str(label).lower())
+        row += ["atom" if is_atom else "context", f"{item.prior:g}"]
+        if texts:
+            row.append(_text(item))
+        table.add_row(*row, style=None if is_atom else "dim")
+    return table
+
+
+def _text(item: Atom | Context) -> str:
+    text = item.text or (item.title if isinstance(item, Context) else "")
+    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
+
+
+def _general_table(posterior: Posterior, graph: FactorGraph, shown: int) -> Table:
+    widest = int(graph.cardinalities[:shown].max(initial=0))
+    in_columns = widest <= _STATES_IN_COLUMNS
+    table = plain_table()
+    table.add_column("variable", overflow="fold")
+    table.add_column("status" if in_columns else "states", no_wrap=True)
+    if in_columns:
+        for state in range(widest):
+            table.add_column(f"P({state})", justify="right", no_wrap=True)
+    else:
+        table.add_column("probability of each state, from 0")
+    for name, vector, observed in _vectors(posterior, graph, shown):
+        status = "observed" if observed else ""
+        cells = [f"{value:.6f}" for value in vector]
+        if in_columns:
+            table.add_row(name, status, *cells)
+        else:
+            table.add_row(name, status or str(len(cells)), " ".join(cells))
+    return table
+
+
+def _vectors(
+    posterior: Posterior, graph: FactorGraph, shown: int
+) -> Iterator[tuple[str, NDArray[np.float64], bool]]:
+    for position, name in enumerate(graph.names[:shown]):
+        yield name, posterior.marginals[name], bool(graph.evidence[position] != UNOBSERVED)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from experiments.cli import options
+from experiments.cli.console import heading, output, plain_table, show_written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.analyses.positions import Positions
 
 
 def command(
@@ -17,16 +25,12 @@ def command(
             "records with the model's own judgements.",
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure there.")
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
-    ] = 5,
+    out: options.TablesFolder = None,
+    bins: options.PositionBins = 5,
     interval: Annotated[
         str, typer.Option(metavar="NAME", help="Intervals over responses: bootstrap or delta.")
     ] = "bootstrap",
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")] = 0,
+    seed: options.BootstrapSeed = 0,
 ) -> None:
     """Tabulate and draw claims by their relative position.
 
@@ -43,14 +47,27 @@ def command(
     """
     from calibration.self_knowledge import IntervalSettings
     from experiments.analyses import positions
-    from experiments.cli.console import output
-    from experiments.cli.views.positions import show
     from experiments.study.labelled_claims import load_claims
 
     intervals = IntervalSettings(method=interval, seed=seed)
     analysed = positions.analyse(load_claims(file), intervals, bins)
     written = [] if out is None else positions.write_positions(analysed, out, file.stem)
     console = output()
-    show(console, analysed)
-    for path in written:
-        console.print(f"wrote {path}", soft_wrap=True)
+    _show(console, analysed)
+    show_written(console, written)
+
+
+def _show(console: Console, positions: Positions) -> None:
+    """Print the tables."""
+    from experiments.analyses.positions import text_rows
+
+    console.print(positions.summary(), soft_wrap=True)
+    console.print()
+    for name, table in positions.tables().items():
+        heading(console, name)
+        shown = plain_table(["quantity"], table.positions)
+        for row in text_rows(table, digits=2):
+            shown.add_row(*row)
+        console.print(shown)
+        console.print()
+    console.print(positions.note(), soft_wrap=True)

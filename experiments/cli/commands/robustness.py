@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from experiments.cli import options
+from experiments.cli.console import heading, output, plain_table, show_written
+from experiments.paper.text import counted, number
+from factormodels.io.files import prepare_folder, write_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.padding.assessors import Assessor
+    from experiments.padding.robustness import CurveRow, TableRow
+    from factormodels.extraction.language_model import LanguageModel
+    from factormodels.extraction.relation_models.base import RelationModel
 
 
 def command(
@@ -16,13 +31,8 @@ def command(
             metavar="FILE", help="Labelled fact graphs with texts; an embedded dataset."
         ),
     ] = Path("demonstration"),
-    relations: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Who entails whom: lexical, recorded:FILE, nli:FOLDER."),
-    ] = "lexical",
-    weights: Annotated[
-        str, typer.Option(metavar="NAME", help="informativeness or uniform.")
-    ] = "informativeness",
+    relations: options.EntailmentModel = "lexical",
+    weights: options.ClaimWeights = "informativeness",
     blind: Annotated[
         bool,
         typer.Option(
@@ -37,15 +47,9 @@ def command(
             "comes from the environment.",
         ),
     ] = None,
-    api_base: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of a compatible server.")
-    ] = None,
-    cache: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where its answers are kept: none is repeated.")
-    ] = Path("answers.sqlite"),
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
-    ] = False,
+    api_base: options.ApiBase = None,
+    cache: options.AnswerCache = Path("answers.sqlite"),
+    replay: options.Replay = False,
     appended: Annotated[
         int, typer.Option(min=1, metavar="N", help="Sentences appended, at most.")
     ] = 20,
@@ -68,11 +72,8 @@ def command(
       factormodels robustness --model openai/NAME --appended 4
     """
     from experiments.assess.setup import AssessmentOptions, language_model, relation_model
-    from experiments.cli.console import output
-    from experiments.cli.views import robustness as robustness_view
     from experiments.padding.gaming import known_templates
     from experiments.padding.robustness import CoreChoices, robustness_curves, robustness_table
-    from experiments.paper.text import counted
     from experiments.study.inputs import read_graphs
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
@@ -87,13 +88,13 @@ def command(
     if model is not None:
         settings = LitellmSettings(model, api_base)
         prompted = language_model(settings, cache, Ledger(), replay=replay)
-    assessors = robustness_view.assessors_at_hand(judge, claims, prompted, missing)
+    assessors = _assessors_at_hand(judge, claims, prompted, missing)
     counts = [round(appended * k / 4) for k in range(5)]
     table = robustness_table(graphs, assessors, choices, appended=appended)
     curves = robustness_curves(graphs, assessors, choices, counts=counts, seed=seed)
-    written = [] if out is None else robustness_view.write(table, curves, out)
+    written = [] if out is None else _write(table, curves, out)
     console = output()
-    robustness_view.show(console, table, curves)
+    _show(console, table, curves)
     for name, n in missing.items():
         if n:
             console.print(
@@ -101,5 +102,98 @@ def command(
                 "not supported",
                 soft_wrap=True,
             )
-    for path in written:
-        console.print(f"wrote {path}", soft_wrap=True)
+    show_written(console, written)
+
+
+def _assessors_at_hand(
+    relations: RelationModel,
+    claims: RelationModel,
+    model: LanguageModel | None,
+    missing: Counter[str],
+) -> dict[str, Assessor]:
+    """Return the assessors at hand, by name.
+
+    Args:
+        relations: the relation model of "FR2, NAME"; the others read what is recorded.
+        claims: says which atom entails which, for "FR2, atoms related".
+        model: the language model of the prompt-based assessors; None leaves them out.
+        missing: where their missing verdicts are counted, by name.
+    """
+    from experiments.padding.assessors import (
+        by_inference,
+        by_labels,
+        by_prompt,
+        by_related_atoms,
+    )
+    from factormodels.extraction.assessors import ASSESSORS
+
+    assessors = {
+        "human labels": by_labels,
+        **{name: by_inference(name) for name in ("FR1", "FR2", "FR3")},
+        f"FR2, {relations.name}": by_inference("FR2", relations),
+        "FR2, atoms related": by_related_atoms("FR2", claims),
+    }
+    if model is not None:
+        assessors |= {name: by_prompt(name, model, missing) for name in ASSESSORS}
+    return assessors
+
+
+def _show(console: Console, table: Sequence[TableRow], curves: Sequence[CurveRow]) -> None:
+    """Print the table, and of the curves the ends."""
+    heading(console, "normal and padded responses")
+    shown = plain_table(["assessor", "Core", "response"], ["claims", "Pr", "F1@K'"])
+    before = ""
+    for row in table:
+        if before not in ("", row.assessor):
+            shown.add_section()
+        before = row.assessor
+        shown.add_row(
+            row.assessor,
+            "with" if row.core else "without",
+            row.kind,
+            number(row.counted, 1),
+            number(row.precision),
+            number(row.f1),
+        )
+    console.print(shown)
+    console.print()
+    heading(console, "precision against the number of appended sentences")
+    counts = sorted({row.appended for row in curves})
+    shown = plain_table(["assessor", "Core", "padding", "response"], [*map(str, counts), "raised"])
+    for key in dict.fromkeys((r.assessor, r.core, r.padding, r.response) for r in curves):
+        mine = [r for r in curves if (r.assessor, r.core, r.padding, r.response) == key]
+        mine.sort(key=lambda row: row.appended)
+        shown.add_row(
+            key[0],
+            "with" if key[1] else "without",
+            *key[2:],
+            *(number(row.precision) for row in mine),
+            f"{mine[-1].raised} of {mine[-1].responses}",
+        )
+    console.print(shown)
+    console.print(
+        "raised: responses that, with all sentences appended, score above the clean response",
+        soft_wrap=True,
+    )
+
+
+def _write(table: Sequence[TableRow], curves: Sequence[CurveRow], folder: Path) -> list[Path]:
+    """Write both tables as CSV and a figure per assessor and padding, and return the paths.
+
+    Raises:
+        InputError: if the folder cannot be written.
+    """
+    from calibration.figures import save_figure
+    from calibration.tables import csv_text
+    from experiments.padding.gaming import PADDINGS
+    from experiments.padding.robustness import robustness_figure
+
+    prepare_folder(folder)
+    paths = [folder / "robustness-table.csv", folder / "robustness-curves.csv"]
+    write_text(paths[0], csv_text([asdict(row) for row in table]))
+    write_text(paths[1], csv_text([asdict(row) for row in curves]))
+    for assessor in dict.fromkeys(row.assessor for row in curves):
+        for padding in PADDINGS:
+            stem = f"robustness-{assessor}-{padding}".replace(", ", "-").replace(" ", "-")
+            paths += save_figure(robustness_figure(curves, assessor, padding), folder / stem)
+    return paths

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
+from experiments.cli.console import heading, messages, output, plain_table, show_table
+from experiments.paper.text import counted, duration, interval, number, small
+from factormodels.errors import InputError
+from factormodels.io.files import results_folder
+
 if TYPE_CHECKING:
-    from experiments.study.config_file import RawStudy
+    import pandas as pd
+    from rich.console import Console
+
+    from experiments.analyses.study import AnalysisResults, LoadedAnalysis
+    from experiments.run.outputs import Results
+    from experiments.run.runner import StudyDesign, UnitFailure
+    from experiments.run.selections import Selections
+    from experiments.study.reading import RawStudy
 
 
 def command(
@@ -104,20 +119,16 @@ def command(
     from functools import partial
 
     from experiments.analyses.study import is_analysis
-    from experiments.cli.console import messages, output
     from experiments.cli.progress import run_progress, step_progress, text_progress
-    from experiments.cli.views import run as run_view
-    from experiments.cli.views.assessment import show_ledger
-    from experiments.paper.text import duration
+    from experiments.cli.tables import show_ledger
     from experiments.report.writing import write_pages
     from experiments.run.runner import Execution, design, failures_of, run_study
     from experiments.run.workers import WorkerError
-    from experiments.study.config_file import read_raw, validated
-    from factormodels.errors import InputError
+    from experiments.study.reading import read_raw, validated
     from factormodels.extraction.accounting import Ledger
 
     if listed:
-        run_view.show_embedded(output())
+        _show_embedded(output())
         return
     if config is None:
         raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
@@ -138,7 +149,7 @@ def command(
     planned = design(loaded)
     console, remarks, ledger = output(), messages(), Ledger()
     if dry_run:
-        run_view.show_plan(console, planned, folder, only or ())
+        _show_plan(console, planned, folder, only or ())
         return
     try:
         results, finished = run_study(
@@ -156,9 +167,9 @@ def command(
             pages=partial(write_pages, watch=partial(step_progress, remarks, "pages")),
         )
     except (KeyboardInterrupt, WorkerError, OSError):
-        run_view.show_kept(remarks, planned, folder)
+        _show_kept(remarks, planned, folder)
         raise
-    run_view.show_results(console, planned, results, failures_of(planned, finished), folder)
+    _show_results(console, planned, results, failures_of(planned, finished), folder)
     show_ledger(remarks, ledger)
     remarks.print(f"done in {duration(time.perf_counter() - start)}")
 
@@ -168,19 +179,228 @@ def _analyse(raw: RawStudy, out: Path | None, dry_run: bool, given: list[str]) -
     from functools import partial
 
     from experiments.analyses.study import load_analysis, run_analysis
-    from experiments.cli.console import messages, output
     from experiments.cli.progress import step_progress
-    from experiments.cli.views import run as run_view
-    from factormodels.errors import InputError
-    from factormodels.io.files import results_folder
 
     if given:
         raise InputError(f"{given[0]} is for studies of units; an analysis is run as a whole")
     loaded = load_analysis(raw)
     folder = out if out is not None else Path("results") / loaded.study.study
     if dry_run:
-        run_view.show_analysis_plan(output(), loaded, folder)
+        _show_analysis_plan(output(), loaded, folder)
         return
     with results_folder(folder):
         results = run_analysis(loaded, folder, partial(step_progress, messages()))
-    run_view.show_analysis(output(), results, folder)
+    _show_analysis(output(), results, folder)
+
+
+def _show_plan(console: Console, planned: StudyDesign, folder: Path, only: Iterable[str]) -> None:
+    """Print how many units a run has, cell by cell, and how many are finished.
+
+    Raises:
+        InputError: if the folder holds another run, or `only` selects no cell.
+    """
+    from experiments.run.runner import n_finished
+    from experiments.study.cell_choice import select
+    from experiments.study.cell_names import shown
+
+    wanted = select(planned.cells, only)
+    sizes, finished = planned.sizes, n_finished(folder, planned)
+    for dataset in planned.data:
+        console.print(
+            f"{dataset.name}: {counted(len(dataset.graphs), 'response')}, "
+            f"{counted(dataset.n_atoms, 'atom')}, {dataset.n_labelled:,} labelled"
+        )
+    console.print()
+    table = plain_table()
+    columns = {name: title for name, title in _TITLES.items() if name not in _hidden(planned)}
+    for title in columns.values():
+        table.add_column(title, overflow="fold")
+    for title in ("units", "finished"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for position in wanted:
+        key = planned.cells[position].key()
+        key["strength"] = f"{key['strength']:g}"
+        counts = (sizes[position], finished[position])
+        values = (shown(str(key[name])) for name in columns)
+        table.add_row(*values, *(f"{count:,}" for count in counts))
+    show_table(console, table)
+    total, done = (sum(each[position] for position in wanted) for each in (sizes, finished))
+    console.print(
+        f"{counted(total, 'unit')} in {counted(len(wanted), 'cell')}, {done:,} finished; "
+        f"results go to {folder}",
+        soft_wrap=True,
+    )
+    _show_questions(console, planned, wanted)
+    for question in planned.prior_requests:
+        folds = counted(question.learned.folds, "fold")
+        console.print(f"learned before the units: {question.title}, in {folds}", soft_wrap=True)
+    for algorithm in planned.algorithms:
+        if algorithm.error:
+            console.print(f"{algorithm.title} will fail: {algorithm.error}", soft_wrap=True)
+
+
+_TITLES = {
+    "dataset": "dataset",
+    "variant": "variant",
+    "relation_model": "relations",
+    "encoding": "encoding",
+    "prior": "priors",
+    "strength": "strength",
+    "backend_label": "backend",
+    "seed": "seed",
+}
+
+
+def _hidden(planned: StudyDesign) -> tuple[str, ...]:
+    return () if len(planned.study.relation_models) > 1 else ("relation_model",)
+
+
+def _show_questions(console: Console, planned: StudyDesign, wanted: Sequence[int]) -> None:
+    """Print how much text models are asked in all; what is known already is not asked again."""
+    from experiments.run.text_models import n_asked
+
+    nothing = [np.zeros((len(planned.cells), len(one.graphs)), np.bool_) for one in planned.data]
+    for title, (asked, what) in n_asked(
+        planned.text_requests(wanted, nothing), planned.data
+    ).items():
+        console.print(f"{title}: {counted(asked, what)} to be asked about, once", soft_wrap=True)
+
+
+def _show_results(
+    console: Console,
+    planned: StudyDesign,
+    results: Results,
+    failures: Sequence[UnitFailure],
+    folder: Path,
+) -> None:
+    """Print the summary of a run, its tests, what is missing or failed, and the files."""
+    from experiments.cli.tables import show_study_table
+    from experiments.study.cell_names import CELL
+
+    cells, study = results.summary.cells, planned.study
+    show_study_table(console, cells, study.measures)
+    if study.significance.pairs:
+        _show_tests(console, results.tests, study.significance.correction)
+    for use in results.texts:
+        if use.missing or use.failed:
+            console.print(
+                f"{use.model.title}: {use.missing:,} of {use.asked:,} answers missing, "
+                f"{counted(use.failed, 'response')} without any; the first: {use.reason}",
+                soft_wrap=True,
+            )
+    by_cell: dict[str, list[UnitFailure]] = {}
+    for failure in failures:
+        cell = failure.cell
+        by_cell.setdefault(f"{cell.algorithm.title} on {cell.dataset}", []).append(failure)
+    for where, failed in by_cell.items():
+        first = failed[0]
+        console.print(
+            f"{where}: {counted(len(failed), 'unit')} failed, the first at {first.response}: "
+            f"{first.error}",
+            soft_wrap=True,
+        )
+    _show_unsettled(console, planned, results.selections)
+    once = cells.drop_duplicates(list(CELL))
+    missing = sum(planned.sizes) - int(once["n_responses"].sum())
+    if missing:
+        console.print(f"{counted(missing, 'unit')} not run yet; go on with --resume")
+    if results.summary.n_misordered:
+        console.print(
+            f"E is no order of truth in {results.summary.n_misordered} of "
+            f"{counted(len(cells), 'row')}: it falls again for atoms with P below 1/e; summary.csv "
+            "has mean_surprisal and expected_precision.",
+            soft_wrap=True,
+        )
+    console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+
+
+def _show_embedded(console: Console) -> None:
+    """Print the embedded studies with what each is for."""
+    from experiments.study.plain_yaml import parse_yaml
+    from experiments.study.reading import embedded_studies
+
+    table = plain_table()
+    table.add_column("study", no_wrap=True)
+    table.add_column("what it is for")
+    for name, text in embedded_studies().items():
+        table.add_row(name, parse_yaml(text, name).get("description", ""))
+    show_table(console, table)
+
+
+def _show_analysis_plan(console: Console, loaded: LoadedAnalysis, folder: Path) -> None:
+    """Print what an analysis would do."""
+    console.print(f"{loaded.study.study}: {loaded.analysis.summary}", soft_wrap=True)
+    console.print(f"results go to {folder}", soft_wrap=True)
+
+
+def _show_analysis(console: Console, results: AnalysisResults, folder: Path) -> None:
+    """Print the tables of an analysis, its remarks and its files."""
+    from experiments.cli.tables import show_paper_table
+
+    for table in results.artefacts.tables.values():
+        show_paper_table(console, table)
+    for remark in results.artefacts.remarks:
+        console.print(remark, soft_wrap=True)
+    console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+
+
+def _show_unsettled(console: Console, planned: StudyDesign, selections: Selections) -> None:
+    """Say which responses could not be selected from, or not to the end."""
+    from experiments.results.rows import FAILED
+
+    for dataset, title in selections.found:
+        answers = selections.found[dataset, title]
+        graphs = next(one.graphs for one in planned.data if one.name == dataset)
+        for status, said in (
+            (FAILED, "could not be selected from"),
+            ("limit", "reached the time limit of the selection"),
+        ):
+            places = [at for at, answer in enumerate(answers) if answer.status == status]
+            if places:
+                first = answers[places[0]]
+                why = first.error or f"a better set weighs at most {first.gap:g} more"
+                console.print(
+                    f"{title} of {dataset}: {counted(len(places), 'response')} {said}, the first "
+                    f"{graphs[places[0]].id}: {why}",
+                    soft_wrap=True,
+                )
+
+
+def _show_kept(console: Console, planned: StudyDesign, folder: Path) -> None:
+    """Say how many units of a run that ended early are kept, if any."""
+    from experiments.run.folder import n_answers
+    from experiments.run.runner import n_finished
+
+    with suppress(InputError, OSError):
+        kept, answers = sum(n_finished(folder, planned)), n_answers(folder)
+        if kept or answers:
+            texts = f" and {answers:,} answers about texts" if answers else ""
+            console.print(
+                f"{folder}: {kept:,} of {counted(sum(planned.sizes), 'unit')}{texts} are kept; go "
+                "on with --resume",
+                soft_wrap=True,
+            )
+
+
+_LEAST_DECIMAL = 1e-3
+"""The least p-value with three decimals; smaller ones have an exponent."""
+
+
+def _show_tests(console: Console, tests: pd.DataFrame, correction: str) -> None:
+    table = plain_table()
+    for title in ("dataset", "first", "second", "where", "measure"):
+        table.add_column(title, overflow="fold")
+    for title in ("difference", "95% interval", "p"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for record in tests.to_dict("records"):
+        p = record["p_value"] if correction == "none" else record["corrected"]
+        table.add_row(
+            *(record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")),
+            number(record["difference"]),
+            interval(record["lower"], record["upper"]),
+            f"{number(p) if p >= _LEAST_DECIMAL else small(p)}{record['stars']}",
+        )
+    corrected = "" if correction == "none" else f", corrected ({correction})"
+    heading(console, f"tests paired by response{corrected}")
+    show_table(console, table)
+    console.print()

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
+
+from experiments.cli import options
+from experiments.cli.console import heading, output, plain_table, show_table, show_written
+from experiments.paper.text import number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.padding.selection_study import SelectionStudy
+    from experiments.padding.uncertain_selection import UncertainRow
 
 
 def command(
@@ -17,13 +29,8 @@ def command(
             "graphs, or an embedded dataset.",
         ),
     ],
-    relations: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Who entails whom: lexical, recorded:FILE, nli:FOLDER."),
-    ] = "lexical",
-    weights: Annotated[
-        str, typer.Option(metavar="NAME", help="informativeness or uniform.")
-    ] = "informativeness",
+    relations: options.EntailmentModel = "lexical",
+    weights: options.ClaimWeights = "informativeness",
     rule: Annotated[
         str,
         typer.Option(
@@ -37,9 +44,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Bleached claims of your own, by domain (JSON)."),
     ] = None,
-    bins: Annotated[
-        int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
-    ] = 5,
+    bins: options.PositionBins = 5,
     samples: Annotated[
         int,
         typer.Option(
@@ -51,9 +56,7 @@ def command(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the intervals and the graphs.")
     ] = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure there.")
-    ] = None,
+    out: options.TablesFolder = None,
 ) -> None:
     """Select the claims that count (Core) and tabulate what that changes.
 
@@ -69,9 +72,6 @@ def command(
     """
     from calibration.self_knowledge import IntervalSettings
     from experiments.assess.setup import AssessmentOptions, relation_model
-    from experiments.cli.console import output
-    from experiments.cli.views import selection_study as study_view
-    from experiments.cli.views import uncertain_selection as uncertain_view
     from experiments.padding import selection_study, uncertain_selection
     from experiments.padding.robustness import CoreChoices
     from experiments.study.inputs import read_graphs
@@ -88,10 +88,74 @@ def command(
     )
     written = [] if out is None else selection_study.write(study, out, file.stem)
     console = output()
-    study_view.show(console, study)
+    _show_study(console, study)
     if samples:
         rows = uncertain_selection.uncertain_rows(graphs, chosen.core, samples=samples, seed=seed)
         console.print()
-        uncertain_view.show(console, rows)
-    for path in written:
-        console.print(f"wrote {path}", soft_wrap=True)
+        _show_uncertain(console, rows)
+    show_written(console, written)
+
+
+def _show_study(console: Console, study: SelectionStudy) -> None:
+    """Print the tables."""
+    from experiments.padding.selection_study import QUANTITIES
+
+    console.print(study.summary(), soft_wrap=True)
+    console.print()
+    heading(console, "claims by sentence")
+    titles = ("sentence", "responses", "before", "after", "share left", "true before", "after")
+    table = plain_table(right=titles)
+    for row in study.rows:
+        table.add_row(
+            "all" if row.sentence is None else str(row.sentence),
+            *map(str, (row.responses, row.before, row.after)),
+            number(row.survival),
+            number(row.supported_before / row.before if row.before else None),
+            number(row.supported_after / row.after if row.after else None),
+        )
+    show_table(console, table)
+    console.print()
+    for quantity in QUANTITIES:
+        heading(console, quantity.replace("_", " "))
+        table = plain_table(["claims"], study.before.positions)
+        for name, one in (("all", study.before), ("selected", study.after)):
+            table.add_row(name, *(number(float(v)) for v in one[quantity].estimate))
+        show_table(console, table)
+
+
+def _show_uncertain(console: Console, rows: Sequence[UncertainRow]) -> None:
+    """Print a line per response and the means."""
+    heading(console, "plain program, expected weight, sampled redundancy graphs")
+    titles = ("claims", "plain", "Pr", "expected", "Pr", "gain", "proved", "sampled Pr", "95 %")
+    table = plain_table(["response"], titles)
+    for row in rows:
+        table.add_row(
+            row.response,
+            str(row.claims),
+            str(row.plain_count),
+            number(row.plain_precision),
+            number(row.expected_count, 1),
+            number(row.expected_precision),
+            number(row.gain),
+            "yes" if row.proved else "no",
+            number(row.sampled_precision),
+            f"{number(row.lower)} to {number(row.upper)}",
+        )
+    table.add_section()
+    table.add_row(
+        "mean",
+        number(_mean(rows, "claims"), 1),
+        number(_mean(rows, "plain_count"), 1),
+        number(_mean(rows, "plain_precision")),
+        number(_mean(rows, "expected_count"), 1),
+        number(_mean(rows, "expected_precision")),
+        number(_mean(rows, "gain")),
+        f"{sum(row.proved for row in rows)} of {len(rows)}",
+        number(_mean(rows, "sampled_precision")),
+        "",
+    )
+    show_table(console, table)
+
+
+def _mean(rows: Sequence[UncertainRow], name: str) -> float:
+    return float(np.nanmean([getattr(row, name) for row in rows])) if rows else float("nan")

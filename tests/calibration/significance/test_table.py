@@ -124,7 +124,7 @@ def test_text_for_page_and_paper() -> None:
     assert (
         f"{table.cell('sharp', 'brier').estimate:.3f}{stars.replace('*', chr(92) + '*')} [" in page
     )
-    assert r"a\_1 \& b|c & " in paper
+    assert r"a\_1 \& b\textbar{}c & " in paper
     assert f"$^{{{stars}}}$" in paper
     assert paper.count(r"\\") == 1 + 2 + 1
     assert paper.rstrip().endswith(r"\end{tabular}")

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments.analyses.registry import analysis, names
-from experiments.study.config_file import embedded_studies
 from experiments.study.plain_yaml import parse_yaml
+from experiments.study.reading import embedded_studies
 from factormodels import datasets
 from tests.experiments.conftest import Invoke, study_file
 

@@ -21,8 +21,8 @@ from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
 from experiments.analyses.prior_learning import truth
 from experiments.analyses.resampled import difference_of_clusters, kendall, tiny, with_interval
-from experiments.study.config_parts import BackendChoice
-from experiments.study.settings import build_backend
+from experiments.study.backend_settings import build_backend
+from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
 from factormodels.synthetic import Constant, Uniform, labelled_responses
 from inference.messages.frustration import frustration

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.config_file import embedded_studies
+from experiments.study.reading import embedded_studies
 from tests.experiments.conftest import Invoke
 
 README = (Path(__file__).resolve().parents[3] / "experiments" / "README.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""`factormodels convert`, `backends` and `datasets`."""
+"""`factormodels convert`: a model from one format to another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from factormodels import FactGraph, FactorGraph, datasets
 from factormodels.io import read
-from inference import Entry, entries, infer, register, unregister
+from inference import infer
 from tests.experiments.conftest import Invoke
 
 
@@ -82,72 +82,3 @@ def test_published_files_are_converted(shared_data: Path, folder: Path, invoke: 
     assert graph.atoms
     result = invoke("convert", shared_data / "factscore_dev" / "ChatGPT.jsonl", "all.jsonl")
     assert result.stdout.startswith("all.jsonl: 31 responses, ")
-
-
-def test_backends_are_listed_with_settings(invoke: Invoke) -> None:
-    result = invoke("backends")
-    assert result.exit_code == 0
-    for name, entry in entries().items():
-        assert any(line.split()[:1] == [name] for line in result.stdout.splitlines())
-        assert entry.summary in result.stdout
-    assert "damping=adaptive" in result.stdout
-
-
-def test_a_backend_that_is_not_installed_names_the_command(invoke: Invoke) -> None:
-    entry = Entry("absent", "no_such:Thing", "x", "none", requires=("no_such",), extra="things")
-    register(entry)
-    try:
-        result = invoke("backends")
-        assert "needs no_such; install it with pip install 'factormodels[things]'" in result.stdout
-        refused = invoke("backends", "absent")
-        assert refused.exit_code == 2
-        assert "pip install 'factormodels[things]'" in refused.stderr
-    finally:
-        unregister("absent")
-
-
-def test_a_backend_shows_types_defaults_and_meanings(invoke: Invoke) -> None:
-    text = " ".join(invoke("backends", "lbp").stdout.split())
-    assert "damping (float | adaptive; default adaptive) weight of the old log message" in text
-    assert "schedule (one of sweep, flooding, residual, random; default sweep)" in text
-    null = " ".join(invoke("backends", "exact").stdout.split())
-    assert "memory_limit (int | null; default null)" in null
-
-
-def test_every_setting_of_every_backend_has_a_meaning(invoke: Invoke) -> None:
-    import dataclasses
-
-    from experiments.cli.views.backend import _meanings
-    from inference.registry import backend_class
-
-    for name, entry in entries().items():
-        if not entry.missing:
-            backend = backend_class(name)
-            settings = {field.name for field in dataclasses.fields(backend)}
-            assert set(_meanings(backend)) == settings, name
-    assert invoke("backends", "nonsense").exit_code == 2
-
-
-def test_datasets_are_listed_with_counts(invoke: Invoke) -> None:
-    result = invoke("datasets")
-    assert result.exit_code == 0
-    line = next(line for line in result.stdout.splitlines() if line.startswith("factcheck-bench "))
-    # Counts of the issue: 94 responses, 678 claims, 631 of them labelled.
-    assert line.split()[1:4] == ["94", "678", "631"]
-    assert line.split()[-1] == "Apache-2.0"
-
-
-@pytest.mark.parametrize("name", datasets.names())
-def test_a_dataset_shows_its_card(invoke: Invoke, name: str) -> None:
-    result = invoke("datasets", name)
-    assert result.exit_code == 0
-    card = datasets.card(name)
-    for text in (card.title, card.description, card.licence, *card.notes):
-        assert text in result.stdout
-
-
-def test_an_unknown_dataset_is_one_sentence(invoke: Invoke) -> None:
-    result = invoke("datasets", "nonsense")
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert "factcheck-bench" in result.stderr

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.cli.views.posterior import as_json
+from experiments.cli.commands.infer import as_json
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from tests.experiments.conftest import Invoke
 
@@ -226,3 +226,15 @@ def test_files_of_the_release_and_networks_with_evidence(shared_data: Path, invo
     cancer = shared_data / "merlin" / "cancer.uai"
     document = infer_json(invoke, cancer, "--evidence", cancer.with_suffix(".evid"))
     assert document["marginals"]["1"] == [1.0, 0.0]
+
+
+def test_a_claim_is_undecided_where_the_scores_say_so() -> None:
+    from calibration import DECISION_TOLERANCE
+    from experiments.paper.text import UNDECIDED, verdict
+
+    assert UNDECIDED == DECISION_TOLERANCE
+    assert [verdict(0.5 + shift) for shift in (0, 2e-9, -2e-9)] == [
+        "undecided",
+        "supported",
+        "contradicted",
+    ]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from experiments.cli.views.paper_table import show
+from experiments.cli.tables import show_paper_table
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import (
     Artefacts,
@@ -82,7 +82,7 @@ def test_markdown_shows_the_same_numbers() -> None:
 
 def test_the_terminal_keeps_numbers_whole() -> None:
     stream = io.StringIO()
-    show(Console(file=stream, width=60), table())
+    show_paper_table(Console(file=stream, width=60), table())
     text = stream.getvalue()
     assert "0.097 [0.080, 0.110]" in text
     assert "1,234" in text
@@ -115,32 +115,6 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
     write_table(table(), tmp_path, "results", ORIGIN)
     write_figure(figure, data, tmp_path, "curve", ORIGIN, "A curve")
     assert [path.read_bytes() for path in (pdf, png, *written)] == before
-
-
-@pytest.mark.parametrize("character", list("&%$#_{}~^\\<>|"))
-def test_no_character_of_latex_stays_active(character: str) -> None:
-    escaped = paper_table.escape_latex(character)
-    assert escaped != character
-    assert escaped.startswith(("\\", "$"))
-
-
-@pytest.mark.parametrize("character", list("αβγδεζηθικλμνξπρςστυφχψωΓΔΘΛΞΠΣΦΨΩ−±×·≤≥≈≠→∞′–—"))
-def test_no_sign_is_left_that_pdftex_lacks(character: str) -> None:
-    assert paper_table.escape_latex(character).isascii()
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("σ", r"$\sigma$"),
-        ("ω", r"$\omega$"),
-        ("max |Δp|", r"max \textbar{}$\Delta$p\textbar{}"),
-        ("π and ξ", r"$\pi$ and $\xi$"),
-        ("é", "é"),
-    ],
-)
-def test_a_sign_is_the_command_of_its_name(text: str, wanted: str) -> None:
-    assert paper_table.escape_latex(text) == wanted
 
 
 def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:

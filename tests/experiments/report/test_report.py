@@ -15,8 +15,8 @@ import pytest
 
 from experiments.report import removals, subject, writing
 from experiments.results.rows import read_rows
-from experiments.study.config_parts import PriorSetting
-from experiments.study.design import View
+from experiments.study.config import PriorSetting
+from experiments.study.design import GraphView
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.variants import variant
 from tests.experiments.conftest import Invoke
@@ -338,7 +338,7 @@ def test_a_large_graph_is_predicted_to_take_long() -> None:
     edges = [edge(f"c{n}", f"a{m}", "contradiction", 0.9) for n in range(80) for m in range(40)]
     graph = parse_fact_graph({"id": "large", "nodes": nodes, "edges": edges}, "graph")
 
-    view = View("FR2", "implication", PriorSetting("data", None, None), 1.0)
+    view = GraphView("FR2", "implication", PriorSetting("data", None, None), 1.0)
     found, seconds = removals.removals_of(graph, [view, view], 100.0)
     assert [one.removals for one in found] == [None, None]
     assert seconds == 100.0

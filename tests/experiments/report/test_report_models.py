@@ -19,8 +19,8 @@ from experiments.report import removals
 from experiments.report.finished import read_subject
 from experiments.results.rows import read_rows
 from experiments.run.view_graphs import strengthened
-from experiments.study.config_parts import PriorSetting
-from experiments.study.design import View
+from experiments.study.config import PriorSetting
+from experiments.study.design import GraphView
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -332,7 +332,7 @@ def test_names_that_pages_would_take_for_another_thing_are_refused(
 
 def test_no_relations_is_a_reason_and_never_those_of_the_data() -> None:
     graph = graphs()[0]
-    view = View("FR1", "implication", PriorSetting("data", None, None), 1.0, "asked")
+    view = GraphView("FR1", "implication", PriorSetting("data", None, None), 1.0, "asked")
     (one,), seconds = removals.removals_of(
         graph, [view], 9.0, {("asked", "FR1"): "none of 4 relations was found: refused"}
     )

@@ -15,9 +15,7 @@ from experiments.paper import table as paper_table
 from experiments.results.best import significantly_best
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
 from experiments.results.summary import summarise_study
-from experiments.study.config import Study
-from experiments.study.config_parts import DatasetChoice
-from experiments.study.config_selections import SelectionChoice
+from experiments.study.config import DatasetChoice, SelectionChoice, Study
 from tests.experiments.results.test_summary import row
 
 STUDY = Study("s", (DatasetChoice("d"),))

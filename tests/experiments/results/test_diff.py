@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from experiments.cli.views.diff import show
+from experiments.cli.commands.diff import show_difference
 from experiments.results.diff import RunDifference, compare_runs
-from experiments.results.rows import CELL, RowsFile, as_xarray, read_rows
+from experiments.results.rows import RowsFile, as_xarray, read_rows
 from experiments.run.runner import Execution, design, run_study
-from experiments.study.config_file import load_study
+from experiments.study.cell_names import CELL
+from experiments.study.reading import load_study
 from tests.experiments.conftest import Invoke, study_file
 
 STUDY = """
@@ -133,7 +134,7 @@ def test_cells_of_one_run_alone_are_told_in_groups() -> None:
     ]
     console = Console(width=200, record=True, markup=False)
     with console.capture() as capture:
-        show(console, RunDifference((), (), tuple(cells), ()))
+        show_difference(console, RunDifference((), (), tuple(cells), ()))
     lines = capture.get().splitlines()
     assert lines[:2] == [
         "only before: 2 cells, d {FR1, FR2} implication data lbp",

@@ -15,14 +15,15 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from experiments.cli.views.study_table import show
+from experiments.cli.tables import show_study_table
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diagrams
-from experiments.results.rows import CELL, SCHEMA, RowsFile, write_rows
+from experiments.results.rows import SCHEMA, RowsFile, write_rows
 from experiments.results.summary import summarise_study
-from experiments.study.config_parts import Reliability
+from experiments.study.cell_names import CELL
+from experiments.study.config import Reliability
 
 ORIGIN = Origin("s", "0" * 64)
 
@@ -226,7 +227,7 @@ def test_the_terminal_shows_every_number_at_any_width(
     two_datasets: pd.DataFrame, width: int
 ) -> None:
     stream = io.StringIO()
-    show(Console(file=stream, width=width, markup=False), two_datasets)
+    show_study_table(Console(file=stream, width=width, markup=False), two_datasets)
     text = stream.getvalue()
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width

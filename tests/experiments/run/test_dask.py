@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments.run.runner import Execution, Progress, StudyDesign, design, run_study
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from factormodels.errors import InputError
 from tests.experiments import strange
 from tests.experiments.conftest import study_file

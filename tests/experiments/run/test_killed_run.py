@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.run.runner import Execution, design, run_study
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from tests.experiments import strange
 from tests.experiments.conftest import study_file
 from tests.experiments.killed_run import deaths

@@ -13,8 +13,8 @@ import pytest
 
 from experiments.results.rows import read_rows
 from experiments.run.runner import Execution, StudyDesign, design, run_study
-from experiments.study.config_file import load_study
-from experiments.study.config_models import LanguageModelChoice
+from experiments.study.config import LanguageModelChoice
+from experiments.study.reading import load_study
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.errors import InputError

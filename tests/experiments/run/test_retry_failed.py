@@ -13,7 +13,7 @@ import pytest
 
 from experiments.results.rows import read_rows
 from experiments.run.runner import Execution, Progress, design, failures_of, run_study
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
 from inference.exact.backend import Exact

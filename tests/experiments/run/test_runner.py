@@ -17,7 +17,7 @@ import pytest
 from experiments.paper.text import counted
 from experiments.results.rows import read_rows
 from experiments.run.runner import Execution, Progress, StudyDesign, design, failures_of, run_study
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from factormodels.datasets import load
 from tests.experiments import strange
 from tests.experiments.conftest import Invoke, environment, study_file

@@ -18,7 +18,7 @@ from experiments.padding.selection_study import selection_study
 from experiments.results.rows import read_rows
 from experiments.run import selections
 from experiments.run.runner import Execution, StudyDesign, design, run_study
-from experiments.study.config_file import load_study
+from experiments.study.reading import load_study
 from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, write_many
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations

@@ -9,9 +9,9 @@ import pytest
 
 from experiments.results.rows import FAILED
 from experiments.run.units import Task, TaskQueue, UnitResult, decode, encode
-from experiments.study.config_file import load_study
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
+from experiments.study.reading import load_study
 from tests.experiments.conftest import study_file
 
 STUDY = """

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from experiments.run.view_graphs import factor_graph, strengthened
-from experiments.study.config_parts import PriorSetting
-from experiments.study.design import View
+from experiments.study.config import PriorSetting
+from experiments.study.design import GraphView
 from factormodels.datasets import load
 from factormodels.encodings import ENCODINGS
 from factormodels.synthetic import Uniform, labelled_responses
@@ -33,7 +33,7 @@ def test_the_graphs_are_the_same_to_the_last_bit(
     for graph in GRAPHS:
         viewed = variant(graph, name)
         expected = viewed.with_priors(atoms=atom, contexts=context).to_factor_graph(encoding)
-        view = View(name, encoding, PriorSetting("", atom, context), 1.0)
+        view = GraphView(name, encoding, PriorSetting("", atom, context), 1.0)
         found = factor_graph(viewed.compiled, view)
         assert found.names == expected.names
         for field in ("cardinalities", "scope_starts", "scope_variables", "log_values", "evidence"):
@@ -49,7 +49,7 @@ def test_a_strength_replaces_the_probabilities_of_relations() -> None:
             for one in graph.relations
         ),
     )
-    view = View("given", "conditional", PriorSetting("", None, None), 2.5)
+    view = GraphView("given", "conditional", PriorSetting("", None, None), 2.5)
     found = factor_graph(graph.compiled, view)
     assert np.array_equal(found.log_values, stronger.to_factor_graph("conditional").log_values)
 

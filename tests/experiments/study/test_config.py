@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 
 from experiments.analyses.study import is_analysis, load_analysis
-from experiments.study.config import Study, as_plain, config_hash
-from experiments.study.config_file import embedded_studies, load_study, read_raw, validated
-from experiments.study.config_parts import Only, PriorSetting
+from experiments.study.config import (
+    BackendChoice,
+    DatasetChoice,
+    Only,
+    PriorSetting,
+    Study,
+    as_plain,
+    config_hash,
+)
+from experiments.study.reading import embedded_studies, load_study, read_raw, validated
 from factormodels.errors import InputError
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"
@@ -217,6 +224,16 @@ def test_what_a_study_must_say(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)
     assert said in str(caught.value)
+
+
+def test_a_part_that_is_made_in_python_checks_itself() -> None:
+    assert BackendChoice("lbp", label="damped").backend == "lbp"
+    with pytest.raises(ValueError, match="did you mean 'lbp'"):
+        BackendChoice("lbpp")
+    with pytest.raises(ValueError, match="given in settings and in grid"):
+        BackendChoice("lbp", settings={"damping": 0.1}, grid={"damping": (0.5,)})
+    with pytest.raises(ValueError, match="'FR1' is listed twice"):
+        Study("s", (DatasetChoice("demonstration"),), variants=("FR1", "FR1"))
 
 
 def test_overrides_reach_every_place(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.config_file import load_study
-from experiments.study.config_parts import OWN_PRIORS
+from experiments.study.config import OWN_PRIORS
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
+from experiments.study.reading import load_study
 from factormodels.errors import InputError
 from tests.experiments.conftest import Invoke, study_file
 

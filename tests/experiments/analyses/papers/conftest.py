@@ -11,7 +11,7 @@ import pytest
 
 from experiments.analyses.papers.sources import VARIABLE
 from experiments.analyses.study import AnalysisResults, load_analysis, run_analysis
-from experiments.study.config_file import read_raw
+from experiments.study.reading import read_raw
 
 
 @pytest.fixture(autouse=True)

@@ -19,9 +19,9 @@ from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
 from experiments.analyses.papers.judged_claims import judged_graphs
 from experiments.analyses.papers.printed_numbers import printed, rows_of
 from experiments.analyses.papers.readme_rows import paper_studies
-from experiments.study.config_file import embedded_studies
 from experiments.study.labelled_claims import claims_of_graphs
 from experiments.study.plain_yaml import parse_yaml
+from experiments.study.reading import embedded_studies
 from factormodels import datasets
 from factormodels.claims import Atom
 from factormodels.errors import InputError
@@ -256,7 +256,7 @@ def test_drawn_judgements_have_their_rates_and_flip_one_way() -> None:
     labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "x").records * 20
     rates = {Setting.QUESTION_ANSWERING: 0.9, Setting.NONE_OF_THE_ABOVE: 0.7}
     unknown = {Setting.QUESTION_ANSWERING: 0.2, Setting.NONE_OF_THE_ABOVE: 0.3}
-    from experiments.study.config_parts import DatasetChoice
+    from experiments.study.config import DatasetChoice
 
     model = DrawnModel("m", DatasetChoice("factcheck-bench"), rates, unknown)
     found = drawn(labelled, model, seed=0)

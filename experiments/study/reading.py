@@ -1,9 +1,15 @@
-"""Reading a study: a YAML file or an embedded one, the file it is based on, and overrides."""
+"""Reading a study: a YAML file or an embedded one, the file it is based on, and overrides.
+
+What was written becomes plain data with every shorthand of `experiments.study.config` written out,
+and these become models; who said what is kept, so that an error begins with the file or override.
+"""
 
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,32 +17,21 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from experiments.study.config import Study
-from experiments.study.config_errors import Fault, Step, first_fault
-from experiments.study.config_parts import LEARNED
+from pydantic import TypeAdapter, ValidationError
+
+from experiments.study.config import LEARNED, Priors, Short, Study, short_keys
+from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.plain_yaml import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 
-_SHORTHANDS = {
-    "datasets": "name",
-    "backends": "backend",
-    "relation_models": "model",
-    "assessors": "assessor",
-    "selections": "selection",
-}
-"""Lists whose entries may be written as a text, and the key that the text stands for."""
-
-_LISTS = (*_SHORTHANDS, "variants", "encodings", "measures", "outputs")
+Checked = TypeVar("Checked")
 
 _HOLDERS = ("datasets", "relation_models", "assessors", "selections")
 _PATHS = ("path", "templates", "cache")
 """Lists whose entries may name a file or folder, and the keys that do."""
-
-_SINGLES = ("priors", "strengths", "seeds")
-"""Lists of which a single entry may be written without brackets."""
 
 _PLACE = re.compile(r"[^.\[\]]+|\[\d+\]")
 
@@ -71,7 +66,7 @@ class LoadedStudy:
     sources: tuple[Source, ...] = ()
 
     def blame(self, place: str) -> str:
-        """Return what an error at a place begins with: who said it, then the place."""
+        """What an error at a place begins with: who said it, then the place."""
         steps = tuple(int(s[1:-1]) if s[0] == "[" else s for s in _PLACE.findall(place))
         return f"{_blamed(self.sources, steps, self.where)}: {place}"
 
@@ -96,23 +91,35 @@ class RawStudy:
     folder: Path
     sources: tuple[Source, ...]
 
-    def refusal(self, fault: Fault, fault_before: Callable[[], Fault | None]) -> InputError:
-        """Return the error for a fault: it begins with the file or the override that said so.
+    def checked(self, check: Callable[[dict[str, Any]], Checked]) -> Checked:
+        """What a check makes of what the study says.
 
         Args:
-            fault: what is wrong.
-            fault_before: says what is wrong without the overrides, if anything is.
+            check: raises StudyError for what does not fit.
+
+        Raises:
+            InputError: for what does not fit; it begins with the file or the override that said so.
         """
-        blamed = _blamed(self.sources, fault.steps, self.where)
-        if blamed == self.where and self.overrides and fault_before() is None:
-            # The file alone is a study, so that it is what the overrides make of it.
-            several = "s" if len(self.overrides) > 1 else ""
-            blamed = f"override{several} {', '.join(map(repr, self.overrides))}"
-        return InputError(f"{blamed}: {fault.sentence}")
+        try:
+            return check(self.raw)
+        except StudyError as error:
+            blamed = _blamed(self.sources, error.steps, self.where)
+            if blamed == self.where and self.overrides and self._fits_without_overrides(check):
+                # The file alone is a study, so that it is what the overrides make of it.
+                several = "s" if len(self.overrides) > 1 else ""
+                blamed = f"override{several} {', '.join(map(repr, self.overrides))}"
+            raise InputError(f"{blamed}: {error.sentence}") from None
+
+    def _fits_without_overrides(self, check: Callable[[dict[str, Any]], object]) -> bool:
+        try:
+            check(self.before)
+        except StudyError:
+            return False
+        return True
 
 
 def embedded_studies() -> dict[str, str]:
-    """Return the text of every embedded study by name, such as compare or ours/NAME."""
+    """Text of every embedded study by name, such as compare or ours/NAME."""
     return dict(_texts(resources.files("experiments") / "configs", ""))
 
 
@@ -126,7 +133,7 @@ def _texts(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
-    """Return the study that `config` names: an embedded one, or a YAML file.
+    """The study that `config` names: an embedded one, or a YAML file.
 
     Args:
         config: a name without folder and suffix for an embedded study, else the path of a file.
@@ -140,7 +147,7 @@ def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
 
 
 def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
-    """Return what the configuration that `config` names says, as plain data.
+    """What the configuration that `config` names says, as plain data.
 
     Args:
         config: a name of an embedded study, else the path of a file.
@@ -162,40 +169,114 @@ def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
 
 
 def validated(raw: RawStudy) -> LoadedStudy:
-    """Return the study that plain data stand for.
+    """The study that plain data stand for.
 
     Raises:
         InputError: for a key or value that a study cannot have.
     """
-    study, fault = _study_or_fault(raw.raw)
-    if study is None:
-        raise raw.refusal(fault, lambda: _fault_of(raw.before))
-    return LoadedStudy(study, raw.folder, raw.where, raw.sources)
+    return LoadedStudy(raw.checked(_study), raw.folder, raw.where, raw.sources)
+
+
+def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
+    """The study that the plain form of `experiments.study.config.as_plain` stands for.
+
+    Args:
+        raw: the plain form.
+        where: what an error begins with.
+
+    Raises:
+        InputError: if it is none, as of another version.
+    """
+    try:
+        return _study(raw)
+    except StudyError as error:
+        raise InputError(f"{where}: {error.sentence}") from None
+
+
+def _study(raw: Mapping[str, Any]) -> Study:
+    return model_of(Study, raw, canonical(raw))
+
+
+def model_of(
+    model: type[Checked], raw: Any, plain: Any = None, beneath: tuple[Step, ...] = ()
+) -> Checked:
+    """The model that plain data stand for.
+
+    Args:
+        model: a dataclass.
+        raw: the data as they were written, which errors show.
+        plain: the same with all shorthands written out; None: there are none.
+        beneath: the place of the data in their file.
+
+    Raises:
+        StudyError: for a key or value that the model cannot have.
+    """
+    try:
+        # Strict JSON mode: a text is never taken for a number, a list is a tuple.
+        text = json.dumps(raw if plain is None else plain)
+        return TypeAdapter(model).validate_json(text, strict=True)
+    except ValidationError as error:
+        raise study_error(raw, error.errors(), model, beneath) from None
 
 
 def expand_shorthands(raw: dict[str, Any]) -> None:
-    """Write out what a study may say in short, in place.
+    """Write out what a study may say in short, in place, so that overrides find their places.
 
     One text stands for a list of one; a text in the list of datasets, backends, relation models or
     assessors, or for a language model, stands for a mapping with its name; a YAML boolean is a
-    policy for unlabelled atoms.
+    policy for unlabelled atoms. What else may be in short, `canonical` writes out.
     """
-    for key in _LISTS:
-        if isinstance(raw.get(key), str):
-            raw[key] = [raw[key]]
-    for key, meaning in _SHORTHANDS.items():
-        if isinstance(items := raw.get(key), list):
-            raw[key] = [{meaning: item} if isinstance(item, str) else item for item in items]
-    if isinstance(model := raw.get("language_model"), str):
-        raw["language_model"] = {"model": model}
+    for key, short in _short_keys().items():
+        value = raw.get(key)
+        if short.lone == "text" and isinstance(value, str):
+            value = raw[key] = [value]
+        if short.text is None:
+            continue
+        if short.lone is None and isinstance(value, str):
+            raw[key] = {short.text: value}
+        elif short.lone is not None and isinstance(value, list):
+            raw[key] = [{short.text: one} if isinstance(one, str) else one for one in value]
     if isinstance(policy := raw.get("unlabelled"), bool):
         raw["unlabelled"] = str(policy).lower()
+
+
+def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's raw form with every list written as one, for the validation.
+
+    Apart from `expand_shorthands`, since `priors.atom=0.4` is a place of the file as it stands.
+    """
+    plain: dict[str, Any] = copy.deepcopy(dict(raw))
+    for key, short in _short_keys().items():
+        value = plain.get(key)
+        if short.lone == "any" and value is not None and not isinstance(value, list):
+            plain[key] = [value]
+    if isinstance(plain.get("priors"), list):
+        plain["priors"] = [{LEARNED: {}} if one == LEARNED else one for one in plain["priors"]]
+    for priors in plain.get("priors") or ():
+        if isinstance(priors, dict):
+            for key in short_keys(Priors):
+                if key in priors and not isinstance(priors[key], list):
+                    priors[key] = [priors[key]]
+    significance = plain.get("significance")
+    if isinstance(significance, dict) and isinstance(pairs := significance.get("pairs"), list):
+        significance["pairs"] = [
+            [{"backend": side} if isinstance(side, str) else side for side in pair]
+            if isinstance(pair, list)
+            else pair
+            for pair in pairs
+        ]
+    return plain
+
+
+@functools.cache
+def _short_keys() -> dict[str, Short]:
+    return short_keys(Study)
 
 
 def _read(
     config: str, beside: Path, seen: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, Path, list[Source]]:
-    """Return the raw study that `config` names, on top of the one that it is based on."""
+    """The raw study that `config` names, on top of the one that it is based on."""
     path = beside / config
     embedded = embedded_studies()
     parts = Path(config).parts
@@ -286,67 +367,8 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
     return steps
 
 
-def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a study's raw form with every list written as one, for the validation."""
-    plain: dict[str, Any] = copy.deepcopy(dict(raw))
-    for key in _SINGLES:
-        if key in plain and plain[key] is not None and not isinstance(plain[key], list):
-            plain[key] = [plain[key]]
-    if isinstance(plain.get("priors"), list):
-        plain["priors"] = [{LEARNED: {}} if one == LEARNED else one for one in plain["priors"]]
-    for priors in plain.get("priors") or ():
-        if isinstance(priors, dict):
-            for key in ("atom", "context"):
-                if key in priors and not isinstance(priors[key], list):
-                    priors[key] = [priors[key]]
-    significance = plain.get("significance")
-    if isinstance(significance, dict) and isinstance(pairs := significance.get("pairs"), list):
-        significance["pairs"] = [
-            [{"backend": side} if isinstance(side, str) else side for side in pair]
-            if isinstance(pair, list)
-            else pair
-            for pair in pairs
-        ]
-    return plain
-
-
-def _fault_of(raw: dict[str, Any]) -> Fault | None:
-    study, fault = _study_or_fault(raw)
-    return fault if study is None else None
-
-
-def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
-    """Return the study that the plain form of `experiments.study.config.as_plain` stands for.
-
-    Args:
-        raw: the plain form.
-        where: what an error begins with.
-
-    Raises:
-        InputError: if it is none, as of another version.
-    """
-    study, fault = _study_or_fault(dict(raw))
-    if study is None:
-        raise InputError(f"{where}: {fault.sentence}")
-    return study
-
-
-def _study_or_fault(raw: dict[str, Any]) -> tuple[Study | None, Fault]:
-    """Return the study that plain data stand for, or else what is wrong with them."""
-    import json
-
-    from pydantic import TypeAdapter, ValidationError
-
-    nothing = Fault((), "")
-    try:
-        # Strict JSON mode: a text is never taken for a number, a list is a tuple.
-        return TypeAdapter(Study).validate_json(json.dumps(canonical(raw)), strict=True), nothing
-    except ValidationError as error:
-        return None, first_fault(raw, error.errors())
-
-
 def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> str:
-    """Return the last source that set a place, or a part of it, or what it is a part of."""
+    """The last source that set a place, or a part of it, or what it is a part of."""
     blamed = where
     for source in sources:
         if source.steps == steps[: len(source.steps)] or (

@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from experiments.study.misfit import misfit
+from experiments.study.errors import value_words
 from experiments.study.plain_yaml import parse_assignment
 from factormodels.errors import InputError, nearest
 from inference import Backend, get_backend
@@ -16,7 +16,7 @@ from inference.registry import backend_class
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
-    """Return the settings that texts like "damping=0.5" stand for.
+    """The settings that texts like "damping=0.5" stand for.
 
     Raises:
         InputError: for a text without "=", a bad value, or a setting given twice.
@@ -33,7 +33,7 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
 def settings_by_backend(
     assignments: Iterable[str], names: Iterable[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the settings of each backend: "KEY=VALUE" for all, "BACKEND.KEY=VALUE" for one.
+    """The settings of each backend: "KEY=VALUE" for all, "BACKEND.KEY=VALUE" for one.
 
     Raises:
         InputError: as `parse_settings` does, and for a backend that is not among the names.
@@ -57,7 +57,7 @@ def settings_by_backend(
 def build_backend(
     name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--set {}".format
 ) -> Backend:
-    """Return the backend called `name` with its settings checked against their declared types.
+    """The backend called `name` with its settings checked against their declared types.
 
     Args:
         name: name of a registered backend.
@@ -82,7 +82,7 @@ def build_backend(
 
 
 def setting_types(backend: type[Backend]) -> dict[str, Any]:
-    """Return the declared type of every setting of a backend class, in order."""
+    """The declared type of every setting of a backend class, in order."""
     hints = typing.get_type_hints(backend)
     return {field.name: hints[field.name] for field in dataclasses.fields(backend) if field.init}
 
@@ -109,4 +109,4 @@ def _checked(value: Any, expected: Any, where: str) -> Any:
     try:
         return adapter.validate_json(json.dumps(value), strict=True)
     except ValidationError as error:
-        raise InputError(f"{where}: {misfit(value, error.errors()[0])}") from None
+        raise InputError(f"{where}: {value_words(value, error.errors()[0])}") from None

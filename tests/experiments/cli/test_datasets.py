@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.results.rows import read_rows
+from factormodels import datasets
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
 from tests.factormodels.io.published import CONFLICTBANK, FACTOR, LONGFACT, UNLI, WIKICONTRADICT
 
@@ -16,17 +17,36 @@ def lines(folder: Path, name: str, *records: object) -> None:
     (folder / name).write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
+def test_datasets_are_listed_with_counts(invoke: Invoke) -> None:
+    result = invoke("datasets")
+    assert result.exit_code == 0
+    line = next(line for line in result.stdout.splitlines() if line.startswith("factcheck-bench "))
+    # 94 responses, 678 claims, 631 of them labelled.
+    assert line.split()[1:4] == ["94", "678", "631"]
+    assert line.split()[-1] == "Apache-2.0"
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_a_dataset_shows_its_card(invoke: Invoke, name: str) -> None:
+    result = invoke("datasets", name)
+    assert result.exit_code == 0
+    card = datasets.card(name)
+    for text in (card.title, card.description, card.licence, *card.notes):
+        assert text in result.stdout
+
+
 def test_a_name_alone_shows_the_card(invoke: Invoke) -> None:
-    listed = invoke("datasets")
-    assert listed.exit_code == 0
-    assert "factcheck-bench" in listed.stdout
     card = invoke("datasets", "demonstration")
-    assert card.exit_code == 0
     assert card.stdout == invoke("datasets", "show", "demonstration").stdout
     assert "licence: Apache-2.0" in card.stdout
-    wrong = invoke("datasets", "demonstrations")
-    assert wrong.exit_code == 2
-    assert "'demonstrations' is unknown" in wrong.stderr
+
+
+def test_an_unknown_dataset_is_one_sentence(invoke: Invoke) -> None:
+    result = invoke("datasets", "demonstrations")
+    assert result.exit_code == 2
+    assert "'demonstrations' is unknown" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "factcheck-bench" in result.stderr
 
 
 def test_a_clean_folder(folder: Path, invoke: Invoke) -> None:

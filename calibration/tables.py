@@ -1,0 +1,136 @@
+"""A table as text: CSV, Markdown, and LaTeX with the rules of booktabs.
+
+Its makers turn numbers into the texts of cells; how a line, a rule or an escaped sign is written
+stands here, once for every table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = Iterable[Sequence[str]]
+"""Rows of a table, each the texts of its cells from left to right."""
+
+
+def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
+    """Return a frame without its index, or rows with one set of keys, as CSV.
+
+    What is undefined is empty; lines are ended alike on every system.
+    """
+    import pandas as pd
+
+    # Rows as objects: an integer stays one in a column that also holds None.
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table), dtype=object)
+    return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
+def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> str:
+    """Return a table as Markdown.
+
+    Args:
+        titles: headings of the columns.
+        right: for every column whether it is aligned to the right.
+        rows: the rows; like the titles they are Markdown already (`escape_markdown`).
+    """
+    rule = ["---:" if aligned else "---" for aligned in right]
+    lines = (f"| {' | '.join(cells)} |" for cells in (titles, rule, *rows))
+    return "\n".join(lines) + "\n"
+
+
+def latex_table(
+    specification: str,
+    titles: Sequence[str],
+    blocks: Iterable[tuple[str, Rows]],
+    *,
+    width: int,
+    comments: Iterable[str] = (),
+    foot: str = "",
+) -> str:
+    r"""Return a table as a LaTeX ``tabular``, whose document needs the package booktabs.
+
+    Args:
+        specification: of the columns, such as ``lrr``.
+        titles: headings of the columns.
+        blocks: blocks of rows, each with the heading that stands above it, empty if it has none;
+            all are LaTeX already (`escape_latex`).
+        width: number of columns; a title may span several.
+        comments: lines that stand before the table, behind percent signs.
+        foot: a paragraph below the table, within it; empty if there is none.
+    """
+    lines = [f"% {line}" for line in comments]
+    lines += [rf"\begin{{tabular}}{{{specification}}}", r"\toprule", _latex_row(titles)]
+    for heading, rows in blocks:
+        lines.append(r"\midrule")
+        if heading:
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\")
+        lines += map(_latex_row, rows)
+    lines.append(r"\bottomrule")
+    if foot:
+        lines.append(
+            rf"\multicolumn{{{width}}}{{p{{\linewidth}}}}{{\footnotesize {foot}}} \\",
+        )
+    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    """Return a text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def escape_markdown(text: str, signs: str = "") -> str:
+    r"""Return a text as Markdown in which ``\``, ``|`` and further `signs` mean themselves."""
+    special = {"\\", "|", *signs}
+    return "".join(f"\\{character}" if character in special else character for character in text)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "|": r"\textbar{}",
+    "–": "--",
+    "—": "---",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "≈": r"$\approx$",
+    "≠": r"$\neq$",
+    "→": r"$\rightarrow$",
+    "∞": r"$\infty$",
+    "′": "$'$",
+    **{
+        chr(first + position): rf"$\{name}$"
+        for first, names in (
+            (0x3B1, "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi"),
+            (0x3C0, "pi rho varsigma sigma tau upsilon varphi chi psi omega"),
+        )
+        for position, name in enumerate(names.split())
+    },
+    **{
+        chr(0x391 + position): rf"$\{name}$"
+        for position, name in (
+            *((2, "Gamma"), (3, "Delta"), (7, "Theta"), (10, "Lambda"), (13, "Xi"), (15, "Pi")),
+            *((18, "Sigma"), (21, "Phi"), (23, "Psi"), (24, "Omega")),
+        )
+    },
+}

@@ -1,0 +1,290 @@
+"""The keys of a study, in tables made from the models that a study is checked by.
+
+A key's meaning is what its model says of it under "Attributes"; its type, default and short forms
+are those of the model's field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic.fields import FieldInfo
+
+from experiments.study.config import Known, Short, Study
+
+LONGEST = 8
+"""Names that a cell of a table lists; of more it says what they are of."""
+
+
+class StudyKey(NamedTuple):
+    """One key.
+
+    Attributes:
+        path: its place, as errors write it, with [] for an entry of a list and * for any name.
+        takes: its type, in words.
+        default: what it is if it is left out; "required" if it cannot be.
+        meaning: what it means.
+        inside: the place of the mappings that it takes.
+        model: the model of these; None if it takes none.
+    """
+
+    path: str
+    takes: str
+    default: str
+    meaning: str
+    inside: str = ""
+    model: type | None = None
+
+
+def keys_of(model: type, beneath: str = "") -> Iterator[StudyKey]:
+    """The keys of a model, in its order, and not those of the mappings in them.
+
+    Args:
+        model: a dataclass.
+        beneath: what every path begins with, as "datasets[].".
+
+    Raises:
+        LookupError: if the docstring of the model does not say what a key means.
+    """
+    hints = _hints(model)
+    said = meanings(model)
+    for field in _fields(model):
+        if field.name not in said:
+            raise LookupError(f"{model.__module__}.{model.__name__} does not say {field.name!r}")
+        hint = hints[field.name]
+        short = next((one for one in _metadata(hint) if isinstance(one, Short)), Short())
+        words = type_words(hint)
+        if short.lone is not None:
+            words += ", or one alone"
+        if short.text is not None:
+            words += f"; a text is short for `{{{short.text}: text}}`"
+        path = beneath + field.name
+        yield StudyKey(
+            path,
+            words,
+            _default(field, short),
+            said[field.name],
+            f"{path}{_entry(hint)}",
+            _model_in(hint),
+        )
+
+
+def tables(
+    model: type, told: dict[type, str], *, beneath: str = "", more: tuple[StudyKey, ...] = ()
+) -> str:
+    """Markdown: a table of the keys of a model, and one for every mapping within it.
+
+    Args:
+        model: a dataclass.
+        told: models that have a table, and where, which get no second one; those of `model` are
+            added.
+        beneath: what every path begins with.
+        more: keys beside those of the model, which stand first.
+    """
+    keys = list(keys_of(model, beneath))
+    inner = {key.model: key for key in keys if key.model is not None and key.model not in told}
+    rows = []
+    for key in (*more, *keys):
+        as_told = f", as {told[key.model]}" if key.model in told else ""
+        rows.append(f"| `{key.path}` | {key.takes}{as_told} | {key.default} | {key.meaning} |")
+    parts = ["\n".join(["| key | type | default | meaning |", "|" + " --- |" * 4, *rows]) + "\n"]
+    told.update({one: f"`{key.inside}`" for one, key in inner.items()})
+    for one, key in inner.items():
+        parts.append(f"`{key.inside}`: {_summary(one)}\n")
+        parts.append(tables(one, told, beneath=f"{key.inside}."))
+    return "\n".join(parts)
+
+
+def study_keys() -> str:
+    """Markdown: the keys of a study of posteriors."""
+    base = StudyKey(
+        "base",
+        "text",
+        "none",
+        "an embedded study, or a file: this one is laid over it, mappings key by key, lists whole",
+    )
+    return tables(Study, {}, more=(base,))
+
+
+def analysis_keys() -> str:
+    """Markdown: the keys of a study that asks for an analysis, and the settings of each."""
+    from experiments.analyses.registry import analysis, names
+    from experiments.analyses.study import AnalysisStudy
+
+    told: dict[type, str] = {}
+    tables(Study, told)
+    parts = [tables(AnalysisStudy, told)]
+    for name in names():
+        found = analysis(name)
+        before = set(told)
+        table = tables(found.settings, told, beneath="settings.")
+        for model in set(told) - before:
+            told[model] += f" of {name}"
+        parts.append(f"### {name}\n\n{found.summary}\n\n{table}")
+    return "\n".join(parts)
+
+
+def meanings(model: type) -> dict[str, str]:
+    """What the docstring of a model, or of one that it extends, says of its keys."""
+    found: dict[str, str] = {}
+    for one in reversed(model.__mro__):
+        text = inspect.cleandoc(vars(one).get("__doc__") or "")
+        _, _, section = text.partition("\nAttributes:\n")
+        for name, words in re.findall(r"^    (\w+): ((?:.+\n?)(?:^ {5,}.+\n?)*)", section, re.M):
+            found[name] = " ".join(words.split()).removesuffix(".")
+    return found
+
+
+def type_words(hint: Any) -> str:
+    """A type in words."""
+    kind, metadata = _bare(hint), _metadata(hint)
+    known = next((one for one in metadata if isinstance(one, Known)), None)
+    if known is not None:
+        names = list(known.names())
+        return _listed(names) if len(names) <= LONGEST else f"name of {_article(known.what)}"
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return _listed(arguments)
+    if origin in (typing.Union, types.UnionType):
+        alternatives = [type_words(one) for one in arguments if one is not types.NoneType]
+        return " or ".join(dict.fromkeys(alternatives))
+    if origin is tuple:
+        return f"list of {_plural(arguments[0])}"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        values = "" if arguments[1] is Any else f" of names to {_plural(arguments[1])}"
+        return f"mapping{values}"
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _listed([one.value for one in kind])
+    if dataclasses.is_dataclass(kind):
+        return "mapping"
+    if kind in (int, float):
+        return ("whole number" if kind is int else "number") + _limits(metadata)
+    return {str: "text", bool: "true or false"}.get(kind, "value")
+
+
+def _plural(hint: Any) -> str:
+    words = type_words(hint)
+    null = " or null" if types.NoneType in typing.get_args(_bare(hint)) else ""
+    if named := re.fullmatch(r"name of an? (.+)", words):
+        return f"names of {named[1]}s"
+    for one in ("mapping", "text", "whole number", "number", "list", "value"):
+        if words.startswith(one):
+            return f"{one}s{words.removeprefix(one)}{null}"
+    return words + null
+
+
+def _limits(metadata: tuple[Any, ...]) -> str:
+    least = next((one.ge for one in metadata if isinstance(one, Ge)), None)
+    most = next((one.le for one in metadata if isinstance(one, Le)), None)
+    above = next((one.gt for one in metadata if isinstance(one, Gt)), None)
+    below = next((one.lt for one in metadata if isinstance(one, Lt)), None)
+    words = {
+        "from {} to {}": (least, most),
+        "between {} and {}": (above, below),
+        "of at least {}": (least,),
+        "above {}": (above,),
+    }
+    for text, bounds in words.items():
+        if None not in bounds:
+            return f" {text.format(*bounds)}"
+    return ""
+
+
+def _listed(names: Any) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _article(words: str) -> str:
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def _default(field: dataclasses.Field[Any], short: Short) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return _value(field.default_factory(), short)
+    if field.default is dataclasses.MISSING:
+        return "required"
+    return _value(field.default, short)
+
+
+def _value(value: Any, short: Short) -> str:
+    empty = value is None or (not value and isinstance(value, str | tuple | Mapping))
+    return "none" if empty else f"`{_written(value, short)}`"
+
+
+def _written(value: Any, short: Short | None = None) -> str:
+    """A value as YAML in one line, without what is a default in it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        given = {
+            one.name: getattr(value, one.name)
+            for one in dataclasses.fields(value)
+            if getattr(value, one.name) not in (one.default, {})
+        }
+        if short is not None and short.text is not None and list(given) == [short.text]:
+            return _written(given[short.text])
+        return _written(given)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_written(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(_written(one, short) for one in value) + "]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value) or "''"
+
+
+def _fields(model: type) -> list[dataclasses.Field[Any]]:
+    """The fields of a model, its own before those of what it extends."""
+    own = vars(model).get("__annotations__", {})
+    return sorted(dataclasses.fields(model), key=lambda field: field.name not in own)
+
+
+def _summary(model: type) -> str:
+    text = inspect.cleandoc(model.__doc__ or "").partition("\n\n")[0]
+    return " ".join(text.split())
+
+
+def _entry(hint: Any) -> str:
+    """What a path has after a key, to be that of the mappings in its value."""
+    kind = _bare(hint)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        return f"[]{_entry(arguments[0])}"
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return f".*{_entry(arguments[1])}"
+    inner = [one for one in arguments if _model_in(one) is not None]
+    return _entry(inner[0]) if inner else ""
+
+
+def _model_in(hint: Any) -> type | None:
+    kind = _bare(hint)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return kind
+    if typing.get_origin(kind) is typing.Literal:
+        return None
+    return next((found for one in typing.get_args(kind) if (found := _model_in(one))), None)
+
+
+def _hints(model: type) -> dict[str, Any]:
+    # With the module's names as globals, else the functions in an annotation do not find them.
+    return typing.get_type_hints(model, vars(sys.modules[model.__module__]), include_extras=True)
+
+
+def _bare(hint: Any) -> Any:
+    return hint.__origin__ if hasattr(hint, "__metadata__") else hint
+
+
+def _metadata(hint: Any) -> tuple[Any, ...]:
+    """What annotates a type, with the limits that pydantic's `Field` stands for."""
+    found: list[Any] = []
+    for one in getattr(hint, "__metadata__", ()):
+        found += one.metadata if isinstance(one, FieldInfo) else [one]
+    return tuple(found)

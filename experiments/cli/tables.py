@@ -1,0 +1,124 @@
+"""Tables on the terminal: of a paper, of a study, and of what language models were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from calibration.scores.summary import DEFAULT_MEASURES
+from experiments.cli.console import ANY_WIDTH, heading, plain_table, show_table
+from experiments.paper.study_table import AGREEMENT, TIMES, chosen, keys, size_of, troubles
+from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
+from factormodels.extraction.accounting import Ledger
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+
+
+def show_paper_table(console: Console, table: PaperTable) -> None:
+    """Print a table of a paper, its caption above and its note below."""
+    heading(console, table.caption)
+    for title, rows in blocks(table):
+        if title:
+            heading(console, title)
+        shown = plain_table()
+        texts = [[_line(cell) for cell in row] for row in rows]
+        for position, column in enumerate(table.columns):
+            if is_right(column):
+                width = max((len(row[position]) for row in texts), default=0)
+                shown.add_column(column.title, justify="right", no_wrap=True, min_width=width)
+            else:
+                shown.add_column(column.title, overflow="fold")
+        for row in texts:
+            shown.add_row(*row)
+        console.print(shown)
+    if table.note:
+        console.print(table.note, soft_wrap=True)
+    console.print()
+
+
+def _line(cell: PaperCell) -> Text:
+    text = f"{cell.text}{cell.stars} {cell.interval}".rstrip()
+    return Text(text, style="bold" if cell.bold else "")
+
+
+def show_study_table(
+    console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAULT_MEASURES
+) -> None:
+    """Print the summary of a study, a table per dataset; two where the terminal is narrow."""
+    measured, own = chosen(measures), keys(cells)
+    computation = (*AGREEMENT, *troubles(cells), *TIMES)
+    for dataset, group in cells.groupby("dataset", sort=False):
+        facts = f"{dataset}: {size_of(group)}"
+        whole = _flat_table(group, own, (*measured, *computation))
+        unbounded = console.options.update(max_width=ANY_WIDTH)
+        if console.measure(whole, options=unbounded).maximum <= console.width:
+            parts = {facts: whole}
+        else:
+            parts = {
+                facts: _grouped_table(group, own, measured),
+                f"{dataset}: computation": _grouped_table(group, own, computation),
+            }
+        for title, table in parts.items():
+            heading(console, title)
+            show_table(console, table)
+            console.print()
+
+
+def _flat_table(
+    group: pd.DataFrame, own: Sequence[PaperColumn], columns: Sequence[PaperColumn]
+) -> Table:
+    table = plain_table([column.title for column in own], [column.title for column in columns])
+    before = ""
+    for row in _texts(group, (*own, *columns)):
+        if before not in ("", row[0]):
+            table.add_section()
+        before = row[0]
+        table.add_row(*row)
+    return table
+
+
+def _grouped_table(
+    group: pd.DataFrame, own: Sequence[PaperColumn], columns: Sequence[PaperColumn]
+) -> Table:
+    """Return a table with what backends share in lines of their own above them."""
+    table = plain_table()
+    rows = list(_texts(group, (*own, *columns)))
+    at = [column.name for column in own].index("backend_label")
+    # Where it is narrow, headings break between words and names anywhere; numbers stay whole.
+    table.add_column("backend", overflow="fold")
+    for position, column in enumerate(columns, start=len(own)):
+        whole = [*column.title.split(), *(row[position] for row in rows)]
+        table.add_column(column.title, justify="right", min_width=max(map(len, whole)))
+    before = ""
+    for row in rows:
+        shared = " ".join(row[:at])
+        if shared != before:
+            table.add_row(shared, style="bold")
+        before = shared
+        table.add_row(f"  {' '.join(row[at : len(own)])}", *row[len(own) :])
+    return table
+
+
+def _texts(group: pd.DataFrame, columns: Sequence[PaperColumn]) -> Iterator[list[str]]:
+    for record in group.to_dict("records"):
+        yield [column.text(record[column.name]) for column in columns]
+
+
+def show_ledger(console: Console, ledger: Ledger) -> None:
+    """Print what a run asked language models and paid, by stage; nothing if it asked nothing."""
+    if not ledger.stages:
+        return
+    titles = ("calls", "cached", "failed", "tokens in", "tokens out", "cost (US$)")
+    table = plain_table(["stage"], titles)
+    rows = [*ledger.stages.items(), *([("all", ledger.total)] if len(ledger.stages) > 1 else [])]
+    for stage, usage in rows:
+        counts = (usage.calls, usage.cached, usage.failures)
+        tokens = (usage.prompt_tokens, usage.completion_tokens)
+        cost = "unknown" if usage.unpriced else f"{usage.cost:.4f}"
+        table.add_row(stage, *(f"{count:,}" for count in (*counts, *tokens)), cost)
+    show_table(console, table)

@@ -1,1 +1,0 @@
-"""What the terminal shows, one module for each kind of result."""

@@ -1,0 +1,211 @@
+"""What is wrong with a study, in one sentence that names the place, the value and the mend."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.errors import nearest
+
+Step = int | str
+"""One step of a place: a key, or the number of an entry."""
+
+_MENDS: Mapping[str, str] = MappingProxyType(
+    {
+        "bool_type": "give true or false",
+        "dict_type": "give a mapping of keys to values",
+        "finite_number": "give a finite number",
+        "float_type": "give a number",
+        "int_from_float": "give an integer",
+        "int_type": "give an integer",
+        "list_type": "give a list",
+        "mapping_type": "give a mapping of keys to values",
+        "string_too_short": "give a text that is not empty",
+        "string_type": "give a text",
+        "tuple_type": "give a list",
+    }
+)
+"""Type of an error of pydantic -> what to write instead."""
+
+_LIMITS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "greater_than": ("gt", "give a number above"),
+        "greater_than_equal": ("ge", "give a number of at least"),
+        "less_than": ("lt", "give a number below"),
+        "less_than_equal": ("le", "give a number of at most"),
+    }
+)
+
+
+class StudyError(ValueError):
+    """What is wrong with a study, before it is known which file or override said so.
+
+    Attributes:
+        steps: the place; empty where it is the study as a whole.
+        sentence: the place, the value and the mend, in words.
+    """
+
+    def __init__(self, steps: tuple[Step, ...], sentence: str) -> None:
+        super().__init__(sentence)
+        self.steps = steps
+        self.sentence = sentence
+
+
+def study_error(
+    raw: Any,
+    errors: Sequence[Any],
+    model: type,
+    beneath: tuple[Step, ...] = (),
+) -> StudyError:
+    """The first of pydantic's errors, in words.
+
+    Args:
+        raw: what was written, with its shorthands.
+        errors: the errors.
+        model: the model that `raw` was to be.
+        beneath: the place of `raw` in its file.
+    """
+    # An unknown key explains a missing one better than the other way round.
+    error = min(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")
+    steps, value, holder = _locate(raw, error["loc"], model)
+    steps = (*beneath, *steps)
+    return StudyError(steps, _sentence(error, _place(steps), value, holder))
+
+
+def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
+    """Why a value does not fit its declared type, without the place.
+
+    Args:
+        value: what was given.
+        error: the first of pydantic's errors.
+        shown: how to show the value; its repr if empty.
+    """
+    mend = _mend(error)
+    if value is None:
+        return f"there is no value; {mend} or leave the key out"
+    if error["type"] == "too_short" and not value:
+        return "the list is empty; give at least one entry"
+    return f"{shown or repr(value)} does not fit: {mend}"
+
+
+def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
+    match error["type"]:
+        case "unexpected_keyword_argument":
+            key = str(error["loc"][-1])
+            return f"{place or key}: there is no such key; {_key_hint(key, holder)}"
+        case "missing":
+            return f"the key {place!r} is missing; give it"
+        case "value_error":
+            reason = str(error["ctx"]["error"])
+            return f"{place}: {_shown(value)}: {reason}" if place else reason
+        case "dataclass_type" | "dataclass_exact_type":
+            if value is None:
+                return (
+                    f"{place}: there is no value; give a mapping, {{}} for the defaults, or leave "
+                    "the key out"
+                )
+            wanted = _keys(holder, error["loc"])
+            return f"{place}: {_shown(value)} is no mapping; write keys and values{wanted}"
+    return f"{place}: {value_words(value, error, _shown(value))}"
+
+
+def _key_hint(key: str, holder: type) -> str:
+    """What might have been meant by a key that a model does not have."""
+    # Here, so that settings of a backend are checked without loading what a study may say.
+    from experiments.study.config import BackendChoice, Study
+
+    keys = [*_names(holder), *(["base"] if holder is Study else [])]
+    if near := nearest(key, keys):
+        return f"did you mean {near!r}?"
+    elsewhere = "; settings of the algorithm go under settings" if holder is BackendChoice else ""
+    return f"use one of {', '.join(keys)}{elsewhere}"
+
+
+def _mend(error: Mapping[str, Any]) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in _MENDS:
+        return _MENDS[kind]
+    if kind in _LIMITS:
+        key, words = _LIMITS[kind]
+        return f"{words} {context[key]:g}"
+    if kind in ("literal_error", "enum"):
+        return f"use one of {context['expected'].replace(' or ', ', ')}"
+    reason = str(error["msg"])
+    return f"{reason[0].lower()}{reason[1:]}"
+
+
+def _keys(holder: type, location: Sequence[Any]) -> str:
+    """The keys of the mapping that was wanted, as the end of a sentence."""
+    names = [step for step in location if isinstance(step, str)]
+    kinds = [found for name in names if (found := _type_of(holder, name)) is not None]
+    wanted = _model_in(kinds[-1]) if kinds else None
+    return "" if wanted is None else f", of {', '.join(_names(wanted))}"
+
+
+def _names(model: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(model)]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _place(steps: Sequence[Step]) -> str:
+    place = ""
+    for step in steps:
+        if isinstance(step, int):
+            place += f"[{step}]"
+        else:
+            place += f".{step}" if place else step
+    return place
+
+
+def _locate(raw: Any, loc: Sequence[Any], root: type) -> tuple[tuple[Step, ...], Any, type]:
+    """The place of an error, the value there, and the model that holds it.
+
+    Pydantic saw lists where the user wrote a single entry, and adds the branch of a union to its
+    places: what is followed is what was written, beside the types of the models.
+    """
+    steps: list[Step] = []
+    value = raw
+    model: type = root
+    kind: Any = root
+    for position, step in enumerate(loc):
+        if isinstance(step, int) and isinstance(value, list) and step < len(value):
+            steps.append(step)
+            value = value[step]
+        elif isinstance(step, int):
+            pass  # A single entry was written without the brackets of its list.
+        elif isinstance(step, str) and isinstance(value, dict) and step in value:
+            steps.append(step)
+            value = value[step]
+            kind = _type_of(model, step) or kind
+        elif position == len(loc) - 1 and isinstance(value, dict) and isinstance(step, str):
+            steps.append(step)  # A key that is missing.
+            break
+        else:
+            break  # The rest names a branch of a union, which is no place of the user's.
+        if position < len(loc) - 1:
+            model = _model_in(kind) or model
+    return tuple(steps), value, model
+
+
+def _type_of(model: type, name: str) -> Any:
+    return typing.get_type_hints(model, include_extras=False).get(name)
+
+
+def _model_in(kind: Any) -> type | None:
+    """The model that a type is, or has among its entries or alternatives."""
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return kind
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is not None:
+        for argument in typing.get_args(kind):
+            found = _model_in(argument)
+            if found is not None:
+                return found
+    return None
