@@ -12,7 +12,7 @@ from factormodels.errors import InputError
 
 
 def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
-    """Return the fold of every atom, int64 (n,): responses at random, as many in each fold.
+    """Fold of every atom, int64 (n,): responses at random, as many in each fold.
 
     Args:
         responses: response ids (n,).
@@ -26,7 +26,7 @@ def response_folds(responses: Any, n_folds: int, seed: int = 0) -> Integers:
 
 
 def folds_of(grouping: Grouping, n_folds: int, seed: int) -> Integers:
-    """Return the fold of every atom, as `response_folds`, from responses that are grouped already.
+    """Fold of every atom, as `response_folds`, from responses that are grouped already.
 
     Raises:
         InputError: for a number of folds outside its range.

@@ -17,13 +17,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.grouping import group_by_response
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
     Integers,
-    check_lengths,
-    labelled_pairs,
-    weight_array,
 )
 from factormodels.errors import InputError
 
@@ -33,7 +30,7 @@ LOGIT_CLIP = 1e-6
 """Where a score needs the logit of p, p is first moved into [LOGIT_CLIP, 1 - LOGIT_CLIP]."""
 
 
-class Status(StrEnum):
+class ScoreStatus(StrEnum):
     """Whether a score is defined, and if not, why; every value but the first three is nan."""
 
     OK = "ok"
@@ -50,17 +47,17 @@ class Estimate(NamedTuple):
     """A score and whether it is defined: ``clipped`` if probabilities of 0 or 1 were moved."""
 
     value: float
-    status: Status = Status.OK
+    status: ScoreStatus = ScoreStatus.OK
 
 
-def undefined(status: Status) -> Estimate:
-    """Return the estimate of a score that is not defined."""
+def undefined(status: ScoreStatus) -> Estimate:
+    """Estimate of a score that is not defined."""
     return Estimate(math.nan, status)
 
 
 def finite_or_infinite(value: float) -> Estimate:
-    """Return the estimate of a score that may be infinite."""
-    return Estimate(value, Status.OK if math.isfinite(value) else Status.INFINITE)
+    """Estimate of a score that may be infinite."""
+    return Estimate(value, ScoreStatus.OK if math.isfinite(value) else ScoreStatus.INFINITE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +72,7 @@ class Forecasts:
         response: int64 (n,), number of each atom's response, in that order.
         n_responses: number of responses.
         clustered: whether responses were given; if not, every atom is a response of its own.
+        n_unlabelled: number of atoms that had no label.
     """
 
     p: Floats
@@ -84,10 +82,11 @@ class Forecasts:
     response: Integers
     n_responses: int
     clustered: bool
+    n_unlabelled: int = 0
     _memory: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     def sample(self, multiplicity: Floats | None = None) -> Sample:
-        """Return the sample in which each response occurs `multiplicity`, (n_responses,), times.
+        """Sample in which each response occurs `multiplicity`, (n_responses,), times.
 
         None is the sample that was given.
         """
@@ -106,7 +105,7 @@ class Forecasts:
         return np.diff(np.append(self.first, self.y.size))
 
     def remember(self, key: Hashable, build: Callable[[], T]) -> T:
-        """Return what `build` makes from `p` alone, made once for all samples."""
+        """What `build` makes from `p` alone, made once for all samples."""
         if key not in self._memory:
             self._memory[key] = build()
         return self._memory[key]  # type: ignore[no-any-return]
@@ -188,7 +187,7 @@ class Sample:
 
 
 def dot(first: Floats, second: Floats) -> float:
-    """Return the sum of products, in this thread alone.
+    """Sum of products, in this thread alone.
 
     BLAS would share a product of a million numbers among threads, which wait for each other longer
     than the product takes where replicates already have a thread each.
@@ -204,53 +203,62 @@ def _sums_before(values: Floats) -> Floats:
 
 
 def forecasts(
-    p: ArrayLike, y: Any, weights: ArrayLike | None = None, responses: Any = None
+    p: ArrayLike,
+    y: Any,
+    weights: ArrayLike | None = None,
+    responses: Any = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> Forecasts:
-    """Return labelled probabilities, checked and ordered.
+    """Labelled probabilities, checked and ordered.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False; `calibration.apply_policy` decides first about unlabelled
-            atoms.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None for one each.
         responses: response ids (n,), or None if every atom is a response of its own.
+        unlabelled: what atoms without a label count as, as in `calibration.labels.apply_policy`.
 
     Raises:
-        InputError: for bad arrays, an unlabelled atom, or lengths that differ.
+        InputError: for bad arrays, no labelled atom, or lengths that differ.
     """
-    probabilities, labels = labelled_pairs(p, y)
-    counts = weight_array(weights, probabilities.size)
-    order = np.argsort(probabilities, kind="stable")
-    response, n_responses = order, probabilities.size
+    found = labelled_atoms(p, y, unlabelled)
+    counts = found.weights(weights)
+    order = np.argsort(found.p, kind="stable")
+    response, n_responses = order, found.p.size
     if responses is not None:
-        grouping = group_by_response(responses)
-        check_lengths(p=probabilities.size, responses=grouping.index.size)
+        grouping = found.grouping(responses)
         response = grouping.index[order]
         n_responses = len(grouping.responses)
-    ordered = probabilities[order]
+    ordered = found.p[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] > ordered[:-1]]))
     return Forecasts(
         p=ordered[first],
         first=first,
-        y=labels[order],
+        y=found.y[order],
         weights=counts[order],
         response=response,
         n_responses=n_responses,
         clustered=responses is not None,
+        n_unlabelled=found.n_unlabelled,
     )
 
 
-def pooled(p: ArrayLike, y: Any, weights: ArrayLike | None = None) -> Sample:
-    """Return the sample of labelled probabilities that scores without intervals are taken of.
+def pooled(
+    p: ArrayLike,
+    y: Any,
+    weights: ArrayLike | None = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> Sample:
+    """Sample of labelled probabilities that scores without intervals are taken of.
 
     Raises:
         InputError: as `forecasts`.
     """
-    return forecasts(p, y, weights).sample()
+    return forecasts(p, y, weights, unlabelled=unlabelled).sample()
 
 
 def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:
-    """Return the logit of each distinct probability moved into [clip, 1 - clip], (m,)."""
+    """Logit of each distinct probability moved into [clip, 1 - clip], (m,)."""
 
     def build() -> Floats:
         inside = np.clip(points.p, clip, 1 - clip)
@@ -259,14 +267,14 @@ def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:
     return points.remember(("logits", clip), build)
 
 
-def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> Status:
-    """Return ``clipped`` if a p of the sample is outside [clip, 1 - clip], else ``ok``."""
+def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> ScoreStatus:
+    """``clipped`` if a p of the sample is outside [clip, 1 - clip], else ``ok``."""
     low, high = sample.p[sample.present[0]], sample.p[sample.present[-1]]
-    return Status.CLIPPED if low < clip or high > 1 - clip else Status.OK
+    return ScoreStatus.CLIPPED if low < clip or high > 1 - clip else ScoreStatus.OK
 
 
 def logit_clip(clip: Any) -> float:
-    """Return a bound on probabilities before their logit is taken, in (0, 1/2).
+    """Bound on probabilities before their logit is taken, in (0, 1/2).
 
     Raises:
         InputError: if it is anything else.

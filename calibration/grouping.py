@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.validation import Floats, Integers, is_missing
 from factormodels.errors import InputError
@@ -26,19 +27,30 @@ class Grouping:
     index: Integers
     sizes: Integers
 
+    def of(self, kept: NDArray[np.bool_]) -> Grouping:
+        """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
+        found, first, inverse = np.unique(self.index[kept], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        index = np.argsort(order)[inverse]
+        return Grouping(
+            tuple(self.responses[number] for number in found[order].tolist()),
+            index,
+            np.bincount(index, minlength=found.size),
+        )
+
     def sums(self, values: Any) -> Floats:
-        """Return the sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
+        """Sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
         weights = np.asarray(values, dtype=np.float64)
         totals = np.bincount(self.index, weights=weights, minlength=len(self.responses))
         return totals.astype(np.float64, copy=False)
 
     def means(self, values: Any) -> Floats:
-        """Return the mean over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
+        """Mean over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
         return self.sums(values) / self.sizes
 
 
 def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
-    """Return response ids, one per atom, as a list of the values that were given.
+    """Response ids, one per atom, as a list of the values that were given.
 
     Args:
         responses: response ids (n_atoms,).
@@ -58,7 +70,7 @@ def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
 
 
 def group_by_response(responses: Any, name: str = "responses") -> Grouping:
-    """Return the grouping of atoms by response.
+    """Grouping of atoms by response.
 
     Args:
         responses: response ids (n_atoms,), numbers or texts; equal ids are one response.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,13 +10,19 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from calibration.grouping import response_ids
-from calibration.validation import Floats, check_lengths, label_array, probability_array
+from calibration.grouping import Grouping, group_by_response, response_ids
+from calibration.validation import (
+    Floats,
+    check_lengths,
+    label_array,
+    probability_array,
+    weight_array,
+)
 from factormodels.errors import InputError
 
-__all__ = ["LabelPolicy", "Labelled", "apply_policy", "label_array", "label_policy"]
+logger = logging.getLogger(__name__)
 
 
 class LabelPolicy(StrEnum):
@@ -37,16 +44,48 @@ class Labelled:
         y: float64 (n,), labels: 1 true, 0 false.
         responses: response ids (n,), or None if none were given.
         n_unlabelled: number of atoms that had no label before the policy.
+        kept: bool (n_given,), which of the atoms that were given these are.
     """
 
     p: Floats
     y: Floats
     responses: tuple[Hashable, ...] | None
     n_unlabelled: int
+    kept: NDArray[np.bool_]
+
+    def grouping(self, responses: Any, name: str = "responses") -> Grouping:
+        """Which of these atoms belong to which response.
+
+        Args:
+            responses: ids (n_given,) of all atoms that were given.
+            name: what an error calls the argument.
+
+        Raises:
+            InputError: for bad ids, or another number of them.
+        """
+        grouping = group_by_response(responses, name)
+        check_lengths(p=self.kept.size, **{name: grouping.index.size})
+        return grouping if self.kept.all() else grouping.of(self.kept)
+
+    def weights(self, weights: ArrayLike | None) -> Floats:
+        """How many atoms each of these counts as, float64 (n,).
+
+        Args:
+            weights: those of all atoms that were given, (n_given,), or None for one each.
+
+        Raises:
+            InputError: for bad weights, or if these atoms have none.
+        """
+        own = weight_array(weights, self.kept.size)[self.kept]
+        if not own.sum() > 0:
+            raise InputError(
+                "weights of all labelled atoms are zero; give at least one a weight above 0"
+            )
+        return own
 
 
 def label_policy(policy: str) -> LabelPolicy:
-    """Return the policy of a name.
+    """The policy of a name.
 
     Raises:
         InputError: if there is no policy of that name.
@@ -61,7 +100,7 @@ def label_policy(policy: str) -> LabelPolicy:
 def apply_policy(
     p: ArrayLike, y: Any, responses: Any = None, policy: str = LabelPolicy.EXCLUDE
 ) -> Labelled:
-    """Return the atoms that scores are computed over, all of them labelled.
+    """The atoms that scores are computed over, all of them labelled.
 
     Args:
         p: probabilities (n,) in [0, 1].
@@ -90,8 +129,43 @@ def apply_policy(
         )
     if chosen is LabelPolicy.EXCLUDE:
         kept = ~unlabelled
-        probabilities, labels = probabilities[kept], labels[kept]
-        ids = None if ids is None else list(compress(ids, kept.tolist()))
     else:
+        kept = np.ones(labels.size, dtype=bool)
         labels[unlabelled] = 1.0 if chosen is LabelPolicy.TRUE else 0.0
-    return Labelled(probabilities, labels, None if ids is None else tuple(ids), n_unlabelled)
+    return Labelled(
+        probabilities[kept],
+        labels[kept],
+        None if ids is None else tuple(compress(ids, kept.tolist())),
+        n_unlabelled,
+        kept,
+    )
+
+
+def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) -> Labelled:
+    """The atoms of a score that needs labels; a remark says what becomes of unlabelled ones.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), None or nan where unlabelled.
+        unlabelled: what those count as, as in `apply_policy`.
+
+    Raises:
+        InputError: as `apply_policy`, and if no atom has a label.
+    """
+    found = apply_policy(p, y, policy=unlabelled)
+    remark_unlabelled(found, unlabelled)
+    if not found.p.size:
+        raise InputError(
+            f"none of the {found.kept.size} atoms has a label; label some, or set unlabelled to "
+            "'false' or 'true'"
+        )
+    return found
+
+
+def remark_unlabelled(found: Labelled, policy: str) -> None:
+    """Log how many atoms have no label and what they count as, if there are any."""
+    if found.n_unlabelled:
+        become = "are left out" if policy == LabelPolicy.EXCLUDE else f"count as {policy}"
+        logger.info(
+            "%d of %d atoms have no label and %s", found.n_unlabelled, found.kept.size, become
+        )

@@ -19,7 +19,7 @@ _LABELS_WANTED = "give True or False (1 or 0), and None or nan for an unlabelled
 
 
 def probability_array(p: ArrayLike, name: str = "p") -> Floats:
-    """Return probabilities as a float64 array of shape (n,).
+    """Probabilities as a float64 array of shape (n,).
 
     Args:
         p: probabilities in [0, 1], one per atom.
@@ -47,7 +47,7 @@ def probability_array(p: ArrayLike, name: str = "p") -> Floats:
 
 
 def label_array(y: Any, name: str = "y") -> Floats:
-    """Return labels as a float64 array of shape (n,): 1 true, 0 false, nan unlabelled.
+    """Labels as a float64 array of shape (n,): 1 true, 0 false, nan unlabelled.
 
     Args:
         y: labels True or False (or 1, 0), and None or nan for an unlabelled atom.
@@ -77,25 +77,8 @@ def label_array(y: Any, name: str = "y") -> Floats:
     return labels
 
 
-def labelled_pairs(p: ArrayLike, y: Any) -> tuple[Floats, Floats]:
-    """Return probabilities and labels of one length, every atom labelled, shape (n,) each.
-
-    Raises:
-        InputError: for bad probabilities or labels, lengths that differ, or an unlabelled atom.
-    """
-    probabilities, labels = probability_array(p), label_array(y)
-    check_lengths(p=probabilities.size, y=labels.size)
-    unlabelled = np.isnan(labels)
-    if unlabelled.any():
-        raise InputError(
-            f"y[{int(np.argmax(unlabelled))}] is unlabelled, as are {int(unlabelled.sum())} of "
-            f"{labels.size} atoms; choose what they count as with calibration.apply_policy first"
-        )
-    return probabilities, labels
-
-
 def number_array(values: ArrayLike, name: str) -> Floats:
-    """Return finite numbers as a float64 array of shape (n,).
+    """Finite numbers as a float64 array of shape (n,).
 
     Raises:
         InputError: if they are empty, not one-dimensional, not numeric, or one is not finite.
@@ -109,7 +92,7 @@ def number_array(values: ArrayLike, name: str) -> Floats:
 
 
 def weight_array(weights: ArrayLike | None, n_atoms: int, name: str = "weights") -> Floats:
-    """Return weights as a float64 array of shape (n_atoms,); ones if None.
+    """Weights as a float64 array of shape (n_atoms,); ones if None.
 
     A weight says how many atoms an atom counts as: a weight of 2 is the atom given twice.
 
@@ -155,7 +138,7 @@ def check_lengths(**lengths: int) -> None:
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int of at least `least`.
+    """`value` as an int of at least `least`.
 
     Raises:
         InputError: if it is not a whole number, or too small.
@@ -166,7 +149,7 @@ def whole_number(value: Any, name: str, least: int) -> int:
 
 
 def open_interval(value: Any, name: str, low: float, high: float) -> float:
-    """Return `value` as a float strictly between two bounds.
+    """`value` as a float strictly between two bounds.
 
     Raises:
         InputError: if it is not a number, or not between them.
@@ -177,7 +160,7 @@ def open_interval(value: Any, name: str, low: float, high: float) -> float:
 
 
 def decision_tolerance(tolerance: Any) -> float:
-    """Return a tolerance on |p - 1/2| as a float in [0, 1/2).
+    """Tolerance on |p - 1/2| as a float in [0, 1/2).
 
     Raises:
         InputError: if it is anything else.

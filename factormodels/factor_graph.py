@@ -360,8 +360,8 @@ def _validate(graph: FactorGraph) -> None:
     if not all(issubclass(kind, str) for kind in set(map(type, graph.names))):
         odd = next(name for name in graph.names if not isinstance(name, str))
         raise InputError(f"the variable name {odd!r} is no text; put it in quotes")
-    positions(graph.names)
-    if count and graph.cardinalities.min() < 1:
+    # The index refuses a name that is given twice.
+    if graph.index and graph.cardinalities.min() < 1:
         at = int(np.argmin(graph.cardinalities))
         raise InputError(
             f"variable {graph.names[at]!r} has {graph.cardinalities[at]} states; "

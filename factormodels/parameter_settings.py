@@ -58,24 +58,18 @@ def log_tables(
     """
     facts = fact_graph.compiled
     names = (encoding,) if isinstance(encoding, str) else tuple(encoding)
-    relations = fact_graph.relations
-    given = {
-        "atom_priors": (
-            *(atom_priors, [atom.prior for atom in fact_graph.atoms]),
-            fact_graph.atom_ids,
-        ),
-        "context_priors": (
-            *(context_priors, [context.prior for context in fact_graph.contexts]),
-            fact_graph.context_ids,
-        ),
+    given: dict[str, tuple[ArrayLike | None, ArrayLike, Sequence[str]]] = {
+        "atom_priors": (atom_priors, facts.priors[facts.is_atom], fact_graph.atom_ids),
+        "context_priors": (context_priors, facts.priors[~facts.is_atom], fact_graph.context_ids),
         "relation_probabilities": (
-            *(relation_probabilities, [relation.probability for relation in relations]),
-            [f"{relation.source} -> {relation.target}" for relation in relations],
+            relation_probabilities,
+            [relation.probability for relation in fact_graph.relations],
+            [f"{relation.source} -> {relation.target}" for relation in fact_graph.relations],
         ),
     }
     arrays = {
-        what: _checked(recorded if values is None else values, what, ids)
-        for what, (values, recorded, ids) in given.items()
+        what: _checked(stated if values is None else values, what, ids)
+        for what, (values, stated, ids) in given.items()
     }
     count = _common({what: len(array) for what, array in arrays.items()} | {"encoding": len(names)})
     atoms, contexts, probabilities = (

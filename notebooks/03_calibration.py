@@ -36,7 +36,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from calibration import corp_curve, group_calibration, score_table
+from calibration import corp_curve, score_table
+from calibration.curves import group_calibration
 from calibration.figures.style import COLOURS, paper_style
 from calibration.learned_priors import (
     ClassProbability,

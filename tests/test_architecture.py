@@ -18,14 +18,27 @@ LAYERS = ("factormodels", "inference", "calibration", "experiments")
 
 LIBRARY = ("factormodels", "inference", "calibration")
 
-ROOMS = {
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "calibration": (
+        ("learned_priors",),
+        ("figures",),
+        ("self_knowledge",),
+        ("significance",),
+        ("claims", "recalibration", "curves"),
+        ("scores",),
+        ("intervals",),
+        ("folds", "forecasts"),
+        ("labels",),
+        ("grouping",),
+        ("tables", "tabular", "validation"),
+    ),
     "experiments": (
-        *("study", "assess", "padding", "paper", "results"),
-        *("run", "report", "analyses", "bench", "cli"),
+        *(("cli",), ("bench",), ("analyses",), ("report",), ("run",)),
+        *(("results",), ("paper",), ("padding",), ("assess",), ("study",)),
     ),
 }
-"""The rooms of a package from the lowest to the highest: each imports only itself and those before
-it."""
+"""The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
+each imports only itself and those of later rows. `__init__` stands above all of them."""
 
 FOLDERS = {*LAYERS, "docs", "notebooks", "tests"}
 
@@ -75,31 +88,23 @@ def upward_imports(path: Path) -> list[str]:
     ]
 
 
-def room_of(module: str) -> str | None:
-    """Return the room of a module's full name; None for the package itself and its main module."""
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 and parts[1] != "__main__" else None
-
-
-def imported_modules(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield (full name, line) of what is imported, `from package import name` as package.name."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
-
-
-def imports_of_upper_rooms(path: Path, package: str, rooms: tuple[str, ...]) -> list[str]:
-    own = room_of(module_name(path))
-    if own is None:
-        return []
-    above = rooms[rooms.index(own) + 1 :]
-    return [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for name, line in imported_modules(path)
-        if name.split(".")[0] == package and room_of(name) in above
-    ]
+def room_faults(package: str) -> list[str]:
+    """Return the imports of a package that run from one room into one that is no lower."""
+    row = {room: number for number, rooms in enumerate(ROOMS[package]) for room in rooms}
+    faults = []
+    for path in sources(package):
+        own = path.relative_to(ROOT / package).with_suffix("").parts[0]
+        if own in ("__init__", "__main__"):
+            continue
+        for name, line in imported_names(path):
+            first, _, rest = name.partition(".")
+            room = rest.partition(".")[0]
+            where = f"{path.relative_to(ROOT)}:{line}"
+            if first == package and not room:
+                faults.append(f"{where} imports {package} as a whole")
+            elif first == package and room != own and row[own] >= row[room]:
+                faults.append(f"{where} imports {name}")
+    return faults
 
 
 def library_faults(source: str) -> list[str]:
@@ -133,40 +138,41 @@ def test_imports_run_downwards(package: str) -> None:
     assert [fault for fault in faults if not fault.startswith(f"{ENTRY}:")] == []
 
 
-@pytest.mark.parametrize("package", ROOMS)
-def test_rooms_import_downwards(package: str) -> None:
-    rooms = ROOMS[package]
-    found = {path.name for path in (ROOT / package).iterdir() if any(path.glob("**/*.py"))}
-    assert found == set(rooms)
-    faults = [
-        fault for path in sources(package) for fault in imports_of_upper_rooms(path, package, rooms)
-    ]
-    assert faults == []
-
-
 def test_experiments_has_rooms_alone() -> None:
     at_the_top = {path.name for path in (ROOT / "experiments").glob("*.py")}
     assert at_the_top == {"__init__.py", "__main__.py"}
 
 
-def test_an_import_of_an_upper_room_is_seen_in_every_spelling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    path = tmp_path / "package" / "low" / "deep" / "module.py"
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        "import package.high.module\n"
-        "from package import high, low\n"
-        "from package.low import thing\n"
-        "from package.highest import thing\n"
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_import_only_lower_ones(package: str) -> None:
+    found = {
+        path.name if path.is_dir() else path.stem
+        for path in (ROOT / package).iterdir()
+        if (path.suffix == ".py" and not path.stem.startswith("__")) or any(path.glob("*.py"))
+    }
+    assert found == {room for rooms in ROOMS[package] for room in rooms}
+    assert room_faults(package) == []
+
+
+def test_an_import_between_rooms_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "ROOMS", {"p": (("high",), ("one", "other"), ("low",))})
+    (tmp_path / "p" / "one").mkdir(parents=True)
+    (tmp_path / "p" / "__init__.py").write_text("from p.high import x\n")
+    (tmp_path / "p" / "low.py").write_text("import p.low\n")
+    (tmp_path / "p" / "one" / "module.py").write_text(
+        "from p.low import x\n"
+        "from p.one.module import y\n"
+        "from p.other.deep import z\n"
+        "from p import x\n"
         "def late():\n"
-        "    from package.high.module import thing\n"
+        "    from ..high import z\n"
     )
-    assert imports_of_upper_rooms(path, "package", ("low", "high")) == [
-        "package/low/deep/module.py:1 imports package.high.module",
-        "package/low/deep/module.py:2 imports package.high",
-        "package/low/deep/module.py:6 imports package.high.module.thing",
+    assert room_faults("p") == [
+        "p/one/module.py:3 imports p.other.deep",
+        "p/one/module.py:4 imports p as a whole",
+        "p/one/module.py:6 imports p.high",
     ]
 
 

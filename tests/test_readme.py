@@ -91,6 +91,22 @@ def test_the_examples_in_python_run(page: Page) -> None:
         assert (page.folder / name).stat().st_size > 1000
 
 
+def test_the_examples_in_python_run_without_a_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = blocks(README)
+    (graph,) = [block.code for block in shown if block.file == "graph.json"]
+    (tmp_path / "graph.json").write_text(graph.replace(', "label": true', ""))
+    code = next(block.code for block in shown if block.language == "python")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["labels"] == [None, False]
+    summary = names["summarise"](names["p"], names["labels"], ["bridge"] * 2)
+    assert (summary.n_unlabelled, summary.brier) == (1, pytest.approx(names["p"][1] ** 2))
+    assert (tmp_path / "reliability.pdf").exists()
+
+
 def test_there_are_commands() -> None:
     verbs = {command.split()[1] for command in commands()}
     reading = {"infer", "draw", "convert", "backends", "datasets", "schema"}

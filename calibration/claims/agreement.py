@@ -69,7 +69,7 @@ class ClaimEdits:
     similarity: float
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of claims by edit, in the order of FaStfact's table 2."""
+        """Numbers of claims by edit, in the order of FaStfact's table 2."""
         return {
             "removed": len(self.removed),
             "added": len(self.added),
@@ -81,7 +81,7 @@ class ClaimEdits:
 def label_agreement(
     labels: Sequence[str], human: Sequence[str], types: Mapping[str, str] = LABEL_TYPES
 ) -> Agreement:
-    """Return how often verdicts agree with people's, exactly and by type (FaStfact, table 2).
+    """How often verdicts agree with people's, exactly and by type (FaStfact, table 2).
 
     Args:
         labels: the verdict on each claim.
@@ -108,7 +108,7 @@ def label_agreement(
 
 
 def token_similarity(first: str, second: str) -> float:
-    """Return the share of words that two texts have in common (Jaccard), in [0, 1]; 1 if equal.
+    """Share of words that two texts have in common (Jaccard), in [0, 1]; 1 if equal.
 
     Case, Unicode form and punctuation do not count.
     """
@@ -127,7 +127,7 @@ def claim_edits(
     *,
     revised_from: float = REVISED_FROM,
 ) -> ClaimEdits:
-    """Return the edits between two sets of claims, by an optimal matching.
+    """Edits between two sets of claims, by an optimal matching.
 
     Of all ways to pair claims one to one, that with the greatest sum of similarities is taken,
     where a pair below `revised_from` is no pair. A pair of similarity 1 is unchanged. Equal claims
@@ -169,7 +169,7 @@ def claim_edits(
 
 
 def mean_edits(edits: Sequence[ClaimEdits]) -> dict[str, float]:
-    """Return the mean number of claims per response by edit (FaStfact, table 2).
+    """Mean number of claims per response by edit (FaStfact, table 2).
 
     Raises:
         InputError: if there are no edits.

@@ -80,7 +80,7 @@ class CountAlignment:
 
 
 def recall_at_k_prime(supported: ArrayLike, k_prime: ArrayLike, gamma: float) -> Floats:
-    """Return R_K' = 2 / (1 + exp(gamma |S - K'|)): 1 at S = K', less on either side of it.
+    """R_K' = 2 / (1 + exp(gamma |S - K'|)): 1 at S = K', less on either side of it.
 
     FaStfact, equation 5.
 
@@ -102,7 +102,7 @@ def recall_at_k_prime(supported: ArrayLike, k_prime: ArrayLike, gamma: float) ->
 def f1_at_k_prime(
     supported: ArrayLike, unsupported: ArrayLike, k_prime: ArrayLike, gamma: float
 ) -> Floats:
-    """Return F1@K' of each response, the harmonic mean of S / (S + N) and R_K'; 0 where S = 0.
+    """F1@K' of each response, the harmonic mean of S / (S + N) and R_K'; 0 where S = 0.
 
     FaStfact, equation 6. R_K' is not 0 at S = 0; precision is, or there are no claims at all.
 
@@ -121,7 +121,7 @@ def f1_at_k_prime(
 def gamma_like_f1_at_k(
     supported: ArrayLike, unsupported: ArrayLike, k_prime: ArrayLike, k: float | ArrayLike
 ) -> float:
-    """Return the gamma at which the mean F1@K' is the mean F1@K, "a similar magnitude as SAFE".
+    """Gamma at which the mean F1@K' is the mean F1@K, "a similar magnitude as SAFE".
 
     The mean F1@K' falls as gamma grows, so that there is at most one.
 
@@ -158,7 +158,7 @@ def gamma_like_f1_at_k(
 def fit_gamma(
     supported: ArrayLike, unsupported: ArrayLike, k_prime: ArrayLike, scores: ArrayLike
 ) -> float:
-    """Return the gamma with which F1@K' is nearest to given scores, by least squares.
+    """Gamma with which F1@K' is nearest to given scores, by least squares.
 
     Args:
         supported: S of each response.
@@ -196,7 +196,7 @@ def fit_gamma(
 
 
 def count_alignment(counts: ClaimCounts, human: ClaimCounts, gamma: float) -> CountAlignment:
-    """Return how far counts are from those of people (FaStfact, table 2).
+    """How far counts are from those of people (FaStfact, table 2).
 
     Both are scored against the human K' = S' + N', so that F1@K' of the human counts is less than
     1 where people find unsupported claims.

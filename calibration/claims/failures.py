@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from calibration.tabular import TableOf
 from factormodels.errors import InputError
 
 
@@ -17,7 +18,7 @@ class FailureCategory(StrEnum):
     MISSING = "missing"
 
 
-class Failure(StrEnum):
+class FailureKind(StrEnum):
     """The kinds of failure of each category."""
 
     SUBJECTIVE = "subjective"
@@ -31,9 +32,9 @@ class Failure(StrEnum):
     @property
     def category(self) -> FailureCategory:
         """The category of this kind."""
-        if self in (Failure.SUBJECTIVE, Failure.TAUTOLOGY, Failure.AMBIGUOUS):
+        if self in (FailureKind.SUBJECTIVE, FailureKind.TAUTOLOGY, FailureKind.AMBIGUOUS):
             return FailureCategory.UNVERIFIABLE
-        if self in (Failure.WITHIN_SENTENCE, Failure.BETWEEN_SENTENCES):
+        if self in (FailureKind.WITHIN_SENTENCE, FailureKind.BETWEEN_SENTENCES):
             return FailureCategory.REDUNDANT
         return FailureCategory.MISSING
 
@@ -56,10 +57,14 @@ class FailureRow:
     share: float
 
 
-def failure_table(
-    claims: Sequence[Sequence[str]], missing: Sequence[str] = ()
-) -> tuple[FailureRow, ...]:
-    """Return a row per category, each followed by its kinds, with counts and shares.
+class FailureTable(TableOf[FailureRow]):
+    """Rows of failures, a tuple of `FailureRow`."""
+
+    __slots__ = ()
+
+
+def failure_table(claims: Sequence[Sequence[str]], missing: Sequence[str] = ()) -> FailureTable:
+    """A row per category, each followed by its kinds, with counts and shares.
 
     Args:
         claims: the failures of each extracted claim: none, one or several of the unverifiable and
@@ -83,19 +88,19 @@ def failure_table(
     everything = [*found, *absent]
     rows = []
     for category in FailureCategory:
-        kinds = [kind for kind in Failure if kind.category is category]
+        kinds = [kind for kind in FailureKind if kind.category is category]
         count = sum(any(kind in one for kind in kinds) for one in everything)
         rows.append(FailureRow(category.value, category, count, count / len(claims)))
         for kind in kinds:
             count = sum(kind in one for one in everything)
             rows.append(FailureRow(kind.value, category, count, count / len(claims)))
-    return tuple(rows)
+    return FailureTable(rows)
 
 
 def redundancy_failures(
     representative: Sequence[int], sentences: Sequence[int | None]
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the redundancy of each claim, from which earlier claim says the same.
+    """Redundancy of each claim, from which earlier claim says the same.
 
     Args:
         representative: of each claim the index of the first that says the same, its own if none.
@@ -120,15 +125,15 @@ def redundancy_failures(
         for earlier in range(claim):
             if first != claim and representative[earlier] == first:
                 same = sentences[earlier] is not None and sentences[earlier] == sentences[claim]
-                kinds.add(Failure.WITHIN_SENTENCE if same else Failure.BETWEEN_SENTENCES)
-        labels.append(tuple(kind.value for kind in Failure if kind in kinds))
+                kinds.add(FailureKind.WITHIN_SENTENCE if same else FailureKind.BETWEEN_SENTENCES)
+        labels.append(tuple(kind.value for kind in FailureKind if kind in kinds))
     return tuple(labels)
 
 
-def _kind(name: str, where: str, *, missing: bool) -> Failure:
-    allowed = [k for k in Failure if (k.category is FailureCategory.MISSING) == missing]
+def _kind(name: str, where: str, *, missing: bool) -> FailureKind:
+    allowed = [k for k in FailureKind if (k.category is FailureCategory.MISSING) == missing]
     try:
-        kind = Failure(name)
+        kind = FailureKind(name)
     except ValueError:
         kind = None
     if kind is None or kind not in allowed:

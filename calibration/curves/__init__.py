@@ -5,16 +5,19 @@ from __future__ import annotations
 from calibration.curves.corp import CorpCurve, corp_curve
 from calibration.curves.groups import GroupCalibration, group_calibration, interval_groups
 from calibration.curves.histograms import LabelHistogram, label_histogram
+from calibration.curves.reliability import ReliabilityBins, reliability_bins
 from calibration.curves.risk import RiskCurve, risk_curve
 
 __all__ = [
     "CorpCurve",
     "GroupCalibration",
     "LabelHistogram",
+    "ReliabilityBins",
     "RiskCurve",
     "corp_curve",
     "group_calibration",
     "interval_groups",
     "label_histogram",
+    "reliability_bins",
     "risk_curve",
 ]

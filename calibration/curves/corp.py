@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +11,21 @@ from numpy.typing import ArrayLike
 from calibration.curves.label_draws import calibrated
 from calibration.curves.reliability import HISTOGRAM_BINS
 from calibration.forecasts import Sample, forecasts
-from calibration.intervals.replicates import band_settings, resampled, tails
+from calibration.intervals import (
+    bootstrap_settings,
+    of_samples,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
+from calibration.labels import LabelPolicy
 from calibration.scores.decomposition import (
     CorpDecomposition,
     IsotonicFit,
     corp_terms,
     isotonic_fit,
 )
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
@@ -26,8 +34,8 @@ BANDS = ("confidence", "consistency", "none")
 _GRID = 201
 
 
-@dataclass(frozen=True, eq=False)
-class CorpCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class CorpCurve(Tabular):
     """The share of true atoms as an isotonic function of p, and a band.
 
     Attributes:
@@ -43,7 +51,10 @@ class CorpCurve:
         level: nominal coverage of the band at each point.
         n_atoms: number of atoms.
         n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("p", "recalibrated")
 
     p: Floats
     recalibrated: Floats
@@ -56,6 +67,7 @@ class CorpCurve:
     level: float
     n_atoms: int
     n_responses: int | None
+    n_unlabelled: int = 0
 
 
 def corp_curve(
@@ -68,8 +80,9 @@ def corp_curve(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CorpCurve:
-    """Return the CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
+    """CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
 
     The band is of percentiles at each point. ``confidence`` draws whole responses.
     ``consistency`` keeps the forecasts and draws labels as calibrated ones would be, those of one
@@ -78,31 +91,37 @@ def corp_curve(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         responses: response ids (n,), or None if atoms are independent.
         band: ``confidence``, ``consistency`` or ``none``.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
     if band not in BANDS:
         raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")
-    points = forecasts(p, y, weights, responses)
-    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    points = forecasts(p, y, weights, responses, unlabelled)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     whole = points.sample()
     fit = isotonic_fit(whole)
     at = np.linspace(points.p[0], points.p[-1], _GRID if points.p.size > 1 else 1)
     lower, upper = np.empty(0), np.empty(0)
     if band != "none":
-        draw = resampled if band == "confidence" else calibrated
-        curves = []
-        for sample in draw(points, n_bootstrap, seed):
-            curves.append(np.interp(at, *_corners(sample, isotonic_fit(sample))))
-        lower, upper = np.quantile(curves, tails(level), axis=0)
+
+        def curve(sample: Sample) -> Floats:
+            return np.interp(at, *_corners(sample, isotonic_fit(sample)))
+
+        if band == "confidence":
+            draws = response_weights(points.n_responses, n_bootstrap, seed)
+            curves = replicates(of_samples(points, curve), draws)
+        else:
+            curves = np.array([curve(sample) for sample in calibrated(points, n_bootstrap, seed)])
+        lower, upper = percentile_interval(curves, level)
     corners, values = _corners(whole, fit)
     parts = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
     index = np.searchsorted(parts, np.repeat(points.p, points.sizes), side="left")
@@ -118,11 +137,12 @@ def corp_curve(
         level=level,
         n_atoms=points.y.size,
         n_responses=points.n_responses if points.clustered else None,
+        n_unlabelled=points.n_unlabelled,
     )
 
 
 def _corners(sample: Sample, fit: IsotonicFit) -> tuple[Floats, Floats]:
-    """Return p and value at both ends of each step of a fit, (2 b,) each."""
+    """p and value at both ends of each step of a fit, (2 b,) each."""
     p = sample.p[sample.present]
     last = np.append(fit.first[1:], p.size) - 1
     return np.stack([p[fit.first], p[last]], axis=1).ravel(), np.repeat(fit.value, 2)

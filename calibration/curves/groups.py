@@ -5,27 +5,30 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.grouping import group_by_response
-from calibration.intervals.replicates import band_settings, tails
-from calibration.intervals.resampling import response_weights
+from calibration.intervals import (
+    RatioSums,
+    bootstrap_settings,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
+from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
-    check_lengths,
-    labelled_pairs,
     number_array,
-    weight_array,
 )
 from factormodels.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
-class GroupCalibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupCalibration(Tabular):
     """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
 
     Attributes:
@@ -39,7 +42,10 @@ class GroupCalibration:
         upper: upper end.
         level: nominal coverage of the intervals.
         n_responses: number of responses over all groups, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("groups", "n_atoms", "mean_predicted", "observed", "gap", "lower", "upper")
 
     groups: tuple[Hashable, ...]
     n_atoms: Integers
@@ -50,6 +56,7 @@ class GroupCalibration:
     upper: Floats
     level: float
     n_responses: int | None
+    n_unlabelled: int = 0
 
 
 def group_calibration(
@@ -63,12 +70,13 @@ def group_calibration(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> GroupCalibration:
-    """Return mean probability and share of true atoms by group, with intervals over responses.
+    """Mean probability and share of true atoms by group, with intervals over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         groups: the group of each atom, (n,): its variant, position, rarity or what else.
         weights: how many atoms each counts as, (n,), or None.
         order: the groups in the order wanted, or None for that of first appearance.
@@ -76,48 +84,37 @@ def group_calibration(
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, a group that `order`
+        InputError: for bad arrays, lengths that differ, no labelled atom, a group that `order`
             lacks, or a bad setting.
     """
-    probabilities, labels = labelled_pairs(p, y)
-    n_atoms = probabilities.size
-    counts = weight_array(weights, n_atoms)
-    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
-    found = group_by_response(groups, "groups")
-    check_lengths(p=n_atoms, groups=found.index.size)
+    atoms = labelled_atoms(p, y, unlabelled)
+    n_atoms, counts = atoms.p.size, atoms.weights(weights)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
+    found = atoms.grouping(groups, "groups")
     wanted = _wanted(found.responses, order)
     place = {group: number for number, group in enumerate(wanted)}
     column = np.array([place[group] for group in found.responses])[found.index]
     response, n_responses = np.arange(n_atoms), n_atoms
     if responses is not None:
-        grouping = group_by_response(responses)
-        check_lengths(p=n_atoms, responses=grouping.index.size)
+        grouping = atoms.grouping(responses)
         response, n_responses = grouping.index, len(grouping.responses)
 
     cell, shape = response * len(wanted) + column, (n_responses, len(wanted))
 
     def sums(values: Floats) -> Floats:
-        """Return sums over the atoms of each response and group, (n_responses, k)."""
+        """Sums over the atoms of each response and group, (n_responses, k)."""
         totals = np.bincount(cell, weights=values, minlength=shape[0] * shape[1])
         return totals.astype(np.float64, copy=False).reshape(shape)
 
-    weight, predicted, true = sums(counts), sums(counts * probabilities), sums(counts * labels)
-    with np.errstate(invalid="ignore"):
-        # 0/0, that is nan, in groups without atoms, and in replicates that drew none of theirs.
-        gaps = np.concatenate(
-            [
-                (block @ (true - predicted)) / (block @ weight)
-                for block in response_weights(n_responses, n_bootstrap, seed)
-            ]
-        )
-        total = weight.sum(axis=0)
-        mean_predicted, observed = predicted.sum(axis=0) / total, true.sum(axis=0) / total
-    lower, upper = np.full(len(wanted), np.nan), np.full(len(wanted), np.nan)
-    for number in np.flatnonzero((weight > 0).sum(axis=0) > 1):
-        drawn = gaps[~np.isnan(gaps[:, number]), number]
-        lower[number], upper[number] = np.quantile(drawn, tails(level))
+    weight, predicted, true = sums(counts), sums(counts * atoms.p), sums(counts * atoms.y)
+    mean_predicted, observed = (RatioSums(each, weight).estimate() for each in (predicted, true))
+    gap = RatioSums(true - predicted, weight)
+    drawn = replicates(gap.replicates, response_weights(n_responses, n_bootstrap, seed))
+    few = gap.touching() < 2
+    lower, upper = (np.where(few, np.nan, end) for end in percentile_interval(drawn, level))
     return GroupCalibration(
         groups=wanted,
         n_atoms=np.bincount(column, minlength=len(wanted)),
@@ -128,13 +125,14 @@ def group_calibration(
         upper=upper,
         level=level,
         n_responses=None if responses is None else n_responses,
+        n_unlabelled=atoms.n_unlabelled,
     )
 
 
 def interval_groups(
     values: ArrayLike, edges: Sequence[float]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the interval of each value as a text, (n,), and all intervals in order.
+    """Interval of each value as a text, (n,), and all intervals in order.
 
     Args:
         values: numbers (n,), such as relative positions in a response, or counts of mentions.

@@ -39,7 +39,7 @@ def calibrated(points: Forecasts, n_draws: int, seed: int) -> Iterator[Sample]:
 
 
 def shared_share(points: Forecasts, generator: np.random.Generator) -> float:
-    """Return the s of `calibrated` that gives the correlation of the data within responses.
+    """The s of `calibrated` that gives the correlation of the data within responses.
 
     The correlation is the mean product of two atoms' Pearson residuals from the isotonic fit,
     over pairs of one response. What s = 1 would give is the mean of exp(-|difference of logits|/2)
@@ -76,7 +76,7 @@ def _mean_of_pairs(
     sizes: np.ndarray[tuple[int], np.dtype[np.int64]],
     generator: np.random.Generator,
 ) -> float:
-    """Return an estimate of the sum over ordered pairs of exp(-|difference of logits|/2)."""
+    """Estimate of the sum over ordered pairs of exp(-|difference of logits|/2)."""
     order = np.argsort(response, kind="stable")
     logits = (np.log(expected) - np.log1p(-expected))[order]
     of_response = response[order]

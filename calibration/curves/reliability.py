@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.grouping import Grouping, group_by_response
-from calibration.intervals.resampling import response_weights
+from calibration.grouping import Grouping
+from calibration.intervals import (
+    RatioSums,
+    bootstrap_settings,
+    percentile_interval,
+    replicates,
+    response_weights,
+    wilson_interval,
+)
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
-    check_lengths,
-    labelled_pairs,
     open_interval,
     whole_number,
 )
@@ -25,8 +32,8 @@ HISTOGRAM_BINS = 21
 """An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
 
 
-@dataclass(frozen=True, eq=False)
-class ReliabilityBins:
+@dataclass(frozen=True, eq=False, repr=False)
+class ReliabilityBins(Tabular):
     """Predicted probability against observed share of true atoms, in the bins that hold atoms.
 
     Attributes:
@@ -41,7 +48,10 @@ class ReliabilityBins:
         level: nominal coverage of the intervals.
         interval: ``wilson`` if atoms count as independent, ``bootstrap`` if responses were drawn.
         n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("mean_predicted", "observed", "count", "lower", "upper")
 
     mean_predicted: Floats
     observed: Floats
@@ -54,6 +64,7 @@ class ReliabilityBins:
     level: float
     interval: str
     n_responses: int | None
+    n_unlabelled: int = 0
 
     @property
     def n_atoms(self) -> int:
@@ -71,8 +82,9 @@ def reliability_bins(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ReliabilityBins:
-    """Return the points of a reliability diagram, with an interval for each.
+    """Points of a reliability diagram, with an interval for each.
 
     Bins are those of scikit-learn's ``calibration_curve``: a P on an edge belongs to the bin
     below it. A P within 1e-9 above an edge counts as on it, so that atoms with P = 1/2 share a bin
@@ -86,18 +98,20 @@ def reliability_bins(
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False; `apply_policy` decides first about unlabelled atoms.
+        y: labels (n,), True or False, None where unlabelled.
         n_bins: number of bins, at least 1.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal count.
         responses: response ids (n,), or None.
         n_bootstrap: number of bootstrap replicates, at least 1; used with `responses` alone.
         seed: seed of the bootstrap.
         level: nominal coverage of the intervals, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or settings outside these ranges.
     """
-    probabilities, labels = labelled_pairs(p, y)
+    atoms = labelled_atoms(p, y, unlabelled)
+    probabilities, labels = atoms.p, atoms.y
     n_bins = whole_number(n_bins, "n_bins", 1)
     level = open_interval(level, "level", 0, 1)
     edges = _edges(probabilities, n_bins, strategy)
@@ -110,15 +124,22 @@ def reliability_bins(
 
     n_responses = None
     if responses is None:
-        lower, upper = _wilson(observed * count, count, level)
+        lower, upper = wilson_interval(observed, count, level)
     else:
-        n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
-        seed = whole_number(seed, "seed", 0)
-        grouping = group_by_response(responses)
-        check_lengths(p=probabilities.size, responses=grouping.index.size)
+        n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
+        grouping = atoms.grouping(responses)
         n_responses = len(grouping.responses)
-        occupied = np.searchsorted(position, index)
-        lower, upper = _bootstrap(labels, occupied, observed, grouping, n_bootstrap, seed, level)
+        sums = _bin_sums(labels, np.searchsorted(position, index), position.size, grouping)
+        drawn = replicates(sums.replicates, response_weights(n_responses, n_bootstrap, seed))
+        still = sums.is_still()
+        lower, upper = (
+            np.where(still, without_spread, end)
+            for without_spread, end in zip(
+                wilson_interval(observed, sums.touching(), level),
+                percentile_interval(drawn, level),
+                strict=True,
+            )
+        )
 
     parts = np.searchsorted(
         np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1], probabilities, side="left"
@@ -135,6 +156,7 @@ def reliability_bins(
         level=level,
         interval="wilson" if responses is None else "bootstrap",
         n_responses=n_responses,
+        n_unlabelled=atoms.n_unlabelled,
     )
 
 
@@ -147,42 +169,11 @@ def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
     raise InputError(f"strategy is {strategy!r}; choose 'uniform' or 'quantile'")
 
 
-def _wilson(true: Floats, trials: Any, level: float) -> tuple[Floats, Floats]:
-    from statsmodels.stats.proportion import proportion_confint
-
-    lower, upper = proportion_confint(true, trials, alpha=1 - level, method="wilson")
-    return np.asarray(lower), np.asarray(upper)
-
-
-def _bootstrap(
-    y: Floats,
-    index: Integers,
-    observed: Floats,
-    grouping: Grouping,
-    n_bootstrap: int,
-    seed: int,
-    level: float,
-) -> tuple[Floats, Floats]:
-    """Return percentile intervals of the share of true atoms in each occupied bin `index`."""
-    n_bins, n_responses = observed.size, len(grouping.responses)
+def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> RatioSums:
+    """True atoms over atoms of each response in each occupied bin `index`."""
+    n_responses = len(grouping.responses)
     cell = grouping.index * n_bins + index
     shape = (n_responses, n_bins)
     atoms = np.bincount(cell, minlength=n_responses * n_bins).reshape(shape).astype(np.float64)
     true = np.bincount(cell, weights=y, minlength=n_responses * n_bins).reshape(shape)
-    replicates = []
-    for weights in response_weights(n_responses, n_bootstrap, seed):
-        with np.errstate(invalid="ignore"):
-            # 0/0, that is nan, in replicates that drew no response with atoms in the bin.
-            replicates.append((weights @ true) / (weights @ atoms))
-    shares = np.concatenate(replicates)
-
-    touching = (atoms > 0).sum(axis=0)
-    lower, upper = _wilson(observed * touching, touching, level)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    for column in range(n_bins):
-        held = atoms[:, column] > 0
-        own = true[held, column] / atoms[held, column]
-        drawn = shares[~np.isnan(shares[:, column]), column]
-        if drawn.size and np.ptp(own) > 0:
-            lower[column], upper[column] = np.quantile(drawn, tails)
-    return lower, upper
+    return RatioSums(true.astype(np.float64, copy=False), atoms)

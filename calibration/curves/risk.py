@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import forecasts
-from calibration.intervals.replicates import band_settings, resampled, tails
-from calibration.scores.selective import risk_at, risk_coverage
+from calibration.intervals import (
+    bootstrap_settings,
+    of_samples,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
+from calibration.labels import LabelPolicy
+from calibration.scores.selective import risk_at, risk_coverage_of
+from calibration.tabular import Tabular
 from calibration.validation import Floats
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCurve(Tabular):
     """Risk of the atoms that are kept at every coverage, and a confidence band.
 
     Attributes:
@@ -29,7 +37,10 @@ class RiskCurve:
         level: nominal coverage of the band at each point.
         n_atoms: number of atoms.
         n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
     """
+
+    columns: ClassVar = ("coverage", "risk", "lower", "upper")
 
     coverage: Floats
     risk: Floats
@@ -41,6 +52,7 @@ class RiskCurve:
     level: float
     n_atoms: int
     n_responses: int | None
+    n_unlabelled: int = 0
 
 
 def risk_curve(
@@ -53,28 +65,33 @@ def risk_curve(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> RiskCurve:
-    """Return the risk-coverage curve at 100 coverages, with a percentile band over responses.
+    """Risk-coverage curve at 100 coverages, with a percentile band over responses.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         responses: response ids (n,), or None if atoms are independent.
         rule: ``verdict`` or ``claim``, as in `risk_coverage`.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
-    whole = risk_coverage(p, y, weights=weights, rule=rule)
-    points = forecasts(p, y, weights, responses)
-    n_bootstrap, seed, level = band_settings(n_bootstrap, seed, level)
+    points = forecasts(p, y, weights, responses, unlabelled)
+    whole = risk_coverage_of(points.sample(), rule)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     coverage = np.linspace(0.0, 1.0, 101)[1:]
-    curves = [risk_at(sample, rule, coverage) for sample in resampled(points, n_bootstrap, seed)]
-    lower, upper = np.quantile(curves, tails(level), axis=0)
+    curves = replicates(
+        of_samples(points, lambda sample: risk_at(sample, rule, coverage)),
+        response_weights(points.n_responses, n_bootstrap, seed),
+    )
+    lower, upper = percentile_interval(curves, level)
     return RiskCurve(
         coverage=coverage,
         risk=risk_at(points.sample(), rule, coverage),
@@ -86,4 +103,5 @@ def risk_curve(
         level=level,
         n_atoms=points.y.size,
         n_responses=points.n_responses if points.clustered else None,
+        n_unlabelled=points.n_unlabelled,
     )

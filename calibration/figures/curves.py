@@ -30,7 +30,7 @@ _BAND_OPACITY = 0.18
 
 
 def corp_diagram(methods: Mapping[str, CorpCurve], *, title: str | None = None) -> Figure:
-    """Return CORP reliability curves of one or more methods, with their bands, histograms below.
+    """CORP reliability curves of one or more methods, with their bands, histograms below.
 
     The legend gives the CORP terms of each method's Brier score. Confidence bands are around the
     curves, consistency bands around the diagonal: there a curve that leaves its own band shows
@@ -88,7 +88,7 @@ def corp_diagram(methods: Mapping[str, CorpCurve], *, title: str | None = None) 
 
 
 def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None = None) -> Figure:
-    """Return risk-coverage curves of one or more methods, with their bands.
+    """Risk-coverage curves of one or more methods, with their bands.
 
     The legend gives each method's area under the curve, and how much of it is in excess of the
     least that its errors allow.
@@ -148,7 +148,7 @@ def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None 
 
 
 def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None = None) -> Figure:
-    """Return a histogram of p for each method, true atoms upwards and false ones downwards.
+    """Histogram of p for each method, true atoms upwards and false ones downwards.
 
     Args:
         methods: histograms by the name that each panel shows, drawn in this order.
@@ -228,7 +228,7 @@ def group_figure(
     group_label: str = "Group",
     title: str | None = None,
 ) -> Figure:
-    """Return observed share less mean probability, group by group, with intervals.
+    """Observed share less mean probability, group by group, with intervals.
 
     Above 0 a method's probabilities are too low in the group, below 0 too high.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
-from calibration.intervals.estimands import IntervalMethod
+from calibration.intervals import IntervalMethod
 from calibration.self_knowledge.positions import PositionTable
 from factormodels.errors import InputError
 
@@ -48,7 +48,7 @@ class Panel:
 
 
 def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
-    """Return the panels of shares and of numbers of claims (the paper's figure 1)."""
+    """Panels of shares and of numbers of claims (the paper's figure 1)."""
     colours = tuple(_KINDS.values())
     shares = {f"{kind}_share": kind for kind in _KINDS}
     numbers = {f"{kind}_number": kind for kind in _KINDS}
@@ -60,7 +60,7 @@ def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
 
 
 def knowledge_panel(table: PositionTable) -> Panel:
-    """Return the panel of factuality, SK, SU and sigma (the paper's figures 2 and 3)."""
+    """Panel of factuality, SK, SU and sigma (the paper's figures 2 and 3)."""
     quantities = {
         "factuality": "factuality",
         "self_known": "Self-Known",
@@ -71,7 +71,7 @@ def knowledge_panel(table: PositionTable) -> Panel:
 
 
 def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Figure:
-    """Return quantities over bins of relative position, with their intervals.
+    """Quantities over bins of relative position, with their intervals.
 
     Panels stand two in a row. A point without an interval has none (see its status in the table),
     and a bin where a quantity is not defined has no point.
@@ -178,7 +178,7 @@ def _legend_rows(panel: Panel) -> int:
 
 
 def _note(panels: Sequence[Panel]) -> str:
-    """Return what the intervals are and how much data they rest on."""
+    """What the intervals are and how much data they rest on."""
     table = panels[0].table
     estimates = next(iter(table.quantities.values()))
     how = "bootstrap" if estimates.method == IntervalMethod.BOOTSTRAP else "delta method"

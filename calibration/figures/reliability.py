@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def reliability_diagram(
     methods: Mapping[str, ReliabilityBins], *, title: str | None = None
 ) -> Figure:
-    """Return a reliability diagram of one or more methods, with histograms of P below.
+    """Reliability diagram of one or more methods, with histograms of P below.
 
     Points lie at the mean predicted probability and the observed share of true atoms of each bin,
     with their intervals; on the diagonal a method is calibrated. Under the diagram each method
@@ -62,7 +62,7 @@ def reliability_diagram(
 
 
 def _legend_entries(methods: Mapping[str, ReliabilityBins]) -> list[str]:
-    """Return the name of each method, and last what the vertical lines are.
+    """Name of each method, and last what the vertical lines are.
 
     What all methods share (number of atoms, kind of interval) is told once.
     """

@@ -55,7 +55,7 @@ class Sheet:
         return self.top_of_diagram + self.legend_height + 0.14 + title
 
     def rectangle(self, bottom: float, height: float) -> tuple[float, float, float, float]:
-        """Return the place of axes as matplotlib wants it, in fractions of the figure."""
+        """Place of axes as matplotlib wants it, in fractions of the figure."""
         return (
             self.left / self.width,
             bottom / self.height,
@@ -75,7 +75,7 @@ def panel_figure(
     height: float = Sheet.side,
     bottom: float = 0.40,
 ) -> Figure:
-    """Return a figure of one panel, as high as its legend, strips and title need.
+    """Figure of one panel, as high as its legend, strips and title need.
 
     Args:
         draw: draws the panel and returns the handles of the legend.

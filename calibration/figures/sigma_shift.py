@@ -25,7 +25,7 @@ _PALETTE = {"sigma": 6, "rogan_gladen": 0, "emq": 1, "factuality": 2}
 
 
 def label_shift_figure(shift: LabelShift, *, title: str | None = None) -> Figure:
-    """Return predictions of the factuality against the factuality that is predicted.
+    """Predictions of the factuality against the factuality that is predicted.
 
     A line is the mean prediction over splits, a band holds the middle `shift.level` of them; the
     diagonal is a prediction that is right. What has no prediction anywhere has no line.

@@ -109,7 +109,7 @@ def save_figure(
 
 
 def _metadata(suffix: str, given: Mapping[str, str]) -> dict[str, str | None]:
-    """Return what matplotlib is told to write, without the time that it adds by itself."""
+    """What matplotlib is told to write, without the time that it adds by itself."""
     fields: dict[str, str | None] = {key: given[key] for key in _DOCUMENT_KEYS if key in given}
     others = [f"{key}={value}" for key, value in given.items() if key not in _DOCUMENT_KEYS]
     if suffix == "png":

@@ -60,7 +60,7 @@ def approximation_bias(
     objective: str = Objective.LIKELIHOOD,
     penalty: float | None = None,
 ) -> ApproximationBias:
-    """Return how far parameters learned with approximate inference are from the exact ones.
+    """How far parameters learned with approximate inference are from the exact ones.
 
     Args:
         graphs: the responses, with labels on atoms, small enough for exact inference.

@@ -48,7 +48,7 @@ class CrossFitting:
         return int(self.fold.max()) + 1
 
     def without(self, number: int) -> LearnedPriors:
-        """Return what the responses outside a fold teach.
+        """What the responses outside a fold teach.
 
         Raises:
             InputError: as `fit` does.
@@ -58,7 +58,7 @@ class CrossFitting:
         return self._fitted(others, self.parameters)
 
     def whole(self, unseen: Sequence[FactGraph] = ()) -> LearnedPriors:
-        """Return what all labelled responses teach, for responses that have no label.
+        """What all labelled responses teach, for responses that have no label.
 
         Args:
             unseen: these responses; what they alone hold stays at its start.
@@ -96,7 +96,7 @@ def cross_fitting(
     penalty: float | None = None,
     max_iterations: int = 500,
 ) -> CrossFitting:
-    """Return the cross-fitting of a specification; nothing is fitted yet.
+    """Cross-fitting of a specification; nothing is fitted yet.
 
     Args:
         graphs: the responses; those without labels play no part.

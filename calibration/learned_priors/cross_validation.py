@@ -53,7 +53,7 @@ class CrossValidation:
     fits: tuple[LearnedPriors, ...]
 
     def score(self, name: str) -> tuple[float, float]:
-        """Return the mean ``brier`` or ``log_loss`` of what was learned and of the default."""
+        """Mean ``brier`` or ``log_loss`` of what was learned and of the default."""
         return float(_losses(self.p, self.labels, name).mean()), float(
             _losses(self.default, self.labels, name).mean()
         )
@@ -81,7 +81,7 @@ def cross_validate(
     n_bootstrap: int = 2000,
     level: float = 0.95,
 ) -> CrossValidation:
-    """Return posteriors and log likelihoods of every response under priors learned without it.
+    """Posteriors and log likelihoods of every response under priors learned without it.
 
     Responses are never split. A parameter that the other folds do not hold stays at its start. The
     comparison with the graphs as given is a studentised bootstrap over responses; it takes the

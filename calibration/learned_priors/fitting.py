@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from calibration.learned_priors.learned import FitStatus, LearnedPriors
-from calibration.learned_priors.objectives import Objective, Problem, problem
+from calibration.learned_priors.objectives import LearningProblem, Objective, problem
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import uncertainty
@@ -36,7 +36,7 @@ def fit(
     penalty: float | None = None,
     max_iterations: int = 500,
 ) -> LearnedPriors:
-    """Return the priors and reliabilities that suit the labels best.
+    """Priors and reliabilities that suit the labels best.
 
     L-BFGS-B of SciPy on logits of probabilities and logarithms of temperatures, from the values
     that the graphs state. Responses may be labelled in part; those without labels play no part.
@@ -81,7 +81,7 @@ def fit_parameters(
     max_iterations: int,
     quiet: bool = False,
 ) -> LearnedPriors:
-    """Return `fit` for parameters that may be those of more responses than these.
+    """`fit` for parameters that may be those of more responses than these.
 
     Args:
         graphs: the responses.
@@ -135,7 +135,7 @@ def fit_parameters(
 
 
 def objective_named(name: str) -> Objective:
-    """Return the objective of a name.
+    """Objective of a name.
 
     Raises:
         InputError: if there is none of that name.
@@ -148,7 +148,7 @@ def objective_named(name: str) -> Objective:
 
 
 def checked_scale(scale: float | None, name: str) -> float | None:
-    """Return a standard deviation, or None.
+    """Standard deviation, or None.
 
     Raises:
         InputError: if it is not a finite number above 0.
@@ -159,9 +159,9 @@ def checked_scale(scale: float | None, name: str) -> float | None:
 
 
 def _search(
-    task: Problem, parameters: Parameters, weight: float, max_iterations: int
+    task: LearningProblem, parameters: Parameters, weight: float, max_iterations: int
 ) -> tuple[Floats, float, int]:
-    """Return the optimum, its largest projected gradient per label, and the iterations."""
+    """Optimum, its largest projected gradient per label, and the iterations."""
     from scipy.optimize import minimize
 
     start, bounds = parameters.start, parameters.bounds

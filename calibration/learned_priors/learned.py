@@ -8,11 +8,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import student_quantile
 from calibration.learned_priors.design import design
 from calibration.learned_priors.objectives import Objective
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
+from calibration.tabular import TableOf
 from calibration.validation import Floats
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
@@ -68,6 +69,12 @@ class LearnedValue:
     status: ValueStatus
 
 
+class LearnedValues(TableOf[LearnedValue]):
+    """What was learned, a tuple of `LearnedValue`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedPriors:
     """Priors and reliabilities learned from labels.
@@ -116,8 +123,8 @@ class LearnedPriors:
         natural = self.parameters.natural(self.theta).tolist()
         return dict(zip(self.parameters.names, natural, strict=True))
 
-    def table(self, level: float = 0.95) -> tuple[LearnedValue, ...]:
-        """Return the learned numbers with their errors and intervals.
+    def table(self, level: float = 0.95) -> LearnedValues:
+        """Learned numbers with their errors and intervals.
 
         Intervals are Student's with one degree of freedom less than there are responses, on the
         scale without bounds, and taken from there to probabilities and temperatures.
@@ -133,7 +140,7 @@ class LearnedPriors:
         starts = natural(self.parameters.start)
         slopes = self.parameters.slopes(self.theta)
         known = natural(self.theta)
-        return tuple(
+        return LearnedValues(
             LearnedValue(
                 name=name,
                 estimate=float(known[at]),
@@ -149,7 +156,7 @@ class LearnedPriors:
         )
 
     def apply(self, graph: FactGraph) -> FactGraph:
-        """Return a response with the learned priors and relation probabilities.
+        """Response with the learned priors and relation probabilities.
 
         Its posteriors are those of the model that was fitted if it is encoded as
         `specification.encoding`.
@@ -160,7 +167,7 @@ class LearnedPriors:
         return apply(graph, self.specification, self.parameters, self.theta)
 
     def apply_all(self, graphs: Sequence[FactGraph]) -> tuple[FactGraph, ...]:
-        """Return several responses as `apply` does."""
+        """Several responses as `apply` does."""
         return tuple(self.apply(graph) for graph in graphs)
 
     def _status_of(self, name: str) -> ValueStatus:
@@ -176,7 +183,7 @@ class LearnedPriors:
 def apply(
     graph: FactGraph, specification: Specification, parameters: Parameters, theta: Floats
 ) -> FactGraph:
-    """Return a response with the priors and relation probabilities at parameters (k,)."""
+    """Response with the priors and relation probabilities at parameters (k,)."""
     made = design([graph], specification, parameters)
     priors = made.prior_values(theta).tolist()
     values = iter(made.relation_values(theta).tolist())

@@ -31,7 +31,7 @@ def sample_posterior(
     backend: str | Backend = "exact",
     seed: int = 0,
 ) -> ParameterPosterior:
-    """Return draws of the parameters from their posterior, by NumPyro's No-U-Turn sampler.
+    """Draws of the parameters from their posterior, by NumPyro's No-U-Turn sampler.
 
     Args:
         graphs: the responses, with labels on atoms.
@@ -102,7 +102,7 @@ def _double_precision() -> Iterator[None]:
 def _run(
     log_density: Any, starts: Floats, warm_up: int, draws: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """Return standardised draws (chains, draws, k) and whether each step diverged."""
+    """Standardised draws (chains, draws, k) and whether each step diverged."""
     import jax
     from numpyro.infer import MCMC, NUTS
 

@@ -42,7 +42,7 @@ class Objective(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LearningProblem:
     """An objective over labelled responses as a function of the parameters.
 
     Attributes:
@@ -78,7 +78,7 @@ class Problem:
         return connected_components(self.design.graph.n_variables, self.design.facts.pairs)
 
     def value(self, theta: Floats) -> float:
-        """Return the objective at parameters (k,).
+        """Objective at parameters (k,).
 
         Raises:
             InputError: if the engine gives no log Z, or the labels are impossible.
@@ -87,7 +87,7 @@ class Problem:
         return self._value(whole, clamped)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the objective and its derivatives (k,)."""
+        """Objective and its derivatives (k,)."""
         if not self.exact_gradient:
             gradient = differences(self.value, theta)
             return self.value(theta), gradient
@@ -95,17 +95,17 @@ class Problem:
         return value, scores.sum(axis=0)
 
     def scores(self, theta: Floats) -> Floats:
-        """Return the derivatives of what each response adds to the objective, (r, k)."""
+        """Derivatives of what each response adds to the objective, (r, k)."""
         if self.exact_gradient:
             return self._value_and_scores(theta)[1]
         return np.array([differences(part, theta) for part in self._parts])
 
     def losses(self, theta: Floats) -> Floats:
-        """Return what each response adds to the objective, (r,)."""
+        """What each response adds to the objective, (r,)."""
         return np.array([part(theta) for part in self._parts])
 
     def posteriors(self, theta: Floats) -> tuple[Floats, bool]:
-        """Return the probability of each variable of the design, (n,), and if all is settled."""
+        """Probability of each variable of the design, (n,), and if all is settled."""
         beliefs = self._asked(self.design.log_values(theta), None)
         return beliefs.true, beliefs.settled
 
@@ -133,7 +133,7 @@ class Problem:
         return float(-np.log(p).sum())
 
     def _of_labels(self, beliefs: Beliefs) -> Floats:
-        """Return the probability of each label by itself, (l,)."""
+        """Probability of each label by itself, (l,)."""
         true = beliefs.true[self.design.labelled]
         return np.where(self.design.labels == 1, true, 1.0 - true)
 
@@ -174,18 +174,18 @@ def problem(
     parameters: Parameters,
     backend: Backend,
     objective: Objective,
-) -> Problem:
-    """Return the objective over the responses that have a label; the others add nothing to it.
+) -> LearningProblem:
+    """Objective over the responses that have a label; the others add nothing to it.
 
     Raises:
         InputError: if no atom is labelled, or a response holds what is none of the parameters.
     """
     graphs = with_labels(graphs)
-    return Problem(design(graphs, specification, parameters), backend, objective)
+    return LearningProblem(design(graphs, specification, parameters), backend, objective)
 
 
 def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
-    """Return the responses of which at least one atom is labelled.
+    """Responses of which at least one atom is labelled.
 
     Raises:
         InputError: if there is none.
@@ -197,7 +197,7 @@ def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
 
 
 def differences(function: Callable[[Floats], float], theta: Floats, step: float = STEP) -> Floats:
-    """Return the derivatives of a function of (k,) by central finite differences."""
+    """Derivatives of a function of (k,) by central finite differences."""
     result = np.empty_like(theta)
     for at in range(len(theta)):
         move = np.zeros_like(theta)
@@ -241,7 +241,7 @@ def _impossible(whole: Design, at: int) -> InputError:
     )
 
 
-def _contradiction(whole: Problem, log_values: Floats, clamps: Integers | None) -> str:
+def _contradiction(whole: LearningProblem, log_values: Floats, clamps: Integers | None) -> str:
     unary, pairwise = whole.design.facts.split(log_values)
     for at, name in enumerate(whole.design.ids):
         part = _only(whole.design, at)

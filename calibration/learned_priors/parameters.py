@@ -32,7 +32,7 @@ _MOST_SCALED_LOGIT = 20.0
 """A temperature takes the most certain relation to this logit at most, where 1 - p has 8 digits."""
 
 
-class Scale(StrEnum):
+class ParameterScale(StrEnum):
     """The scale without bounds on which a parameter is searched."""
 
     LOGIT = "logit"
@@ -56,7 +56,7 @@ class Parameter:
     """
 
     key: Key
-    scale: Scale
+    scale: ParameterScale
     start: float
     lower: float
     upper: float
@@ -102,10 +102,10 @@ class Parameters:
     @cached_property
     def logit(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """Whether each is searched on the logit scale, (k,)."""
-        return np.array([item.scale is Scale.LOGIT for item in self.items], dtype=np.bool_)
+        return np.array([item.scale is ParameterScale.LOGIT for item in self.items], dtype=np.bool_)
 
     def natural(self, theta: Floats) -> Floats:
-        """Return probabilities and temperatures, of the shape (..., k) of `theta`."""
+        """Probabilities and temperatures, of the shape (..., k) of `theta`."""
         # Values of the other scale must not overflow on their way to being dropped.
         return np.where(
             self.logit,
@@ -114,13 +114,13 @@ class Parameters:
         )
 
     def slopes(self, theta: Floats) -> Floats:
-        """Return the derivative of `natural`, of the shape (..., k) of `theta`."""
+        """Derivative of `natural`, of the shape (..., k) of `theta`."""
         value = self.natural(theta)
         return np.where(self.logit, value * (1.0 - value), value)
 
 
 def resolve(specification: Specification, graphs: Sequence[FactGraph]) -> Parameters:
-    """Return the free numbers that a specification has over some graphs.
+    """Free numbers that a specification has over some graphs.
 
     Raises:
         InputError: if there are none, or a relation of probability 0 or 1 has a temperature.
@@ -139,20 +139,20 @@ def resolve(specification: Specification, graphs: Sequence[FactGraph]) -> Parame
 
 
 def prior_key(prior: Free, what: str, graph: FactGraph) -> Key:
-    """Return the key of a response's learned prior; `what` is atom_prior or context_prior."""
+    """Key of a response's learned prior; `what` is atom_prior or context_prior."""
     return what, "", group_of(prior.per, graph)
 
 
 def relation_key(
     relations: Temperature | ClassProbability, graph: FactGraph, relation: Relation
 ) -> Key:
-    """Return the key of a relation's temperature or probability."""
+    """Key of a relation's temperature or probability."""
     what = "temperature" if isinstance(relations, Temperature) else "probability"
     return what, class_of(relations.by, graph, relation), group_of(relations.per, graph)
 
 
 def stated_logit(graph: FactGraph, relation: Relation) -> float:
-    """Return the logit of a relation's stated probability.
+    """Logit of a relation's stated probability.
 
     Raises:
         InputError: if it is 0 or 1.
@@ -195,7 +195,7 @@ def _parameter(specification: Specification, key: Key, values: list[float]) -> P
         relations = specification.relations
         start = math.log(relations.start) if isinstance(relations, Temperature) else 0.0
         start = min(max(start, _LEAST_LOG_TEMPERATURE), upper)
-        return Parameter(key, Scale.LOG, start, _LEAST_LOG_TEMPERATURE, upper)
+        return Parameter(key, ParameterScale.LOG, start, _LEAST_LOG_TEMPERATURE, upper)
     mean = math.fsum(values) / len(values)
     given: float | None = None
     if what == "probability" and isinstance(specification.relations, ClassProbability):
@@ -206,4 +206,6 @@ def _parameter(specification: Specification, key: Key, values: list[float]) -> P
     p = mean if given is None else given
     edge = 1.0 / (1.0 + math.exp(MOST_LOGIT))
     p = min(max(p, edge), 1.0 - edge)
-    return Parameter(key, Scale.LOGIT, math.log(p) - math.log1p(-p), -MOST_LOGIT, MOST_LOGIT)
+    return Parameter(
+        key, ParameterScale.LOGIT, math.log(p) - math.log1p(-p), -MOST_LOGIT, MOST_LOGIT
+    )

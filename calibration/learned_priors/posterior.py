@@ -16,10 +16,11 @@ import numpy as np
 
 from calibration.learned_priors.fitting import checked_scale, fit_parameters
 from calibration.learned_priors.learned import apply
-from calibration.learned_priors.objectives import Objective, Problem, problem
+from calibration.learned_priors.objectives import LearningProblem, Objective, problem
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import hessian
+from calibration.tabular import TableOf
 from calibration.validation import Floats, open_interval
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -56,6 +57,12 @@ class PosteriorValue:
     effective_draws: float
 
 
+class PosteriorValues(TableOf[PosteriorValue]):
+    """What is known of each parameter, a tuple of `PosteriorValue`."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterPosterior:
     """Draws of the parameters given the labels.
@@ -84,8 +91,8 @@ class ParameterPosterior:
     bounds: Floats
     seed: int
 
-    def table(self, level: float = 0.95) -> tuple[PosteriorValue, ...]:
-        """Return mean, spread and central interval of each parameter.
+    def table(self, level: float = 0.95) -> PosteriorValues:
+        """Mean, spread and central interval of each parameter.
 
         Args:
             level: probability of the interval.
@@ -94,7 +101,7 @@ class ParameterPosterior:
         flat = self.draws.reshape(-1, self.draws.shape[-1])
         natural = self.parameters.natural(flat)
         ends = np.quantile(natural, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return tuple(
+        return PosteriorValues(
             PosteriorValue(
                 name=name,
                 mean=float(natural[:, at].mean()),
@@ -110,7 +117,7 @@ class ParameterPosterior:
         )
 
     def apply(self, graph: FactGraph) -> FactGraph:
-        """Return a response with priors and probabilities at the posterior mean, unbounded scale.
+        """Response with priors and probabilities at the posterior mean, unbounded scale.
 
         Raises:
             InputError: if it holds a class of relations or a group for which nothing was learned.
@@ -134,13 +141,13 @@ class Target:
 
     specification: Specification
     parameters: Parameters
-    problem: Problem
+    problem: LearningProblem
     prior_scale: float
     mode: Floats
     root: Floats
 
     def log_likelihood(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the log likelihood and its derivatives, (k,).
+        """Log likelihood and its derivatives, (k,).
 
         Outside the range of the search it is what it is at its end: the prior alone goes on.
         """
@@ -150,7 +157,7 @@ class Target:
         return -value, np.where(inside == theta, -gradient, 0.0)
 
     def log_density(self, z: Floats) -> tuple[float, Floats]:
-        """Return the log density at standardised coordinates (k,), less a constant, and slopes."""
+        """Log density at standardised coordinates (k,), less a constant, and slopes."""
         theta = self.mode + self.root @ z
         value, gradient = self.log_likelihood(theta)
         away = (theta - self.parameters.start) / self.prior_scale
@@ -164,7 +171,7 @@ def target(
     prior_scale: Any,
     backend: str | Backend,
 ) -> Target:
-    """Return the posterior of the parameters given the labels.
+    """Posterior of the parameters given the labels.
 
     Raises:
         InputError: as `fit` does, or for a backend whose log Z has no gradient.

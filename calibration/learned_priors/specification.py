@@ -120,7 +120,7 @@ class Specification:
 
 
 def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
-    """Return the function that names the stance that a relation of Factcheck-Bench was made from.
+    """Function that names the stance that a relation of Factcheck-Bench was made from.
 
     Args:
         mapping: the relation of every stance that the graphs were made with; no two alike.
@@ -154,7 +154,7 @@ def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
 
 
 def class_of(by: KindOrClass | None, graph: FactGraph, relation: Relation) -> str:
-    """Return the class of a relation, "" where there is one for all."""
+    """Class of a relation, "" where there is one for all."""
     if by is None:
         return ""
     if isinstance(by, str):
@@ -163,7 +163,7 @@ def class_of(by: KindOrClass | None, graph: FactGraph, relation: Relation) -> st
 
 
 def group_of(per: Group | None, graph: FactGraph) -> str:
-    """Return the group of a response, "" where there is one for all."""
+    """Group of a response, "" where there is one for all."""
     return "" if per is None else _text(per(graph), graph, "group")
 
 

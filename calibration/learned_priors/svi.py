@@ -36,7 +36,7 @@ def fit_posterior(
     backend: str | Backend = "exact",
     seed: int = 0,
 ) -> ParameterPosterior:
-    """Return draws of a multivariate normal fitted to the posterior by variational inference.
+    """Draws of a multivariate normal fitted to the posterior by variational inference.
 
     The guide is normal with a full covariance on the scales without bounds. It starts at the
     posterior's mode with the curvature there and climbs the evidence lower bound with Adam.
@@ -86,7 +86,7 @@ def fit_posterior(
 
 
 def _climb(density: Target, steps: int, particles: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Return the guide's mean (k,), its lower triangular root (k, k), and the bound by step."""
+    """Guide's mean (k,), its lower triangular root (k, k), and the bound by step."""
     import pyro
     import torch
     from pyro import distributions, infer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.learned_priors.objectives import Problem
+from calibration.learned_priors.objectives import LearningProblem
 from calibration.validation import Floats
 
 CONFOUNDED = 10.0
@@ -41,9 +41,9 @@ class Uncertainty:
 
 
 def uncertainty(
-    problem: Problem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
+    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
 ) -> Uncertainty:
-    """Return the sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
+    """Sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
 
     H is the curvature of the objective with its penalty, s the derivative of what each of R
     responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
@@ -79,8 +79,8 @@ def uncertainty(
     return Uncertainty(covariance, tuple(untouched.tolist()), confounded)
 
 
-def hessian(problem: Problem, theta: Floats) -> Floats:
-    """Return the second derivatives of the objective, (k, k), by differences of its gradient."""
+def hessian(problem: LearningProblem, theta: Floats) -> Floats:
+    """Second derivatives of the objective, (k, k), by differences of its gradient."""
     step = _STEP[problem.exact_gradient]
     rows = []
     for at in range(len(theta)):

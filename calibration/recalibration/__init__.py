@@ -14,7 +14,7 @@ This package imports scikit-learn; `import calibration` does not import this pac
 from __future__ import annotations
 
 from calibration.recalibration.base import Recalibrator
-from calibration.recalibration.cross_fitting import CrossFit, cross_fit, response_folds
+from calibration.recalibration.cross_fitting import CrossFitted, cross_fit, response_folds
 from calibration.recalibration.nonparametric import HistogramRecalibrator, IsotonicRecalibrator
 from calibration.recalibration.parametric import (
     BetaRecalibrator,
@@ -36,7 +36,7 @@ RECALIBRATORS: dict[str, type[Recalibrator]] = {
 __all__ = [
     "RECALIBRATORS",
     "BetaRecalibrator",
-    "CrossFit",
+    "CrossFitted",
     "HistogramRecalibrator",
     "IsotonicRecalibrator",
     "PlattRecalibrator",

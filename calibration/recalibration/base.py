@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from calibration.forecasts import Sample, pooled
+from calibration.labels import LabelPolicy
 from calibration.validation import Floats, label_array, probability_array
 from factormodels.errors import InputError
 
@@ -20,26 +21,37 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
 
     Attributes:
         n_features_in_: 1, the one column of probabilities.
+        n_unlabelled_: number of atoms of the fit that had no label.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        unlabelled: str = LabelPolicy.EXCLUDE,
+    ) -> Self:
         """Learn the map.
 
         Args:
             X: probabilities in [0, 1], (n,) or (n, 1).
-            y: labels (n,), True or False.
+            y: labels (n,), True or False, None where unlabelled.
             sample_weight: how many atoms each counts as, (n,), or None.
+            unlabelled: what atoms without a label count as, as in `apply_policy`.
 
         Raises:
-            InputError: for bad arrays, lengths that differ, an unlabelled atom, bad settings, or
+            InputError: for bad arrays, lengths that differ, no labelled atom, bad settings, or
                 labels that do not determine the map.
         """
         p = self._probabilities(X, reset=True)
-        self._learn(pooled(p, self._labels(y), sample_weight))
+        sample = pooled(p, self._labels(y), sample_weight, unlabelled)
+        self._learn(sample)
+        self.n_unlabelled_ = sample.forecasts.n_unlabelled
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return recalibrated probabilities, (n,), of probabilities X, (n,) or (n, 1).
+        """Recalibrated probabilities, (n,), of probabilities X, (n,) or (n, 1).
 
         Raises:
             InputError: for bad probabilities.
@@ -49,7 +61,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return self._map(self._probabilities(X, reset=False))
 
     def transform(self, X: Any) -> Floats:
-        """Return recalibrated probabilities in the shape of X, (n,) or (n, 1).
+        """Recalibrated probabilities in the shape of X, (n,) or (n, 1).
 
         Raises:
             InputError: for bad probabilities.
@@ -59,14 +71,14 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
         return recalibrated if np.asarray(X).ndim == 1 else recalibrated[:, np.newaxis]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the name of the one column, as scikit-learn's pipelines ask for it."""
+        """Name of the one column, as scikit-learn's pipelines ask for it."""
         check_is_fitted(self)
         if input_features is not None:
             return np.asarray(input_features, dtype=object)
         return np.asarray(getattr(self, "feature_names_in_", ["p"]), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: like IsotonicRegression, one column alone is taken."""
+        """scikit-learn's tags: like IsotonicRegression, one column alone is taken."""
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
@@ -81,7 +93,7 @@ class Recalibrator(ABC, TransformerMixin, RegressorMixin, BaseEstimator):  # typ
 
     @abstractmethod
     def _map(self, p: Floats) -> Floats:
-        """Return recalibrated probabilities of checked ones, (n,)."""
+        """Recalibrated probabilities of checked ones, (n,)."""
 
     def _probabilities(self, X: Any, *, reset: bool) -> Floats:
         if np.asarray(X).ndim == 1:

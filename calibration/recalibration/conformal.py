@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.grouping import Grouping, group_by_response
+from calibration.grouping import Grouping
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
-    check_lengths,
     is_number,
-    labelled_pairs,
     open_interval,
     probability_array,
 )
@@ -72,7 +71,7 @@ class ConformalFilter:
     status: ConformalStatus
 
     def keep(self, p: ArrayLike) -> NDArray[np.bool_]:
-        """Return which claims are kept, (n,), of probabilities `p` (n,) in [0, 1].
+        """Which claims are kept, (n,), of probabilities `p` (n,) in [0, 1].
 
         Raises:
             InputError: for bad probabilities.
@@ -88,8 +87,9 @@ def conformal_filter(
     precision: float = 1.0,
     confidence: float = 0.9,
     guarantee: str = Guarantee.PROBABILITY,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ConformalFilter:
-    """Return the lowest threshold that holds a precision, calibrated on labelled responses.
+    """Lowest threshold that holds a precision, calibrated on labelled responses.
 
     For ``probability``: the score of a response is the least t such that at every threshold from
     t on the kept claims have the target precision; the threshold is the ceil((R + 1) confidence)-th
@@ -104,11 +104,12 @@ def conformal_filter(
 
     Args:
         p: probabilities (n_claims,) that claims are true, or any scores in [0, 1].
-        y: labels (n_claims,), True or False; `apply_policy` decides first about unlabelled ones.
+        y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
         precision: target share of true claims among those kept, in (0, 1]; below 1 for ``mean``.
         confidence: probability of reaching it, in (0, 1); not used for ``mean``.
         guarantee: ``probability`` or ``mean``.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or settings outside these ranges.
@@ -119,14 +120,13 @@ def conformal_filter(
     if kind is Guarantee.MEAN and precision == 1:
         raise InputError("precision is 1, which no mean reaches with chance left; give one below 1")
     confidence = open_interval(confidence, "confidence", 0, 1)
-    probabilities, labels = labelled_pairs(p, y)
-    grouping = group_by_response(responses)
-    check_lengths(p=probabilities.size, responses=grouping.index.size)
+    atoms = labelled_atoms(p, y, unlabelled)
+    grouping = atoms.grouping(responses)
     if kind is Guarantee.PROBABILITY:
-        scores = conformity_scores(probabilities, labels, grouping, precision)
+        scores = conformity_scores(atoms.p, atoms.y, grouping, precision)
         threshold = _rank(scores, confidence)
     else:
-        threshold = _mean_threshold(probabilities, labels, grouping, 1 - precision)
+        threshold = _mean_threshold(atoms.p, atoms.y, grouping, 1 - precision)
     status = {KEEP_ALL: ConformalStatus.KEEPS_ALL, KEEP_NONE: ConformalStatus.KEEPS_NONE}
     return ConformalFilter(
         threshold=threshold,
@@ -139,7 +139,7 @@ def conformal_filter(
 
 
 def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float) -> Floats:
-    """Return the least threshold of each response from which on it has the precision.
+    """Least threshold of each response from which on it has the precision.
 
     Returns:
         float64 (n_responses,); -inf for a response that has the precision unfiltered.
@@ -154,13 +154,16 @@ def conformity_scores(p: Floats, y: Floats, grouping: Grouping, precision: float
     return scores
 
 
-def filtered_precision(keep: Any, y: Any, responses: Any) -> Floats:
-    """Return the share of true claims among those kept of each response, 1 where none is kept.
+def filtered_precision(
+    keep: Any, y: Any, responses: Any, *, unlabelled: str = LabelPolicy.EXCLUDE
+) -> Floats:
+    """Share of true claims among those kept of each response, 1 where none is kept.
 
     Args:
         keep: which claims are kept, (n_claims,).
-        y: labels (n_claims,), True or False.
+        y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Returns:
         float64 (n_responses,), in order of first appearance.
@@ -168,11 +171,12 @@ def filtered_precision(keep: Any, y: Any, responses: Any) -> Floats:
     Raises:
         InputError: for bad arrays, or lengths that differ.
     """
-    kept, labels = labelled_pairs(np.asarray(keep, dtype=np.float64), y)
-    grouping = group_by_response(responses)
-    check_lengths(keep=kept.size, responses=grouping.index.size)
-    sizes = grouping.sums(kept)
-    return np.divide(grouping.sums(kept * labels), sizes, out=np.ones_like(sizes), where=sizes > 0)
+    atoms = labelled_atoms(np.asarray(keep, dtype=np.float64), y, unlabelled)
+    grouping = atoms.grouping(responses)
+    sizes = grouping.sums(atoms.p)
+    return np.divide(
+        grouping.sums(atoms.p * atoms.y), sizes, out=np.ones_like(sizes), where=sizes > 0
+    )
 
 
 def _guarantee(guarantee: str) -> Guarantee:
@@ -186,7 +190,7 @@ def _guarantee(guarantee: str) -> Guarantee:
 def _prefixes(
     p: Floats, y: Floats, grouping: Grouping
 ) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
-    """Return claims by response and falling p, the precision of keeping down to each, and which
+    """Claims by response and falling p, the precision of keeping down to each, and which
     claims are the last of their probability in their response."""
     order = np.lexsort((-p, grouping.index))
     response = grouping.index[order]
@@ -208,7 +212,7 @@ def _rank(scores: Floats, confidence: float) -> float:
 
 
 def _mean_threshold(p: Floats, y: Floats, grouping: Grouping, allowed: float) -> float:
-    """Return the least threshold whose mean loss, and one loss of 1 more, is at most `allowed`."""
+    """Least threshold whose mean loss, and one loss of 1 more, is at most `allowed`."""
     order, precisions, last = _prefixes(p, y, grouping)
     response, level = grouping.index[order], p[order]
     # Each response's loss is a falling staircase in the threshold: below a claim's probability

@@ -11,31 +11,34 @@ from sklearn.base import clone
 
 from calibration.folds import folds_of, response_folds
 from calibration.grouping import group_by_response
+from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
     Integers,
     check_lengths,
-    labelled_pairs,
+    probability_array,
     weight_array,
 )
 from factormodels.errors import InputError
 
-__all__ = ["CrossFit", "cross_fit", "response_folds"]
+__all__ = ["CrossFitted", "cross_fit", "response_folds"]
 
 
 @dataclass(frozen=True, eq=False)
-class CrossFit:
+class CrossFitted:
     """Recalibrated probabilities, each by an estimator that saw no atom of its response.
 
     Attributes:
         p: float64 (n,), recalibrated probabilities.
         fold: int64 (n,), the fold of each atom, that of its response.
         estimators: the fitted estimator of each fold, learned from all other folds.
+        n_unlabelled: number of atoms that had no label.
     """
 
     p: Floats
     fold: Integers
     estimators: tuple[Any, ...]
+    n_unlabelled: int = 0
 
 
 def cross_fit(
@@ -47,26 +50,31 @@ def cross_fit(
     seed: int = 0,
     *,
     weights: ArrayLike | None = None,
-) -> CrossFit:
-    """Return probabilities recalibrated fold by fold, no response being split.
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> CrossFitted:
+    """Probabilities recalibrated fold by fold, no response being split.
 
     Args:
         estimator: a recalibrator, or any estimator or pipeline of scikit-learn whose `predict`
             returns probabilities; it is cloned, not changed. It is given X of shape (n, 1).
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         responses: response ids (n,).
         n_folds: number of folds, from 2 to the number of responses.
         seed: seed of the assignment of responses to folds.
         weights: how many atoms each counts as, (n,), or None; given to `fit` as `sample_weight`.
+        unlabelled: what atoms without a label count as, as in `apply_policy`. Those that are left
+            out teach nothing; they too are recalibrated.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, too many folds, or a
+        InputError: for bad arrays, lengths that differ, no labelled atom, too many folds, or a
             fold whose other folds do not determine the map.
     """
-    probabilities, labels = labelled_pairs(p, y)
-    grouping = group_by_response(responses)
+    atoms = labelled_atoms(p, y, unlabelled)
+    probabilities, grouping = probability_array(p), group_by_response(responses)
     check_lengths(p=probabilities.size, responses=grouping.index.size)
+    labels = np.full(probabilities.size, np.nan)
+    labels[atoms.kept] = atoms.y
     fold = folds_of(grouping, n_folds, seed)
     counts = None if weights is None else weight_array(weights, probabilities.size)
     column = probabilities[:, np.newaxis]
@@ -74,14 +82,20 @@ def cross_fit(
     estimators = []
     for number in range(int(fold.max()) + 1):
         inside = fold == number
+        taught = ~inside & atoms.kept
+        if not taught.any():
+            raise InputError(
+                f"fold {number} of {n_folds}: no atom of the other folds has a label; use fewer "
+                "folds or another seed"
+            )
         learned = clone(estimator)
-        extra = {} if counts is None else {"sample_weight": counts[~inside]}
+        extra = {} if counts is None else {"sample_weight": counts[taught]}
         try:
-            learned.fit(column[~inside], labels[~inside], **extra)
+            learned.fit(column[taught], labels[taught], **extra)
         except InputError as error:
             raise InputError(
                 f"fold {number} of {n_folds}: {error}; use fewer folds or another seed"
             ) from error
         recalibrated[inside] = learned.predict(column[inside])
         estimators.append(learned)
-    return CrossFit(recalibrated, fold, tuple(estimators))
+    return CrossFitted(recalibrated, fold, tuple(estimators), atoms.n_unlabelled)

@@ -7,7 +7,7 @@ import numpy as np
 from calibration.forecasts import (
     LOGIT_CLIP,
     Sample,
-    Status,
+    ScoreStatus,
     clipped_logits,
     logit_clip,
 )
@@ -49,7 +49,7 @@ class PlattRecalibrator(Recalibrator):
         logits = clipped_logits(sample.forecasts, clip)
         columns = np.stack([np.ones_like(logits), logits])
         fit = fit_logistic(columns, sample.weight, true)
-        if fit.status is not Status.OK:
+        if fit.status is not ScoreStatus.OK:
             raise InputError(_PARTED.format("set smooth=True"))
         self.intercept_, self.slope_ = (float(value) for value in fit.coefficients)
 
@@ -77,7 +77,7 @@ class TemperatureRecalibrator(Recalibrator):
         _refuse_right_sides(sample, logits)
         fit = fit_logistic(logits[np.newaxis], sample.weight, sample.true)
         # Without a maximum, all labels go against p.
-        inverse = float(fit.coefficients[0]) if fit.status is Status.OK else 0.0
+        inverse = float(fit.coefficients[0]) if fit.status is ScoreStatus.OK else 0.0
         self.temperature_ = 1 / inverse if inverse > 0 else np.inf
 
     def _map(self, p: Floats) -> Floats:
@@ -133,14 +133,14 @@ class BetaRecalibrator(Recalibrator):
 
 
 def _monotone(shape: Floats, level: Floats, sample: Sample) -> tuple[Floats, Floats]:
-    """Return the most likely coefficients: at least 0 for `shape`, (k,), any for `level`, (1,).
+    """Most likely coefficients: at least 0 for `shape`, (k,), any for `level`, (1,).
 
     The likelihood is concave. Where its maximum has a negative coefficient, or none is reached,
     the largest over coefficients of at least 0 has one of them at 0.
     """
     n_shape = shape.shape[0]
     free = fit_logistic(np.concatenate([shape, level]), sample.weight, sample.true)
-    if free.status is Status.OK and (free.coefficients[:n_shape] >= 0).all():
+    if free.status is ScoreStatus.OK and (free.coefficients[:n_shape] >= 0).all():
         return free.coefficients[:n_shape], free.coefficients[n_shape:]
     candidates = []
     for dropped in range(n_shape):

@@ -28,7 +28,7 @@ class VennAbersRecalibrator(Recalibrator):
     """
 
     def predict_multiprobability(self, X: Any) -> Floats:
-        """Return p0 and p1, (n, 2), of probabilities X, (n,) or (n, 1).
+        """p0 and p1, (n, 2), of probabilities X, (n,) or (n, 1).
 
         Raises:
             InputError: for bad probabilities.
@@ -58,7 +58,7 @@ class VennAbersRecalibrator(Recalibrator):
 
 
 def with_a_true_atom(weight: Floats, true: Floats) -> Floats:
-    """Return the isotonic regression at each point if it had one more atom, a true one, (k,).
+    """Isotonic regression at each point if it had one more atom, a true one, (k,).
 
     Isotonic regression is the slope of the greatest convex minorant of cumulated labels over
     cumulated weights. The extra atom at point i shifts all sums before i by (-1, -1); the edge of
@@ -92,5 +92,5 @@ def _extend(corners: list[_Point], point: _Point) -> None:
 
 
 def _turn(a: _Point, b: _Point, c: _Point) -> float:
-    """Return a number above 0 if b lies below the line from a to c, for a left of b left of c."""
+    """Number above 0 if b lies below the line from a to c, for a left of b left of c."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])

@@ -10,7 +10,7 @@ depend on how many atoms there are (debiased errors, tests, AURC) take the sum o
 
 from __future__ import annotations
 
-from calibration.forecasts import LOGIT_CLIP, Status
+from calibration.forecasts import LOGIT_CLIP, ScoreStatus
 from calibration.scores.calibration_error import (
     calibration_error,
     classwise_error,
@@ -30,35 +30,88 @@ from calibration.scores.logistic_calibration import (
     calibration_line,
     flexible_calibration,
 )
+from calibration.scores.measures import (
+    DECISION_TOLERANCE,
+    Decisions,
+    choose_k,
+    decisions,
+    entropy_measure,
+    expected_precision,
+    f1_at_k,
+    factual_precision,
+    mean_surprisal,
+    recall_at_k,
+)
+from calibration.scores.pointwise import (
+    accuracy,
+    brier,
+    f1_true,
+    log_loss,
+    mean_absolute_error_of_precision,
+    precision_errors,
+    spherical,
+)
 from calibration.scores.ranking import auprc, auroc
+from calibration.scores.registry import MEASURES, REGISTRY, ScoreDefinition
 from calibration.scores.selective import RiskCoverage, risk_coverage
 from calibration.scores.smooth import smooth_ece
-from calibration.scores.table import SCORES, ScoreRow, score_table
+from calibration.scores.summary import (
+    ResponseMeasures,
+    Summary,
+    measure_responses,
+    summarise,
+)
+from calibration.scores.table import SCORES, ScoreRow, ScoreTable, score_table
 
 __all__ = [
+    "DECISION_TOLERANCE",
     "LOGIT_CLIP",
+    "MEASURES",
+    "REGISTRY",
     "SCORES",
     "CalibrationLine",
     "CalibrationTest",
     "CorpDecomposition",
+    "Decisions",
     "FlexibleCalibration",
     "MurphyDecomposition",
+    "ResponseMeasures",
     "RiskCoverage",
+    "ScoreDefinition",
     "ScoreRow",
-    "Status",
+    "ScoreStatus",
+    "ScoreTable",
+    "Summary",
+    "accuracy",
     "auprc",
     "auroc",
+    "brier",
     "calibration_error",
     "calibration_line",
+    "choose_k",
     "classwise_error",
     "confidence_error",
     "corp_decomposition",
+    "decisions",
     "ece_sweep",
+    "entropy_measure",
+    "expected_precision",
+    "f1_at_k",
+    "f1_true",
+    "factual_precision",
     "flexible_calibration",
     "hosmer_lemeshow",
+    "log_loss",
+    "mean_absolute_error_of_precision",
+    "mean_surprisal",
+    "measure_responses",
     "murphy_decomposition",
+    "precision_errors",
+    "recall_at_k",
     "risk_coverage",
     "score_table",
     "smooth_ece",
+    "spherical",
     "spiegelhalter",
+    "summarise",
 ]

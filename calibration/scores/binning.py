@@ -39,7 +39,7 @@ class Binned:
 
 
 def equal_width(sample: Sample, n_bins: int) -> Binned:
-    """Return sums over bins of equal width; a p on an edge belongs to the bin below it.
+    """Sums over bins of equal width; a p on an edge belongs to the bin below it.
 
     The bins are those of `calibration.reliability_bins`: a p within 1e-9 above an edge counts as
     on it.
@@ -53,7 +53,7 @@ def equal_width(sample: Sample, n_bins: int) -> Binned:
 
 
 def equal_mass(sample: Sample, n_bins: int) -> Binned:
-    """Return sums over bins of about equal weight, equal probabilities sharing a bin.
+    """Sums over bins of about equal weight, equal probabilities sharing a bin.
 
     Edges are quantiles of p, of the sample itself: in a sample where every weight is 1, those of
     ``numpy.quantile``. There are fewer bins where edges coincide.
@@ -62,7 +62,7 @@ def equal_mass(sample: Sample, n_bins: int) -> Binned:
 
 
 def equal_mass_starts(sample: Sample, n_bins: int) -> Integers:
-    """Return the position of the first point of each bin of `equal_mass`, int64 (b,)."""
+    """Position of the first point of each bin of `equal_mass`, int64 (b,)."""
     ranks = (sample.total - 1) * np.arange(1, n_bins) / n_bins
     # Sums of weights are rounded: a rank that is a whole number must find the atom of that rank.
     rounding = 1e-12 * sample.total
@@ -71,7 +71,7 @@ def equal_mass_starts(sample: Sample, n_bins: int) -> Integers:
 
 
 def binned(sample: Sample, n_bins: int, strategy: str) -> Binned:
-    """Return sums over bins of the named strategy, ``uniform`` or ``quantile``.
+    """Sums over bins of the named strategy, ``uniform`` or ``quantile``.
 
     Raises:
         InputError: for another strategy.
@@ -84,7 +84,7 @@ def binned(sample: Sample, n_bins: int, strategy: str) -> Binned:
 
 
 def _starts(p: Floats, edges: Floats) -> Integers:
-    """Return where each occupied bin begins, given the edges between bins, ascending."""
+    """Where each occupied bin begins, given the edges between bins, ascending."""
     above = np.searchsorted(p, edges + DECISION_TOLERANCE, side="right")
     starts = np.unique(np.concatenate([[0], above]))
     return starts[starts < p.size]

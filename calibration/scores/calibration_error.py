@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.forecasts import Estimate, Sample, Status, pooled, undefined
+from calibration.forecasts import Estimate, Sample, ScoreStatus, pooled, undefined
+from calibration.labels import LabelPolicy
 from calibration.scores.binning import Binned, binned, equal_mass, equal_mass_starts, equal_width
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
@@ -30,8 +31,9 @@ def calibration_error(
     strategy: str = "uniform",
     norm: str = "l1",
     debiased: bool = False,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return the distance of mean probability and share of true atoms over bins.
+    """Distance of mean probability and share of true atoms over bins.
 
     ``l1`` is the expected calibration error (Naeini, Cooper and Hauskrecht 2015), ``l2`` the root
     mean square one, ``max`` the largest over bins. Bins estimate shares from few atoms, which
@@ -42,18 +44,19 @@ def calibration_error(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         n_bins: number of bins.
         strategy: ``uniform`` for bins of equal width, ``quantile`` for bins of equal weight.
         norm: ``l1``, ``l2`` or ``max``.
         debiased: whether to remove the bias of ``l1`` or ``l2``.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, a bad setting, or
+        InputError: for bad arrays, lengths that differ, no labelled atom, a bad setting, or
             ``max`` debiased.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     bins = binned(sample, whole_number(n_bins, "n_bins", 1), strategy)
     errors = {
         ("l1", False): mean_absolute,
@@ -70,68 +73,81 @@ def calibration_error(
     return errors[norm, debiased](bins)
 
 
-def ece_sweep(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> float:
-    """Return the expected calibration error over as many bins as keep shares ascending.
+def ece_sweep(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+) -> float:
+    """Expected calibration error over as many bins as keep shares ascending.
 
     Bins are of equal weight; the largest number of them is taken up to which the shares of true
     atoms ascend from bin to bin, 1000 at most (Roelofs, Cain, Shlens and Mozer 2022, algorithm 1).
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or an unlabelled atom.
+        InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
-    return mean_absolute(sweep_bins(pooled(p, y, weights)))
+    return mean_absolute(sweep_bins(pooled(p, y, weights, unlabelled)))
 
 
 def confidence_error(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, n_bins: int = 10
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    n_bins: int = 10,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return the expected calibration error of the verdict: its confidence against its accuracy.
+    """Expected calibration error of the verdict: its confidence against its accuracy.
 
     The verdict is true if p > 1/2, and its confidence max(p, 1 - p) (Guo, Pleiss, Sun and
     Weinberger 2017, equation 3). Arguments and errors are those of `calibration_error`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     return mean_absolute(verdict_bins(sample, whole_number(n_bins, "n_bins", 1)))
 
 
 def classwise_error(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, n_bins: int = 10
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    n_bins: int = 10,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return the mean over both classes of the expected calibration error of their probability.
+    """Mean over both classes of the expected calibration error of their probability.
 
     Kull et al. 2019. Bins of 1 - p are not mirrored bins of p where an atom is on an
     edge, which always belongs to the bin below; elsewhere this is the error of p alone.
     Arguments and errors are those of `calibration_error`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     n_bins = whole_number(n_bins, "n_bins", 1)
     true = mean_absolute(equal_width(sample, n_bins))
     return (true + mean_absolute(false_class_bins(sample, n_bins))) / 2
 
 
 def mean_absolute(bins: Binned) -> float:
-    """Return the weighted mean over bins of |mean p - share of true atoms|."""
+    """Weighted mean over bins of |mean p - share of true atoms|."""
     return float(np.abs(bins.true - bins.sum_p).sum() / bins.weight.sum())
 
 
 def root_mean_square(bins: Binned) -> float:
-    """Return the root of the weighted mean over bins of (mean p - share of true atoms)^2."""
+    """Root of the weighted mean over bins of (mean p - share of true atoms)^2."""
     squared = (bins.mean_p - bins.observed) ** 2
     return float(np.sqrt(bins.weight @ squared / bins.weight.sum()))
 
 
 def largest(bins: Binned) -> float:
-    """Return the largest |mean p - share of true atoms| over bins."""
+    """Largest |mean p - share of true atoms| over bins."""
     return float(np.abs(bins.mean_p - bins.observed).max())
 
 
 def root_mean_square_debiased(bins: Binned) -> float:
-    """Return `root_mean_square` less the variance of each share, 0 where that is negative."""
+    """`root_mean_square` less the variance of each share, 0 where that is negative."""
     several = bins.weight > 1
     observed = bins.observed[several]
     squared = (bins.mean_p[several] - observed) ** 2
@@ -140,7 +156,7 @@ def root_mean_square_debiased(bins: Binned) -> float:
 
 
 def mean_absolute_debiased(bins: Binned) -> float:
-    """Return `mean_absolute` less what normal noise of the shares would add to it."""
+    """`mean_absolute` less what normal noise of the shares would add to it."""
     from scipy.special import ndtr
 
     distance = np.abs(bins.mean_p - bins.observed)
@@ -153,7 +169,7 @@ def mean_absolute_debiased(bins: Binned) -> float:
 
 
 def sweep_bins(sample: Sample) -> Binned:
-    """Return the bins of `ece_sweep`."""
+    """Bins of `ece_sweep`."""
     n_bins = 1
     for more in range(2, min(MOST_SWEEP_BINS, sample.present.size) + 1):
         starts = equal_mass_starts(sample, more)
@@ -166,7 +182,7 @@ def sweep_bins(sample: Sample) -> Binned:
 
 
 def verdict_bins(sample: Sample, n_bins: int) -> Binned:
-    """Return bins of the confidence of the verdict, where ``true`` is weight on right verdicts."""
+    """Bins of the confidence of the verdict, where ``true`` is weight on right verdicts."""
 
     def build() -> _Runs:
         supported = sample.p > 0.5 + DECISION_TOLERANCE
@@ -176,7 +192,7 @@ def verdict_bins(sample: Sample, n_bins: int) -> Binned:
 
 
 def false_class_bins(sample: Sample, n_bins: int) -> Binned:
-    """Return bins of 1 - p, where ``true`` is weight on false atoms."""
+    """Bins of 1 - p, where ``true`` is weight on false atoms."""
 
     def build() -> _Runs:
         return _runs(1 - sample.p, np.zeros(sample.p.size, dtype=bool), n_bins)
@@ -185,7 +201,7 @@ def false_class_bins(sample: Sample, n_bins: int) -> Binned:
 
 
 def calibration_errors(sample: Sample, n_bins: int) -> dict[str, Estimate]:
-    """Return every calibration error over bins of a sample."""
+    """Every calibration error over bins of a sample."""
     width, mass = equal_width(sample, n_bins), equal_mass(sample, n_bins)
     ece = mean_absolute(width)
     estimates = {
@@ -202,7 +218,7 @@ def calibration_errors(sample: Sample, n_bins: int) -> dict[str, Estimate]:
         "rms_calibration_error_debiased": root_mean_square_debiased,
     }
     if (mass.weight <= 1).any():
-        return estimates | {name: undefined(Status.TOO_FEW_ATOMS) for name in debiased}
+        return estimates | {name: undefined(ScoreStatus.TOO_FEW_ATOMS) for name in debiased}
     return estimates | {name: Estimate(error(mass)) for name, error in debiased.items()}
 
 

@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike
 from calibration.forecasts import (
     Estimate,
     Sample,
-    Status,
+    ScoreStatus,
     dot,
     finite_or_infinite,
     pooled,
     undefined,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.binning import Binned, equal_width
 from calibration.scores.proper import LOSSES, mean_loss
 from calibration.validation import Floats, Integers, whole_number
@@ -82,7 +83,7 @@ class IsotonicFit:
 
 
 def isotonic_fit(sample: Sample) -> IsotonicFit:
-    """Return the isotonic regression of a sample's labels on its probabilities."""
+    """Isotonic regression of a sample's labels on its probabilities."""
     from scipy.optimize import isotonic_regression
 
     weight, true = sample.weight, sample.true
@@ -99,7 +100,7 @@ def isotonic_fit(sample: Sample) -> IsotonicFit:
 
 
 def expected_loss(name: str, share: Any) -> Any:
-    """Return the mean loss of the forecast `share` of atoms of which that share is true."""
+    """Mean loss of the forecast `share` of atoms of which that share is true."""
     share = np.asarray(share, dtype=np.float64)
     if_true, if_false = LOSSES[name](share)
     with np.errstate(invalid="ignore"):
@@ -108,7 +109,7 @@ def expected_loss(name: str, share: Any) -> Any:
 
 
 def corp_terms(sample: Sample, fit: IsotonicFit, name: str) -> CorpDecomposition:
-    """Return the decomposition of a loss of `LOSSES`, given the isotonic fit of the sample."""
+    """Decomposition of a loss of `LOSSES`, given the isotonic fit of the sample."""
     score = mean_loss(sample, name)
     recalibrated = dot(fit.weight, expected_loss(name, fit.value)) / sample.total
     uncertainty = float(expected_loss(name, sample.base_rate))
@@ -116,25 +117,31 @@ def corp_terms(sample: Sample, fit: IsotonicFit, name: str) -> CorpDecomposition
 
 
 def corp_decomposition(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, score: str = "brier"
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    score: str = "brier",
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CorpDecomposition:
-    """Return score = miscalibration - discrimination + uncertainty, by isotonic regression.
+    """Score = miscalibration - discrimination + uncertainty, by isotonic regression.
 
     Dimitriadis, Gneiting and Jordan 2021: recalibrated forecasts are the isotonic
     regression of the labels on p, which is optimal for every proper score at once.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         score: ``brier``, ``log_loss`` or ``spherical``, all of them losses.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or another score.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or another score.
     """
     if score not in LOSSES:
         raise InputError(f"score is {score!r}; choose one of {', '.join(LOSSES)}")
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     return corp_terms(sample, isotonic_fit(sample), score)
 
 
@@ -145,8 +152,9 @@ def murphy_decomposition(
     weights: ArrayLike | None = None,
     n_bins: int = 10,
     corrected: bool = False,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> MurphyDecomposition:
-    """Return Brier = reliability - resolution + uncertainty + within_bin over bins of equal width.
+    """Brier = reliability - resolution + uncertainty + within_bin over bins of equal width.
 
     Murphy 1973; within_bin, the variance of p within bins less twice its covariance with the
     label, from Stephenson, Coelho and Jolliffe 2008. The corrected terms (Ferro and Fricker 2012)
@@ -155,20 +163,21 @@ def murphy_decomposition(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         n_bins: number of bins of equal width.
         corrected: whether to correct for bias; terms may then leave their range.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `n_bins`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `n_bins`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     return _murphy(sample, equal_width(sample, whole_number(n_bins, "n_bins", 1)), corrected)
 
 
 def corp_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return the CORP terms of the Brier score and the log loss."""
+    """CORP terms of the Brier score and the log loss."""
     fit = isotonic_fit(sample)
     estimates = {}
     for name in ("brier", "log_loss"):
@@ -180,7 +189,7 @@ def corp_scores(sample: Sample) -> dict[str, Estimate]:
 
 
 def murphy_scores(sample: Sample, n_bins: int) -> dict[str, Estimate]:
-    """Return the terms of the Murphy decomposition, as they are and corrected for bias."""
+    """Terms of the Murphy decomposition, as they are and corrected for bias."""
     binned = equal_width(sample, n_bins)
     plain = _murphy(sample, binned, corrected=False)
     estimates = {
@@ -192,7 +201,7 @@ def murphy_scores(sample: Sample, n_bins: int) -> dict[str, Estimate]:
     corrected = ("reliability", "resolution", "uncertainty")
     if sample.total <= 1:
         return estimates | {
-            f"murphy_{name}_corrected": undefined(Status.TOO_FEW_ATOMS) for name in corrected
+            f"murphy_{name}_corrected": undefined(ScoreStatus.TOO_FEW_ATOMS) for name in corrected
         }
     terms = _murphy(sample, binned, corrected=True)
     return estimates | {

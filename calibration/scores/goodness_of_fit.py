@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from calibration.forecasts import (
     Estimate,
     Sample,
-    Status,
+    ScoreStatus,
     dot,
     finite_or_infinite,
     pooled,
     undefined,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.binning import equal_mass
 from calibration.validation import whole_number
 
@@ -35,24 +36,27 @@ class CalibrationTest:
     statistic: float
     p_value: float
     degrees_of_freedom: int | None
-    status: Status
+    status: ScoreStatus
 
 
-def spiegelhalter(p: ArrayLike, y: Any, *, weights: ArrayLike | None = None) -> CalibrationTest:
-    """Return Spiegelhalter's Z, the standardised Brier score (Spiegelhalter 1986).
+def spiegelhalter(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+) -> CalibrationTest:
+    """Spiegelhalter's Z, the standardised Brier score (Spiegelhalter 1986).
 
     Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)), standard normal if the forecasts are
     calibrated and atoms independent; atoms of one response seldom are, so that |Z| is too large.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, or an unlabelled atom.
+        InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
-    scores = spiegelhalter_scores(pooled(p, y, weights))
+    scores = spiegelhalter_scores(pooled(p, y, weights, unlabelled))
     z = scores["spiegelhalter_z"]
     return CalibrationTest(z.value, scores["spiegelhalter_p"].value, None, z.status)
 
@@ -64,8 +68,9 @@ def hosmer_lemeshow(
     weights: ArrayLike | None = None,
     n_groups: int = 10,
     n_fitted: int = 0,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationTest:
-    """Return the Hosmer-Lemeshow test over groups of about equal size (Hosmer and Lemeshow 1980).
+    """Hosmer-Lemeshow test over groups of about equal size (Hosmer and Lemeshow 1980).
 
     The statistic is the sum over groups of (true - sum p)^2 / (n q (1 - q)), q the mean of p in
     the group; its degrees of freedom are the number of groups less `n_fitted`. Atoms of equal p
@@ -73,22 +78,23 @@ def hosmer_lemeshow(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         n_groups: number of groups.
         n_fitted: 0 for forecasts that these labels did not make, 2 for a logistic regression that
             was fitted to them.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad setting.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
     n_groups = whole_number(n_groups, "n_groups", 1)
     n_fitted = whole_number(n_fitted, "n_fitted", 0)
-    return _hosmer_lemeshow(pooled(p, y, weights), n_groups, n_fitted)
+    return _hosmer_lemeshow(pooled(p, y, weights, unlabelled), n_groups, n_fitted)
 
 
 def spiegelhalter_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return Spiegelhalter's Z of a sample and its two-sided p-value."""
+    """Spiegelhalter's Z of a sample and its two-sided p-value."""
     points = sample.forecasts
 
     def build() -> Any:
@@ -98,7 +104,9 @@ def spiegelhalter_scores(sample: Sample) -> dict[str, Estimate]:
     slant, variance = points.remember("spiegelhalter", build)
     spread = dot(sample.weight, variance)
     if spread <= 0:
-        return dict.fromkeys(("spiegelhalter_z", "spiegelhalter_p"), undefined(Status.NO_VARIANCE))
+        return dict.fromkeys(
+            ("spiegelhalter_z", "spiegelhalter_p"), undefined(ScoreStatus.NO_VARIANCE)
+        )
     z = dot(sample.true - sample.weighted_p, slant) / math.sqrt(spread)
     return {
         "spiegelhalter_z": Estimate(z),
@@ -107,12 +115,12 @@ def spiegelhalter_scores(sample: Sample) -> dict[str, Estimate]:
 
 
 def hosmer_lemeshow_scores(sample: Sample, n_groups: int) -> dict[str, Estimate]:
-    """Return the Hosmer-Lemeshow statistic of a sample, of forecasts not fitted to it."""
+    """Hosmer-Lemeshow statistic of a sample, of forecasts not fitted to it."""
     test = _hosmer_lemeshow(sample, n_groups, 0)
     return {
         "hosmer_lemeshow": Estimate(test.statistic, test.status),
         "hosmer_lemeshow_p": Estimate(
-            test.p_value, Status.OK if test.status is Status.INFINITE else test.status
+            test.p_value, ScoreStatus.OK if test.status is ScoreStatus.INFINITE else test.status
         ),
     }
 
@@ -127,9 +135,9 @@ def _hosmer_lemeshow(sample: Sample, n_groups: int, n_fitted: int) -> Calibratio
     freedom = groups.weight.size - n_fitted
     # A group that is certain throughout refutes calibration with its first wrong atom.
     if (squared[certain] > 0).any():
-        return CalibrationTest(math.inf, 0.0, max(freedom, 0), Status.INFINITE)
+        return CalibrationTest(math.inf, 0.0, max(freedom, 0), ScoreStatus.INFINITE)
     if certain.all() or freedom < 1:
-        return CalibrationTest(math.nan, math.nan, max(freedom, 0), Status.NO_VARIANCE)
+        return CalibrationTest(math.nan, math.nan, max(freedom, 0), ScoreStatus.NO_VARIANCE)
     statistic = float((squared[~certain] / variance[~certain]).sum())
     estimate = finite_or_infinite(statistic)
     return CalibrationTest(statistic, float(chdtrc(freedom, statistic)), freedom, estimate.status)

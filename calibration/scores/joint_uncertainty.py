@@ -83,7 +83,7 @@ class CountSummary:
 
 
 def precision_moments(pairs: ArrayLike) -> PrecisionMoments:
-    """Return E[Pr] and Var[Pr] from the pairwise joints of the posterior.
+    """E[Pr] and Var[Pr] from the pairwise joints of the posterior.
 
     Var[Pr] = sum_ij (P(a_i, a_j) - P(a_i) P(a_j)) / n^2, in which the diagonal gives p (1 - p).
 
@@ -109,7 +109,7 @@ def precision_moments(pairs: ArrayLike) -> PrecisionMoments:
 
 
 def poisson_binomial(p: ArrayLike) -> Floats:
-    """Return the distribution of the number of true atoms if atoms are independent, (n + 1,).
+    """Distribution of the number of true atoms if atoms are independent, (n + 1,).
 
     By convolution, one atom after another: sums of positive terms, accurate in every entry.
 
@@ -129,7 +129,7 @@ def poisson_binomial(p: ArrayLike) -> Floats:
 
 
 def empirical_distribution(samples: Any) -> Floats:
-    """Return the distribution of the number of true atoms over sampled states, (n + 1,).
+    """Distribution of the number of true atoms over sampled states, (n + 1,).
 
     Args:
         samples: (n_samples, n_atoms), True or False (1 or 0), each row a joint state.
@@ -150,7 +150,7 @@ def empirical_distribution(samples: Any) -> Floats:
 
 
 def expected_f1_at_k(distribution: ArrayLike, k: float) -> float:
-    """Return E[F1@K] under the distribution of the number of true atoms.
+    """E[F1@K] under the distribution of the number of true atoms.
 
     F1@K of each number of true atoms is that of `calibration.f1_at_k` (FactReasoner, section 3.1
     and appendix B, equation 7; Wei et al. 2024).
@@ -167,7 +167,7 @@ def expected_f1_at_k(distribution: ArrayLike, k: float) -> float:
 
 
 def expected_f1_at_k_prime(distribution: ArrayLike, k_prime: float, gamma: float) -> float:
-    """Return E[F1@K'] under the distribution of the number of true atoms.
+    """E[F1@K'] under the distribution of the number of true atoms.
 
     Args:
         distribution: P(S = s) for s = 0, ..., n, shape (n + 1,).
@@ -182,12 +182,12 @@ def expected_f1_at_k_prime(distribution: ArrayLike, k_prime: float, gamma: float
 
 
 def f1_at_k_values(n_atoms: int, k: float) -> Floats:
-    """Return F1@K for s = 0, ..., n true atoms, (n + 1,)."""
+    """F1@K for s = 0, ..., n true atoms, (n + 1,)."""
     return f1_of_counts(np.arange(n_atoms + 1), n_atoms, k)
 
 
 def f1_at_k_prime_values(n_atoms: int, k_prime: float, gamma: float) -> Floats:
-    """Return F1@K' for s = 0, ..., n true atoms, (n + 1,); 0 where s = 0.
+    """F1@K' for s = 0, ..., n true atoms, (n + 1,); 0 where s = 0.
 
     Recall is R = 2 / (1 + exp(gamma |s - K'|)), 1 at s = K' and falling on both sides, and F1@K'
     its harmonic mean with s/n (FaStfact, section 4.4.2, equations 5 and 6).
@@ -217,7 +217,7 @@ def summarise_count(
     gamma: float | None = None,
     level: float = 0.95,
 ) -> CountSummary:
-    """Return moments, a central interval of Pr, and expected F1 of a response.
+    """Moments, a central interval of Pr, and expected F1 of a response.
 
     Args:
         distribution: P(S = s) for s = 0, ..., n, shape (n + 1,): `poisson_binomial`,
@@ -257,7 +257,7 @@ def summarise_count(
 
 
 def distribution_array(distribution: ArrayLike) -> Floats:
-    """Return a distribution over s = 0, ..., n as float64 (n + 1,), its sum brought to 1 exactly.
+    """Distribution over s = 0, ..., n as float64 (n + 1,), its sum brought to 1 exactly.
 
     Raises:
         InputError: if there is no atom, an entry is not in [0, 1], or the sum is not 1.
@@ -272,7 +272,7 @@ def distribution_array(distribution: ArrayLike) -> Floats:
 
 
 def _central(weights: Floats, level: float) -> tuple[int, int]:
-    """Return the least and the greatest s with a tail of more than (1 - level)/2 from its end."""
+    """Least and greatest s with a tail of more than (1 - level)/2 from its end."""
     # A tail that equals the bound but for rounding is within it.
     tail = (1 - level) / 2 * (1 + 1e-12)
     return (

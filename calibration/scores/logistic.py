@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.forecasts import Status, dot
+from calibration.forecasts import ScoreStatus, dot
 from calibration.validation import Floats
 
 ROWS_AT_ONCE = 1 << 15
@@ -26,7 +26,7 @@ class LogisticFit:
     """
 
     coefficients: Floats
-    status: Status
+    status: ScoreStatus
 
 
 def fit_logistic(
@@ -37,7 +37,7 @@ def fit_logistic(
     offset: Floats | None = None,
     start: Floats | None = None,
 ) -> LogisticFit:
-    """Return the coefficients that make the labels most likely.
+    """Coefficients that make the labels most likely.
 
     Newton's method, damped as Sun and Tran-Dinh (2019) do for generalised self-concordant
     functions like this one, which converges from every start where there is a maximum. Steps are
@@ -57,22 +57,22 @@ def fit_logistic(
         try:
             step = np.linalg.solve(hessian, gradient).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
-            return LogisticFit(coefficients, Status.SEPARATED)
+            return LogisticFit(coefficients, ScoreStatus.SEPARATED)
         largest = _largest_move(columns, step)
         if not np.isfinite(largest):
-            return LogisticFit(coefficients, Status.SEPARATED)
+            return LogisticFit(coefficients, ScoreStatus.SEPARATED)
         if largest > 0.1:
             step = step * float(np.log1p(largest) / largest)
         coefficients = coefficients + step
         if largest < _CONVERGED:
-            return LogisticFit(coefficients, Status.OK)
-    return LogisticFit(coefficients, Status.SEPARATED)
+            return LogisticFit(coefficients, ScoreStatus.OK)
+    return LogisticFit(coefficients, ScoreStatus.SEPARATED)
 
 
 def _derivatives(
     columns: Floats, weight: Floats, true: Floats, offset: Floats | None, coefficients: Floats
 ) -> tuple[Floats, Floats]:
-    """Return gradient (k,) and negative Hessian (k, k) of the log likelihood."""
+    """Gradient (k,) and negative Hessian (k, k) of the log likelihood."""
     n_columns, n_rows = columns.shape
     gradient = np.zeros(n_columns)
     hessian = np.zeros((n_columns, n_columns))
@@ -101,7 +101,7 @@ def _largest_move(columns: Floats, step: Floats) -> float:
 
 
 def combined(coefficients: Floats, columns: Floats) -> Floats:
-    """Return the linear combination of columns, (k, m), in this thread alone, (m,)."""
+    """Linear combination of columns, (k, m), in this thread alone, (m,)."""
     linear = np.zeros(columns.shape[1])
     for coefficient, values in zip(coefficients.tolist(), columns, strict=True):
         linear += coefficient * values
@@ -109,7 +109,7 @@ def combined(coefficients: Floats, columns: Floats) -> Floats:
 
 
 def sigmoid(linear: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x)) elementwise."""
+    """1 / (1 + exp(-x)) elementwise."""
     with np.errstate(over="ignore"):
         # exp overflows to inf for x below -709, where the quotient is 0 as it should be.
         exponential = np.exp(-linear)

@@ -12,7 +12,7 @@ from calibration.forecasts import (
     LOGIT_CLIP,
     Estimate,
     Sample,
-    Status,
+    ScoreStatus,
     clipped_logits,
     dot,
     logit_clip,
@@ -20,6 +20,7 @@ from calibration.forecasts import (
     undefined,
     was_clipped,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.logistic import (
     ROWS_AT_ONCE,
     LogisticFit,
@@ -56,8 +57,8 @@ class CalibrationLine:
     slope: float
     intercept: float
     in_the_large: float
-    status: Status
-    in_the_large_status: Status
+    status: ScoreStatus
+    in_the_large_status: ScoreStatus
 
 
 @dataclass(frozen=True)
@@ -76,26 +77,32 @@ class FlexibleCalibration:
     e50: float
     e90: float
     emax: float
-    status: Status
+    status: ScoreStatus
 
 
 def calibration_line(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, clip: float = LOGIT_CLIP
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    clip: float = LOGIT_CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationLine:
-    """Return slope and intercept of the logistic regression of labels on logit p.
+    """Slope and intercept of the logistic regression of labels on logit p.
 
     Cox 1958; Van Calster et al. 2016 on what each of the three numbers means.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `clip`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `clip`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     scores = line_scores(sample, logit_clip(clip))
     slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
     intercept = scores["calibration_intercept"].value
@@ -103,9 +110,14 @@ def calibration_line(
 
 
 def flexible_calibration(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, clip: float = LOGIT_CLIP
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    clip: float = LOGIT_CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> FlexibleCalibration:
-    """Return ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
+    """ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
 
     The curve is a logistic regression on a restricted cubic spline of logit p with four knots, at
     the 5, 35, 65 and 95 % quantiles of the atoms; where fewer than three of them differ, on logit
@@ -113,14 +125,15 @@ def flexible_calibration(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad `clip`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `clip`.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     scores = flexible_scores(sample, sample, logit_clip(clip))
     return FlexibleCalibration(
         ici=scores["ici"].value,
@@ -134,7 +147,7 @@ def flexible_calibration(
 def line_scores(
     sample: Sample, clip: float, start: dict[str, Floats] | None = None
 ) -> dict[str, Estimate]:
-    """Return calibration slope, intercept and calibration in the large of a sample.
+    """Calibration slope, intercept and calibration in the large of a sample.
 
     Args:
         sample: the sample.
@@ -143,7 +156,7 @@ def line_scores(
     """
     names = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
     if sample.has_one_class:
-        return dict.fromkeys(names, undefined(Status.ONE_CLASS))
+        return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
     start = start or {}
     status = was_clipped(sample, clip)
     rows = _rows(sample, clip)
@@ -157,12 +170,12 @@ def line_scores(
     estimates = {"calibration_in_the_large": Estimate(float(large.coefficients[0]), status)}
     refused = None
     if sample.is_constant:
-        refused = Status.CONSTANT_FORECAST
+        refused = ScoreStatus.CONSTANT_FORECAST
     elif any(threshold_parts(sample)):
-        refused = Status.SEPARATED
+        refused = ScoreStatus.SEPARATED
     else:
         fit = fit_logistic(rows.columns, rows.weight, rows.true, start=start.get("line"))
-        refused = None if fit.status is Status.OK else fit.status
+        refused = None if fit.status is ScoreStatus.OK else fit.status
     if refused is not None:
         return estimates | dict.fromkeys(names[:2], undefined(refused))
     intercept, slope = (float(value) for value in fit.coefficients)
@@ -175,7 +188,7 @@ def line_scores(
 def flexible_scores(
     sample: Sample, whole: Sample, clip: float, start: Floats | None = None
 ) -> dict[str, Estimate]:
-    """Return ICI, E50, E90 and Emax of a sample.
+    """ICI, E50, E90 and Emax of a sample.
 
     Args:
         sample: the sample.
@@ -185,9 +198,9 @@ def flexible_scores(
     """
     names = ("ici", "e50", "e90", "emax")
     if sample.has_one_class:
-        return dict.fromkeys(names, undefined(Status.ONE_CLASS))
+        return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
     fit = fit_curve(sample, whole, clip, start)
-    if fit.status is not Status.OK:
+    if fit.status is not ScoreStatus.OK:
         return dict.fromkeys(names, undefined(fit.status))
     columns = _curve_columns(whole, clip, clipped_logits(sample.forecasts, clip), "points")
     columns = columns[: fit.coefficients.size]
@@ -208,7 +221,7 @@ def flexible_scores(
 def fit_curve(
     sample: Sample, whole: Sample, clip: float, start: Floats | None = None
 ) -> LogisticFit:
-    """Return the logistic regression on the spline of logit p whose knots `whole` has."""
+    """Logistic regression on the spline of logit p whose knots `whole` has."""
     rows = _rows(sample, clip)
     kind = "points" if rows.weight is sample.weight else "mesh"
     columns = _curve_columns(whole, clip, rows.columns[1], kind)
@@ -217,7 +230,7 @@ def fit_curve(
     elif sample.present.size < columns.shape[0]:
         columns = columns[:2]
     if columns.shape[0] > 1 and any(threshold_parts(sample)):
-        return LogisticFit(np.empty(0), Status.SEPARATED)
+        return LogisticFit(np.empty(0), ScoreStatus.SEPARATED)
     if start is not None and start.size != columns.shape[0]:
         start = None
     return fit_logistic(columns, rows.weight, rows.true, start=start)
@@ -226,7 +239,7 @@ def fit_curve(
 def weighted_quantiles(
     values: Floats, weight: Floats, shares: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Return the least values that reach given shares of the weight, without sorting them all.
+    """Least values that reach given shares of the weight, without sorting them all.
 
     Args:
         values: numbers of at least 0, (m,).
@@ -254,7 +267,7 @@ def weighted_quantiles(
 
 
 def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:
-    """Return the nonlinear columns of a cubic spline that is linear beyond its outer knots.
+    """Nonlinear columns of a cubic spline that is linear beyond its outer knots.
 
     Harrell 2015, section 2.4.5, scaled by the squared distance of the outer knots.
 
@@ -294,7 +307,7 @@ class _Rows:
 
 
 def _rows(sample: Sample, clip: float) -> _Rows:
-    """Return the rows to regress on: of many points, a mesh that gives the same sums.
+    """Rows to regress on: of many points, a mesh that gives the same sums.
 
     Cubic interpolation at a distance h of mesh points errs by less than 0.03 h^4 times the fourth
     derivative. With h below 28/32768 that is 2e-14 times numbers of order 1.
@@ -318,7 +331,7 @@ def _rows(sample: Sample, clip: float) -> _Rows:
 
 
 def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Floats:
-    """Return the columns of the flexible curve at logits: ones, logits, the spline's if any."""
+    """Columns of the flexible curve at logits: ones, logits, the spline's if any."""
 
     def build() -> Floats:
         line = np.stack([np.ones_like(logits), logits])

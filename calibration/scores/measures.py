@@ -43,7 +43,7 @@ class Decisions:
 
 
 def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int8]:
-    """Return each atom's verdict, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
+    """Each atom's verdict, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
 
     Args:
         p: probabilities (n,), checked already.
@@ -72,7 +72,7 @@ def decisions(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> Decisio
 
 
 def factual_precision(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> float:
-    """Return Pr = S/n, the share of atoms that are supported, S = #{P > 1/2}.
+    """Pr = S/n, the share of atoms that are supported, S = #{P > 1/2}.
 
     FactReasoner, section 3.1 and appendix B, equation 5.
 
@@ -84,13 +84,13 @@ def factual_precision(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) ->
 
 
 def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
-    """Return R_K = min(S/K, 1) elementwise, for numbers S of supported atoms and K > 0."""
+    """R_K = min(S/K, 1) elementwise, for numbers S of supported atoms and K > 0."""
     recall: Floats = np.minimum(np.asarray(supported, dtype=np.float64) / np.asarray(k), 1.0)
     return recall
 
 
 def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floats:
-    """Return F1@K elementwise, for S supported of n atoms each and K > 0; 0 where S = 0."""
+    """F1@K elementwise, for S supported of n atoms each and K > 0; 0 where S = 0."""
     true = np.asarray(supported, dtype=np.float64)
     precision = true / np.asarray(n_atoms)
     recall = recall_of_counts(true, k)
@@ -100,7 +100,7 @@ def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floa
 
 
 def recall_at_k(supported: int, k: float) -> float:
-    """Return R_K = min(S/K, 1), recall up to the K-th supported atom.
+    """R_K = min(S/K, 1), recall up to the K-th supported atom.
 
     FactReasoner, section 3.1 and appendix B, equation 6; Wei et al. 2024.
 
@@ -117,7 +117,7 @@ def recall_at_k(supported: int, k: float) -> float:
 
 
 def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) -> float:
-    """Return F1@K, the harmonic mean of Pr and R_K; 0 if no atom is supported.
+    """F1@K, the harmonic mean of Pr and R_K; 0 if no atom is supported.
 
     FactReasoner, section 3.1 and appendix B, equation 7; Wei et al. 2024.
 
@@ -134,7 +134,7 @@ def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) ->
 
 
 def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
-    """Return the K of F1@K for every response, float64 (n_responses,).
+    """K of F1@K for every response, float64 (n_responses,).
 
     Args:
         policy: a number above 0, or ``fixed:INT`` for the same; ``median`` for the median number
@@ -165,7 +165,7 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
 
 
 def entropy_terms(p: Floats) -> Floats:
-    """Return -P log10 P of each atom, (n,), with 0 at P = 0, its limit."""
+    """-P log10 P of each atom, (n,), with 0 at P = 0, its limit."""
     logarithms = np.zeros_like(p)
     np.log10(p, where=p > 0, out=logarithms)
     # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
@@ -186,7 +186,7 @@ def warn_where_entropy_misorders(p: Floats) -> None:
 
 
 def entropy_measure(p: ArrayLike) -> float:
-    """Return E, the mean of -P log10 P over the atoms (FactReasoner, section 3.2, equation 1).
+    """E, the mean of -P log10 P over the atoms (FactReasoner, section 3.2, equation 1).
 
     E = 0.150515 if every P is 1/2, and 0 if every P is 1. The paper says that E is infinite if
     every atom is false with certainty; by its own formula E is 0 at P = 0 as well, and that is
@@ -203,13 +203,13 @@ def entropy_measure(p: ArrayLike) -> float:
 
 
 def surprisal_terms(p: Floats) -> Floats:
-    """Return -log10 P of each atom, (n,), infinite at P = 0."""
+    """-log10 P of each atom, (n,), infinite at P = 0."""
     with np.errstate(divide="ignore"):
         return np.abs(np.log10(p))
 
 
 def mean_surprisal(p: ArrayLike) -> float:
-    """Return the mean of -log10 P over the atoms: 0 if all are certain, infinite if a P is 0.
+    """Mean of -log10 P over the atoms: 0 if all are certain, infinite if a P is 0.
 
     What the paper says of E holds for it: it grows without end as atoms become false.
 
@@ -220,7 +220,7 @@ def mean_surprisal(p: ArrayLike) -> float:
 
 
 def expected_precision(p: ArrayLike) -> float:
-    """Return E[Pr], the mean of P over the atoms: the expected share of atoms that are true.
+    """E[Pr], the mean of P over the atoms: the expected share of atoms that are true.
 
     Raises:
         InputError: for bad probabilities.

@@ -40,7 +40,7 @@ class Mesh:
     powers: Floats
 
     def deposit(self, values: Floats, shares: Floats) -> Floats:
-        """Return values on the mesh points, from one below the first cell, (n_cells + 3,).
+        """Values on the mesh points, from one below the first cell, (n_cells + 3,).
 
         Args:
             values: what each point has, (m,).
@@ -56,7 +56,7 @@ class Mesh:
 
 
 def mesh_of(places: Floats, n_cells: int) -> Mesh:
-    """Return the mesh of points at `places`, (m,), ascending in [0, n_cells], in cell widths."""
+    """Mesh of points at `places`, (m,), ascending in [0, n_cells], in cell widths."""
     cell = np.minimum(places.astype(np.int64), n_cells - 1)
     within = places - cell
     first = np.flatnonzero(np.append(True, cell[1:] > cell[:-1]))

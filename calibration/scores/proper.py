@@ -11,19 +11,19 @@ from calibration.validation import Floats
 
 
 def brier_losses(p: Floats) -> tuple[Floats, Floats]:
-    """Return the squared error of each p if the atom is true, and if it is false."""
+    """Squared error of each p if the atom is true, and if it is false."""
     return (1 - p) ** 2, p**2
 
 
 def log_losses(p: Floats) -> tuple[Floats, Floats]:
-    """Return -ln of the probability given to the label, if true and if false; it may be inf."""
+    """-ln of the probability given to the label, if true and if false; it may be inf."""
     with np.errstate(divide="ignore"):
         # log1p keeps what 1 - p would round away for p near 0; abs turns -0 into 0.
         return np.abs(np.log(p)), np.abs(np.log1p(-p))
 
 
 def spherical_losses(p: Floats) -> tuple[Floats, Floats]:
-    """Return 1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label, if true and false.
+    """1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label, if true and false.
 
     One minus the spherical score, so that 0 is perfect as in the other losses.
     """
@@ -40,12 +40,12 @@ LOSSES: Mapping[str, Callable[[Floats], tuple[Floats, Floats]]] = {
 
 
 def point_losses(points: Forecasts, name: str) -> tuple[Floats, Floats]:
-    """Return the losses of each distinct probability under a true and a false label, (m,) each."""
+    """Losses of each distinct probability under a true and a false label, (m,) each."""
     return points.remember(("losses", name), lambda: LOSSES[name](points.p))
 
 
 def mean_loss(sample: Sample, name: str) -> float:
-    """Return the mean of a loss over a sample, which may be infinite."""
+    """Mean of a loss over a sample, which may be infinite."""
     if_true, if_false = point_losses(sample.forecasts, name)
     return (_weighted_sum(sample.true, if_true) + _weighted_sum(sample.false, if_false)) / (
         sample.total
@@ -53,12 +53,12 @@ def mean_loss(sample: Sample, name: str) -> float:
 
 
 def proper_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return the mean of every loss of `LOSSES` over a sample."""
+    """Mean of every loss of `LOSSES` over a sample."""
     return {name: finite_or_infinite(mean_loss(sample, name)) for name in LOSSES}
 
 
 def _weighted_sum(weight: Floats, loss: Floats) -> float:
-    """Return the sum of weight times loss, a weight of 0 against an infinite loss being 0.
+    """Sum of weight times loss, a weight of 0 against an infinite loss being 0.
 
     Probabilities ascend, so that only the first and the last loss can be infinite.
     """

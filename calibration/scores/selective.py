@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Forecasts, Sample, dot, pooled
+from calibration.labels import LabelPolicy
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -65,25 +66,39 @@ class _Ranking:
 
 
 def risk_coverage(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, rule: str = "verdict"
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    rule: str = "verdict",
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> RiskCoverage:
-    """Return the risk-coverage curve and its area (El-Yaniv and Wiener 2010; Geifman et al. 2019).
+    """Risk-coverage curve and its area (El-Yaniv and Wiener 2010; Geifman et al. 2019).
 
     Atoms that tie are kept together by a threshold; in the area they come one by one, in the mean
     over their orders. Confidences within 1e-9 tie.
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         rule: ``verdict`` or ``claim``.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or another rule.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or another rule.
+    """
+    return risk_coverage_of(pooled(p, y, weights, unlabelled), rule)
+
+
+def risk_coverage_of(sample: Sample, rule: str) -> RiskCoverage:
+    """Risk-coverage curve of a sample, as `risk_coverage`.
+
+    Raises:
+        InputError: for another rule.
     """
     if rule not in RULES:
         raise InputError(f"rule is {rule!r}; choose 'verdict' or 'claim'")
-    sample = pooled(p, y, weights)
     ranking = _ranking(sample.forecasts, rule)
     kept, wrong = _kept(sample, ranking)
     area, excess = _areas(kept, wrong)
@@ -100,7 +115,7 @@ def risk_coverage(
 
 
 def selective_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return the area under the risk-coverage curve and its excess by either rule."""
+    """Area under the risk-coverage curve and its excess by either rule."""
     estimates = {}
     for rule, suffix in zip(RULES, ("", "_claims"), strict=True):
         area, excess = _areas(*_kept(sample, _ranking(sample.forecasts, rule)))
@@ -110,7 +125,7 @@ def selective_scores(sample: Sample) -> dict[str, Estimate]:
 
 
 def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
-    """Return the risk of a sample at given coverages in (0, 1], ties broken in the mean, (k,)."""
+    """Risk of a sample at given coverages in (0, 1], ties broken in the mean, (k,)."""
     kept, wrong = _kept(sample, _ranking(sample.forecasts, rule))
     wanted = coverage * kept[-1]
     curve: Floats = np.interp(wanted, np.append(0.0, kept), np.append(0.0, wrong)) / wanted
@@ -134,7 +149,7 @@ def _ranking(points: Forecasts, rule: str) -> _Ranking:
 
 
 def _kept(sample: Sample, ranking: _Ranking) -> tuple[Floats, Floats]:
-    """Return the weight that is kept after each tie, and how much of it is wrong."""
+    """Weight that is kept after each tie, and how much of it is wrong."""
     kept, wrong = (
         sample.weight[ranking.order],
         np.where(ranking.counts_false, sample.false, sample.true)[ranking.order],
@@ -146,7 +161,7 @@ def _kept(sample: Sample, ranking: _Ranking) -> tuple[Floats, Floats]:
 
 
 def _areas(kept: Floats, wrong: Floats) -> tuple[float, float]:
-    """Return AURC and its excess.
+    """AURC and its excess.
 
     Within a tie that brings the weight from a to b and the errors from e at a rate r, the risk
     at i atoms is (e + r (i - a)) / i, whose sum over i is r (b - a) + (e - r a)(H(b) - H(a)), H the
@@ -167,14 +182,14 @@ def _areas(kept: Floats, wrong: Floats) -> tuple[float, float]:
 
 
 def _with_previous(sums: Floats, rows: slice) -> Floats:
-    """Return the sums of these rows and, first, the one before them."""
+    """Sums of these rows and, first, the one before them."""
     if rows.start:
         return sums[rows.start - 1 : rows.stop]
     return np.append(0.0, sums[rows])
 
 
 def harmonic_numbers(x: Floats) -> Floats:
-    """Return the harmonic numbers H(x) = digamma(x + 1) + gamma of x >= 0, elementwise."""
+    """Harmonic numbers H(x) = digamma(x + 1) + gamma of x >= 0, elementwise."""
     from scipy.special import digamma
 
     result = np.empty_like(x)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Sample, pooled
+from calibration.labels import LabelPolicy
 from calibration.scores.mesh import SPLINE, mesh_of
 from calibration.validation import Floats, open_interval
 
@@ -21,8 +22,9 @@ def smooth_ece(
     *,
     weights: ArrayLike | None = None,
     bandwidth: float | None = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Return the smooth expected calibration error (Blasiok and Nakkiran 2023).
+    """Smooth expected calibration error (Blasiok and Nakkiran 2023).
 
     With a bandwidth s it is the integral over t in [0, 1] of |mean of (p - y) K(t, p)|, K the
     Gaussian kernel of standard deviation s reflected at 0 and 1. Without one, s is chosen so that
@@ -31,14 +33,15 @@ def smooth_ece(
 
     Args:
         p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         bandwidth: standard deviation of the kernel, between 1/4096 and 10, or None to choose it.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, or a bad bandwidth.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad bandwidth.
     """
-    sample = pooled(p, y, weights)
+    sample = pooled(p, y, weights, unlabelled)
     if bandwidth is None:
         return _chosen(sample)
     bandwidth = open_interval(bandwidth, "bandwidth", _LEAST_BANDWIDTH, 10)
@@ -46,7 +49,7 @@ def smooth_ece(
 
 
 def smooth_scores(sample: Sample) -> dict[str, Estimate]:
-    """Return the smooth calibration error of a sample."""
+    """Smooth calibration error of a sample."""
     return {"smooth_ece": Estimate(_chosen(sample))}
 
 
@@ -66,7 +69,7 @@ def _chosen(sample: Sample) -> float:
 
 
 def _cosines(sample: Sample) -> Floats:
-    """Return the means of (p - y) cos(pi k p) for k = 0 to the number of cells.
+    """Means of (p - y) cos(pi k p) for k = 0 to the number of cells.
 
     The reflected Gaussian is the heat kernel of [0, 1], whose eigenfunctions are these cosines:
     smoothing multiplies each by exp(-(pi k s)^2 / 2). Residuals go to mesh points by cubic
@@ -88,7 +91,7 @@ def _cosines(sample: Sample) -> Floats:
 
 
 def _error(cosines: Floats, bandwidth: float) -> float:
-    """Return the integral of the absolute smoothed residual, given its cosine coefficients."""
+    """Integral of the absolute smoothed residual, given its cosine coefficients."""
     from scipy.fft import dct
 
     k = np.arange(cosines.size)

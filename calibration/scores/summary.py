@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.labels import LabelPolicy, apply_policy
+from calibration.labels import LabelPolicy, apply_policy, remark_unlabelled
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
     choose_k,
@@ -21,6 +21,7 @@ from calibration.scores.measures import (
     warn_where_entropy_misorders,
 )
 from calibration.scores.pointwise import accuracy, brier, f1_true, log_loss, precision_errors
+from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
@@ -30,21 +31,11 @@ from calibration.validation import (
     probability_array,
 )
 
-MEASURES = (
-    *("precision", "f1_at_k", "entropy", "precision_mae", "f1", "brier", "log_loss", "accuracy"),
-    *("expected_precision", "mean_surprisal", "human_precision"),
-    *("supported", "contradicted", "undecided"),
-)
-"""Names of the measures that a table can show, in its order: fields of `Summary`."""
-
-DEFAULT_MEASURES = MEASURES[:8]
-"""Measures that a table shows unless it is told which."""
-
 _UNDEFINED = float("nan")
 
 
-@dataclass(frozen=True, eq=False)
-class ResponseMeasures:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResponseMeasures(Tabular):
     """The measures of every response, which need no labels. Arrays have shape (n_responses,).
 
     Attributes:
@@ -61,6 +52,11 @@ class ResponseMeasures:
         expected_precision: the mean of P.
     """
 
+    columns: ClassVar = (
+        *("responses", "n_atoms", "supported", "contradicted", "undecided", "precision", "k"),
+        *("f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
+    )
+
     responses: tuple[Hashable, ...]
     n_atoms: Integers
     supported: Integers
@@ -75,7 +71,7 @@ class ResponseMeasures:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(Tabular):
     """How one method does on one dataset; nan where a number is not defined.
 
     Attributes:
@@ -122,6 +118,15 @@ class Summary:
     brier: float
     log_loss: float
 
+    @property
+    def n_unlabelled(self) -> int:
+        """The number of atoms that have no human label."""
+        return self.n_atoms - self.n_labelled
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row."""
+        return [asdict(self)]
+
 
 def measure_responses(
     p: ArrayLike,
@@ -130,7 +135,7 @@ def measure_responses(
     k: str | float = "median",
     tolerance: float = DECISION_TOLERANCE,
 ) -> ResponseMeasures:
-    """Return the measures of `calibration.scores.measures` for every response at once.
+    """Measures of `calibration.scores.measures` for every response at once.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -153,40 +158,45 @@ def summarise(
     y: Any,
     responses: Any,
     *,
-    policy: str = LabelPolicy.EXCLUDE,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+    policy: str | None = None,
     k: str | float = "median",
     tolerance: float = DECISION_TOLERANCE,
 ) -> Summary:
-    """Return the summary of a method on a dataset (the columns of FactReasoner, tables 3 to 7).
+    """Summary of a method on a dataset (the columns of FactReasoner, tables 3 to 7).
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
         y: labels (n,): True or False (1 or 0), None or nan where unlabelled; or None if the
             dataset has no labels at all.
         responses: response ids (n,).
-        policy: what unlabelled atoms count as in scores that need labels, as in `apply_policy`.
-            Measures that need no labels are over all atoms whatever the policy.
+        unlabelled: what atoms without a label count as in scores that need one, as in
+            `apply_policy`: left out by default. Measures that need no labels are over all atoms.
+        policy: an older name of `unlabelled`.
         k: how the K of F1@K is chosen, as in `choose_k`.
         tolerance: an atom with |P - 1/2| up to this is undecided.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, unlabelled atoms under the policy
-            ``error``, or an unknown `policy` or `k`.
+        InputError: for bad arrays, lengths that differ, unlabelled atoms where `unlabelled` is
+            ``error``, or an unknown policy or `k`.
     """
     probabilities = probability_array(p)
     labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)
     grouping = group_by_response(responses)
     check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
-    scored = apply_policy(probabilities, labels, grouping.index, policy)
+    chosen = unlabelled if policy is None else policy
+    scored = apply_policy(probabilities, labels, policy=chosen)
+    if y is not None:
+        remark_unlabelled(scored, chosen)
     margin = decision_tolerance(tolerance)
     warn_where_entropy_misorders(probabilities)
     measures = grouped_measures(probabilities, grouping, k, margin)
 
     human_precision = precision_mae = f1 = share_right = squared = logarithmic = _UNDEFINED
     if scored.p.size:
-        labelled = group_by_response(scored.responses)
-        human_precision = float(labelled.means(scored.y).mean())
-        errors = precision_errors(scored.p, scored.y, scored.responses, tolerance=margin)
+        ids = grouping.index[scored.kept]
+        human_precision = float(group_by_response(ids).means(scored.y).mean())
+        errors = precision_errors(scored.p, scored.y, ids, tolerance=margin)
         precision_mae = float(errors.mean())
         f1 = f1_true(scored.p, scored.y, tolerance=margin)
         share_right = accuracy(scored.p, scored.y, tolerance=margin)
@@ -198,7 +208,7 @@ def summarise(
         n_responses=len(grouping.responses),
         n_atoms=probabilities.size,
         n_labelled=probabilities.size - scored.n_unlabelled,
-        label_policy=str(policy),
+        label_policy=str(chosen),
         supported=float(measures.supported.mean()),
         contradicted=float(measures.contradicted.mean()),
         undecided=float(measures.undecided.mean()),
@@ -221,7 +231,7 @@ def summarise(
 def grouped_measures(
     p: Floats, grouping: Grouping, k: str | float, tolerance: float
 ) -> ResponseMeasures:
-    """Return what `measure_responses` returns of arrays that were checked, without a warning."""
+    """What `measure_responses` returns of arrays that were checked, without a warning."""
     signs = verdicts(p, tolerance)
     supported = grouping.sums(signs > 0).astype(np.int64)
     contradicted = grouping.sums(signs < 0).astype(np.int64)

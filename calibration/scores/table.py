@@ -15,17 +15,21 @@ from calibration.forecasts import (
     LOGIT_CLIP,
     Estimate,
     Sample,
-    Status,
+    ScoreStatus,
     forecasts,
     logit_clip,
 )
-from calibration.intervals.bootstrap import (
+from calibration.intervals import (
+    IntervalMethod,
     basic_interval,
     bca_interval,
-    bootstrap,
-    jackknife,
+    jackknife_weights,
+    of_samples,
     percentile_interval,
+    replicates,
+    response_weights,
 )
+from calibration.labels import LabelPolicy
 from calibration.scores.calibration_error import calibration_errors
 from calibration.scores.decomposition import corp_scores, murphy_scores
 from calibration.scores.goodness_of_fit import hosmer_lemeshow_scores, spiegelhalter_scores
@@ -36,12 +40,15 @@ from calibration.scores.logistic_calibration import (
 )
 from calibration.scores.proper import proper_scores
 from calibration.scores.ranking import ranking_scores
+from calibration.scores.registry import REGISTRY, interval_method
 from calibration.scores.selective import selective_scores
 from calibration.scores.smooth import smooth_scores
+from calibration.tabular import TableOf
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
 
-_UNDEFINED = (math.nan, math.nan)
+TABLE_METHODS = (IntervalMethod.PERCENTILE, IntervalMethod.BASIC, IntervalMethod.BCA)
+"""Methods of the intervals that a row can have."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class ScoreRow:
         n_responses: number of responses; the number of atoms if those were not given.
         n_bootstrap: number of bootstrap replicates.
         n_undefined: how many replicates had no finite value; intervals are of the others.
+        n_unlabelled: number of atoms that had no label.
     """
 
     score: str
@@ -85,6 +93,24 @@ class ScoreRow:
     n_responses: int
     n_bootstrap: int
     n_undefined: int
+    n_unlabelled: int = 0
+
+    @property
+    def method(self) -> str:
+        """The method of `interval`, as `calibration.scores.registry` prefers it for the score."""
+        return str(interval_method(self.score, TABLE_METHODS))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends of the score's interval, nan where there is none."""
+        lower, upper = (getattr(self, f"{self.method}_{end}") for end in ("lower", "upper"))
+        return lower, upper
+
+
+class ScoreTable(TableOf[ScoreRow]):
+    """Rows of scores, a tuple of `ScoreRow`."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,109 +134,109 @@ class _Context:
 
 Family = Callable[[Sample, _Context], dict[str, Estimate]]
 
-_FAMILIES: tuple[tuple[Family, Mapping[str, str]], ...] = (
+_FAMILIES: tuple[tuple[Family, tuple[str, ...]], ...] = (
     (
         lambda sample, _: proper_scores(sample),
-        {
-            "brier": "mean of (p - y)^2",
-            "log_loss": "mean of -ln of the probability of the label, in nats",
-            "spherical": "mean of one minus the spherical score",
-        },
+        (
+            "brier",
+            "log_loss",
+            "spherical",
+        ),
     ),
     (
         lambda sample, context: murphy_scores(sample, context.n_bins),
-        {
-            "murphy_reliability": "Brier score, part due to miscalibration of bins",
-            "murphy_resolution": "Brier score, part that bins with other shares take off",
-            "murphy_uncertainty": "Brier score of the base rate",
-            "murphy_within_bin": "Brier score, part due to p that differ within bins",
-            "murphy_reliability_corrected": "the same, corrected for bias",
-            "murphy_resolution_corrected": "the same, corrected for bias",
-            "murphy_uncertainty_corrected": "the same, corrected for bias",
-        },
+        (
+            "murphy_reliability",
+            "murphy_resolution",
+            "murphy_uncertainty",
+            "murphy_within_bin",
+            "murphy_reliability_corrected",
+            "murphy_resolution_corrected",
+            "murphy_uncertainty_corrected",
+        ),
     ),
     (
         lambda sample, _: corp_scores(sample),
-        {
-            "corp_brier_miscalibration": "Brier score that isotonic recalibration takes off",
-            "corp_brier_discrimination": "Brier score of the base rate less the recalibrated one",
-            "corp_brier_uncertainty": "Brier score of the base rate",
-            "corp_log_loss_miscalibration": "log loss that isotonic recalibration takes off",
-            "corp_log_loss_discrimination": "log loss of the base rate less the recalibrated one",
-            "corp_log_loss_uncertainty": "log loss of the base rate",
-        },
+        (
+            "corp_brier_miscalibration",
+            "corp_brier_discrimination",
+            "corp_brier_uncertainty",
+            "corp_log_loss_miscalibration",
+            "corp_log_loss_discrimination",
+            "corp_log_loss_uncertainty",
+        ),
     ),
     (
         lambda sample, context: calibration_errors(sample, context.n_bins),
-        {
-            "ece": "expected calibration error, bins of equal width",
-            "ece_equal_mass": "expected calibration error, bins of equal weight",
-            "ece_debiased": "the same, less the bias of a normal share",
-            "ece_sweep": "expected calibration error, as many bins as keep shares ascending",
-            "ece_classwise": "mean over classes of the error of their probability",
-            "ece_confidence": "expected calibration error of the verdict's confidence",
-            "maximum_calibration_error": "largest error over bins of equal width",
-            "rms_calibration_error": "root mean square error, bins of equal weight",
-            "rms_calibration_error_debiased": "the same, less the variance of shares",
-        },
+        (
+            "ece",
+            "ece_equal_mass",
+            "ece_debiased",
+            "ece_sweep",
+            "ece_classwise",
+            "ece_confidence",
+            "maximum_calibration_error",
+            "rms_calibration_error",
+            "rms_calibration_error_debiased",
+        ),
     ),
     (
         lambda sample, _: smooth_scores(sample),
-        {"smooth_ece": "calibration error smoothed by a kernel as wide as itself"},
+        ("smooth_ece",),
     ),
     (
         lambda sample, context: line_scores(sample, context.clip, context.line_start),
-        {
-            "calibration_slope": "slope of labels on logit p",
-            "calibration_intercept": "intercept of the same fit",
-            "calibration_in_the_large": "intercept if the slope is 1",
-        },
+        (
+            "calibration_slope",
+            "calibration_intercept",
+            "calibration_in_the_large",
+        ),
     ),
     (
         lambda sample, context: flexible_scores(
             sample, context.whole, context.clip, context.curve_start
         ),
-        {
-            "ici": "mean distance of p from a flexible calibration curve",
-            "e50": "median of that distance",
-            "e90": "90 % quantile of that distance",
-            "emax": "largest such distance",
-        },
+        (
+            "ici",
+            "e50",
+            "e90",
+            "emax",
+        ),
     ),
     (
         lambda sample, _: spiegelhalter_scores(sample),
-        {
-            "spiegelhalter_z": "Spiegelhalter's Z, atoms independent",
-            "spiegelhalter_p": "its two-sided p-value",
-        },
+        (
+            "spiegelhalter_z",
+            "spiegelhalter_p",
+        ),
     ),
     (
         lambda sample, context: hosmer_lemeshow_scores(sample, context.n_bins),
-        {
-            "hosmer_lemeshow": "Hosmer-Lemeshow chi squared, atoms independent",
-            "hosmer_lemeshow_p": "its p-value",
-        },
+        (
+            "hosmer_lemeshow",
+            "hosmer_lemeshow_p",
+        ),
     ),
     (
         lambda sample, _: ranking_scores(sample),
-        {
-            "auroc": "area under the ROC curve",
-            "auprc": "average precision",
-        },
+        (
+            "auroc",
+            "auprc",
+        ),
     ),
     (
         lambda sample, _: selective_scores(sample),
-        {
-            "aurc": "area under the risk-coverage curve of verdicts",
-            "excess_aurc": "the same, less the least that its errors allow",
-            "aurc_claims": "area under the risk-coverage curve of claims kept by p",
-            "excess_aurc_claims": "the same, less the least that its false claims allow",
-        },
+        (
+            "aurc",
+            "excess_aurc",
+            "aurc_claims",
+            "excess_aurc_claims",
+        ),
     ),
 )
 
 SCORES: Mapping[str, str] = {
-    name: meaning for _, meanings in _FAMILIES for name, meaning in meanings.items()
+    name: REGISTRY[name].meaning for _, names in _FAMILIES for name in names
 }
 """What each score of a table means, by its name, in the order of the rows."""
 
@@ -229,14 +255,15 @@ def score_table(
     clip: float = LOGIT_CLIP,
     bca: bool = False,
     workers: int | None = None,
-) -> tuple[ScoreRow, ...]:
-    """Return every score of a set of forecasts, with intervals of a bootstrap over responses.
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> ScoreTable:
+    """Every score of a set of forecasts, with intervals of a bootstrap over responses.
 
     A score that is not defined has a nan and a status that says why; it is no error.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
-        y: labels (n,), True or False; `apply_policy` decides first about unlabelled atoms.
+        y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None for one each.
         responses: response ids (n,); without them the bootstrap draws atoms, and its intervals
             are too short where atoms of a response are alike.
@@ -249,12 +276,13 @@ def score_table(
         bca: whether to give BCa intervals too, which take up to 100 more evaluations.
         workers: number of threads, or None for one per processor, 4 at most. The numbers do not
             depend on it.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unlabelled atom, an unknown score, or
+        InputError: for bad arrays, lengths that differ, no labelled atom, an unknown score, or
             a bad setting.
     """
-    points = forecasts(p, y, weights, responses)
+    points = forecasts(p, y, weights, responses, unlabelled)
     names = _chosen(scores)
     n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 0)
     seed = whole_number(seed, "seed", 0)
@@ -263,7 +291,7 @@ def score_table(
     clip = logit_clip(clip)
     workers = min(os.cpu_count() or 1, 4) if workers is None else workers
     workers = whole_number(workers, "workers", 1)
-    families = [family for family, meanings in _FAMILIES if not meanings.keys().isdisjoint(names)]
+    families = [family for family, own in _FAMILIES if not set(own).isdisjoint(names)]
 
     whole = points.sample()
     context = _Context(whole, n_bins, clip, {}, None)
@@ -278,43 +306,43 @@ def score_table(
             found |= family(sample, context)
         return np.array([found[name].value for name in names])
 
-    replicates = np.empty((0, len(names)))
-    left_out = np.empty((0, len(names)))
+    drawn, left_out = np.empty((0, len(names))), np.empty((0, len(names)))
     if n_bootstrap and points.n_responses > 1:
-        replicates = bootstrap(points, values, n_bootstrap, seed, workers)
+        statistic = of_samples(points, values, workers)
+        drawn = replicates(statistic, response_weights(points.n_responses, n_bootstrap, seed))
         if bca:
-            left_out = jackknife(points, values, seed, workers)
+            left_out = replicates(statistic, jackknife_weights(points.n_responses, seed))
+    value = np.array([estimates[name].value for name in names])
+    ends = {
+        "percentile": percentile_interval(drawn, level),
+        "basic": basic_interval(value, drawn, level),
+        "bca": bca_interval(value, drawn, left_out, level),
+    }
     rows = []
     for column, name in enumerate(names):
-        estimate, drawn = estimates[name], replicates[:, column]
-        finite = drawn[np.isfinite(drawn)]
-        known = math.isfinite(estimate.value) and finite.size > 0
-        percentile = percentile_interval(drawn, level) if known else _UNDEFINED
-        basic = basic_interval(estimate.value, drawn, level) if known else _UNDEFINED
-        accelerated = _UNDEFINED
-        if known and bca:
-            accelerated = bca_interval(estimate.value, drawn, left_out[:, column], level)
+        finite = drawn[np.isfinite(drawn[:, column]), column]
+        known = math.isfinite(value[column]) and finite.size > 0
         rows.append(
             ScoreRow(
                 score=name,
-                value=estimate.value,
-                status=str(estimate.status),
+                value=estimates[name].value,
+                status=str(estimates[name].status),
                 standard_error=float(finite.std(ddof=1)) if known and finite.size > 1 else math.nan,
-                percentile_lower=percentile[0],
-                percentile_upper=percentile[1],
-                basic_lower=basic[0],
-                basic_upper=basic[1],
-                bca_lower=accelerated[0],
-                bca_upper=accelerated[1],
+                **{
+                    f"{method}_{side}": float(end[column]) if known else math.nan
+                    for method, pair in ends.items()
+                    for side, end in zip(("lower", "upper"), pair, strict=True)
+                },
                 level=level,
                 resampled="responses" if points.clustered else "atoms",
                 n_atoms=points.y.size,
                 n_responses=points.n_responses,
                 n_bootstrap=n_bootstrap,
-                n_undefined=drawn.size - finite.size,
+                n_undefined=len(drawn) - finite.size,
+                n_unlabelled=points.n_unlabelled,
             )
         )
-    return tuple(rows)
+    return ScoreTable(rows)
 
 
 def _chosen(scores: Sequence[str] | None) -> tuple[str, ...]:
@@ -329,7 +357,7 @@ def _chosen(scores: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _warm(context: _Context, estimates: Mapping[str, Estimate]) -> _Context:
-    """Return the context in which fits to replicates begin where the fit to the data ended."""
+    """Context in which fits to replicates begin where the fit to the data ended."""
     line_start = {}
     large = estimates.get("calibration_in_the_large")
     if large is not None and math.isfinite(large.value):
@@ -341,5 +369,5 @@ def _warm(context: _Context, estimates: Mapping[str, Estimate]) -> _Context:
     curve_start = None
     if "ici" in estimates and math.isfinite(estimates["ici"].value):
         fit = fit_curve(context.whole, context.whole, context.clip)
-        curve_start = fit.coefficients if fit.status is Status.OK else None
+        curve_start = fit.coefficients if fit.status is ScoreStatus.OK else None
     return _Context(context.whole, context.n_bins, context.clip, line_start, curve_start)

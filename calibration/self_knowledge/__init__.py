@@ -6,12 +6,12 @@ self_knowledge(read_records("claims.jsonl"))["sigma"].estimate
 
 from __future__ import annotations
 
-from calibration.intervals.estimands import Estimates, IntervalMethod, IntervalSettings
+from calibration.intervals import Estimates, IntervalMethod, IntervalSettings
 from calibration.self_knowledge.balance import Balance, in_sample_balance
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
-from calibration.self_knowledge.comparison import Comparison, compare_conditions
+from calibration.self_knowledge.comparison import ConditionComparison, compare_conditions
 from calibration.self_knowledge.formula import (
-    Status,
+    SigmaStatus,
     clipped,
     emq,
     rogan_gladen,
@@ -33,7 +33,7 @@ from calibration.self_knowledge.prediction import (
 from calibration.self_knowledge.records import (
     ClaimLabel,
     ClaimRecord,
-    Judgement,
+    ModelJudgement,
     Setting,
     read_records,
     write_records,
@@ -54,19 +54,19 @@ __all__ = [
     "ClaimLabel",
     "ClaimRecord",
     "Claims",
-    "Comparison",
+    "ConditionComparison",
     "Coverage",
     "Estimates",
     "IntervalMethod",
     "IntervalSettings",
-    "Judgement",
     "LabelShift",
+    "ModelJudgement",
     "Neither",
     "OutOfSample",
     "PositionTable",
     "RefusalFilter",
     "Setting",
-    "Status",
+    "SigmaStatus",
     "Truth",
     "as_claims",
     "claims_of_counts",

@@ -26,7 +26,7 @@ from calibration.self_knowledge.claims import (
     as_claims,
     position_names,
 )
-from calibration.self_knowledge.formula import Status, sigma, sigma_status
+from calibration.self_knowledge.formula import SigmaStatus, sigma, sigma_status
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import shares
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
@@ -36,11 +36,12 @@ from calibration.significance.mcnemar import (
     clustered_mcnemar_counts,
     mcnemar_counts,
 )
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 
 
-@dataclass(frozen=True, eq=False)
-class Balance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Balance(Tabular):
     """The in-sample test of sigma = factuality. Arrays have shape (n_cells,), the last overall.
 
     Attributes:
@@ -71,10 +72,10 @@ class Balance:
     clustered: Floats
     corrected: Floats
     method: str
-    status: tuple[Status, ...]
+    status: tuple[SigmaStatus, ...]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per position."""
+        """One row per position."""
         arrays = (
             "sigma", "factuality", "false_positives", "false_negatives", "n_claims",
             "n_responses", "exact", "asymptotic", "clustered", "corrected",
@@ -97,7 +98,7 @@ def in_sample_balance(
     neither: str = Neither.INCORRECT,
     method: str = ClusteredMcNemar.OBUCHOWSKI,
 ) -> Balance:
-    """Return the test that sigma equals factuality on the same claims, by position and overall.
+    """Test that sigma equals factuality on the same claims, by position and overall.
 
     Args:
         records: the claims.
@@ -155,7 +156,7 @@ def in_sample_balance(
 
 
 def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: str) -> Floats:
-    """Return counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
+    """Counts of claims by label and judgement, float64 (n_responses, n_cells, 2, 3).
 
     Over claims labelled S or NS that have a judgement. The third axis is the label, supported and
     unsupported; the last the judgement, true, false and neither: the first of them is judged
@@ -173,13 +174,13 @@ def judged_counts(claims: Claims, setting: Setting, n_positions: int, neither: s
 
 
 def laws_of(totals: Floats) -> tuple[Floats, Floats]:
-    """Return SK and SU of counts (..., 2, n_kinds) as of `judged_counts`, (...)."""
+    """SK and SU of counts (..., 2, n_kinds) as of `judged_counts`, (...)."""
     sizes = totals.sum(axis=-1)
     known = ratio(totals[..., 0, 0], sizes[..., 0])
     return known, ratio(sizes[..., 1] - totals[..., 1, 0], sizes[..., 1])
 
 
 def ratio(above: Any, below: Any) -> Floats:
-    """Return above/below elementwise, nan where below is 0."""
+    """Above/below elementwise, nan where below is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(below > 0, above / below, np.nan)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.self_knowledge.records import ClaimLabel, ClaimRecord, Judgement, Setting
+from calibration.self_knowledge.records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 
@@ -26,11 +26,11 @@ _LABEL_CODES = {
     ClaimLabel.UNSUPPORTED: UNSUPPORTED,
     ClaimLabel.IRRELEVANT: IRRELEVANT,
 }
-_JUDGEMENT_CODES: Mapping[Judgement | None, int] = {
+_JUDGEMENT_CODES: Mapping[ModelJudgement | None, int] = {
     None: MISSING,
-    Judgement.FALSE: FALSE,
-    Judgement.TRUE: TRUE,
-    Judgement.NEITHER: NEITHER,
+    ModelJudgement.FALSE: FALSE,
+    ModelJudgement.TRUE: TRUE,
+    ModelJudgement.NEITHER: NEITHER,
 }
 
 
@@ -85,7 +85,7 @@ class Claims:
         return len(self.grouping.responses)
 
     def bins(self, n_positions: int) -> Integers:
-        """Return the bin of relative position of each sentence, (n_sentences,), from 0.
+        """Bin of relative position of each sentence, (n_sentences,), from 0.
 
         Bin b holds positions i/n in (b/m, (b+1)/m] for m bins, so that the last sentence, at
         100 %, is in the last bin. Whole numbers decide: no position is rounded over an edge.
@@ -93,7 +93,7 @@ class Claims:
         return np.asarray((n_positions * self.sentence_index - 1) // self.sentence_total)
 
     def judged_correct(self, setting: Setting, neither: str) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return whether each claim is judged correct, and whether it has a judgement, (n,)."""
+        """Whether each claim is judged correct, and whether it has a judgement, (n,)."""
         codes = self.judgements[setting]
         present = codes != MISSING
         if neither_policy(neither) is Neither.EXCLUDE:
@@ -102,7 +102,7 @@ class Claims:
 
 
 def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
-    """Return records as columns; columns are returned as they are.
+    """Records as columns; columns are returned as they are.
 
     Raises:
         InputError: if there is no record, a claim is given twice, or a response has two numbers
@@ -148,7 +148,7 @@ def claims_of_columns(
     label: Codes,
     judgements: Mapping[Setting, Codes],
 ) -> Claims:
-    """Return claims from columns with the codes of `Claims`, which are not checked again.
+    """Claims from columns with the codes of `Claims`, which are not checked again.
 
     Raises:
         InputError: if a response has two numbers of sentences.
@@ -179,7 +179,7 @@ def claims_of_columns(
 
 
 def position_names(n_positions: int) -> tuple[str, ...]:
-    """Return the names of the bins of positions, such as 0-20%, in order.
+    """Names of the bins of positions, such as 0-20%, in order.
 
     Raises:
         InputError: if `n_positions` is not a whole number of at least 1.
@@ -190,7 +190,7 @@ def position_names(n_positions: int) -> tuple[str, ...]:
 
 
 def neither_policy(neither: str) -> Neither:
-    """Return the policy of a name.
+    """Policy of a name.
 
     Raises:
         InputError: if there is none of that name.
@@ -203,7 +203,7 @@ def neither_policy(neither: str) -> Neither:
 
 
 def average_named(average: str) -> Average:
-    """Return the kind of average of a name.
+    """Kind of average of a name.
 
     Raises:
         InputError: if there is none of that name.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from calibration.intervals.estimands import (
-    Difference,
+from calibration.intervals import (
     Estimand,
     Estimates,
     IntervalSettings,
+    PairedDifference,
     estimate_all,
 )
 from calibration.self_knowledge.claims import (
@@ -26,6 +26,7 @@ from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS,
 from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
 from calibration.significance.corrections import adjust
+from calibration.tabular import Tabular
 from calibration.validation import Floats
 from factormodels.errors import InputError
 
@@ -33,8 +34,8 @@ JUDGED = "judged_"
 """What precedes the names of quantities that both tables have: those over judged claims alone."""
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConditionComparison(Tabular):
     """A second condition against a first, quantity by quantity and position by position.
 
     Attributes:
@@ -60,7 +61,7 @@ class Comparison:
     n_dropped: int
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per quantity and position."""
+        """One row per quantity and position."""
         return [
             {
                 "quantity": name,
@@ -90,8 +91,8 @@ def compare_conditions(
     judgement_average: str = Average.CLAIM,
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
-) -> Comparison:
-    """Return how the quantities of the paper differ between two conditions (its section 5.3).
+) -> ConditionComparison:
+    """How the quantities of the paper differ between two conditions (its section 5.3).
 
     Responses of the same id answer the same prompt; their claims and sentences may differ.
     Quantities are those of `label_positions`, and those of `self_knowledge` unless `setting` is
@@ -132,11 +133,11 @@ def compare_conditions(
         for group in (
             tuple(each for each, _ in pairs),
             tuple(each for _, each in pairs),
-            tuple(Difference(each, against) for each, against in pairs),
+            tuple(PairedDifference(each, against) for each, against in pairs),
         )
     ]
     p_value = {key: _p_values(estimates) for key, estimates in made[2].items()}
-    return Comparison(
+    return ConditionComparison(
         positions=(*names, OVERALL),
         first=made[0],
         second=made[1],

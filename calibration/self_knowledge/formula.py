@@ -17,7 +17,7 @@ TOLERANCE = 1e-12
 """SK + SU closer to 1 than this counts as 1: a sum of two rounded shares, of size 1."""
 
 
-class Status(StrEnum):
+class SigmaStatus(StrEnum):
     """What the data say of sigma, the degenerate corners by name."""
 
     OK = "ok"
@@ -39,7 +39,7 @@ class Status(StrEnum):
 
 
 def sigma(self_known: ArrayLike, self_unknown: ArrayLike) -> Floats:
-    """Return sigma = (1 - SU) / (2 - SU - SK), nan where SK = SU = 1 or a share is nan.
+    """Sigma = (1 - SU) / (2 - SU - SK), nan where SK = SU = 1 or a share is nan.
 
     It solves sigma = SK sigma + (1 - SU)(1 - sigma): the stationary law of a chain of two states,
     in which a supported claim stays so with probability SK and an unsupported one with SU. Its
@@ -54,7 +54,7 @@ def sigma(self_known: ArrayLike, self_unknown: ArrayLike) -> Floats:
 
 
 def sigma_slopes(self_known: ArrayLike, self_unknown: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the derivatives of sigma in SK and in SU."""
+    """Derivatives of sigma in SK and in SU."""
     wrong_yes = 1 - np.asarray(self_unknown, dtype=np.float64)
     wrong_no = 1 - np.asarray(self_known, dtype=np.float64)
     total = wrong_yes + wrong_no
@@ -66,7 +66,7 @@ def sigma_slopes(self_known: ArrayLike, self_unknown: ArrayLike) -> tuple[Floats
 def logit_sigma_variance(
     self_known: ArrayLike, self_unknown: ArrayLike, n_supported: ArrayLike, n_unsupported: ArrayLike
 ) -> Floats:
-    """Return the variance of logit sigma if claims were independent, by the delta method.
+    """Variance of logit sigma if claims were independent, by the delta method.
 
     SK/(n_S (1 - SK)) + SU/(n_U (1 - SU)); infinite where SK or SU is 1. Claims of one response
     are not independent: this is the naive value, which intervals over responses are held against.
@@ -82,8 +82,8 @@ def logit_sigma_variance(
 
 def sigma_status(
     self_known: ArrayLike, self_unknown: ArrayLike, n_supported: ArrayLike, n_unsupported: ArrayLike
-) -> tuple[Status, ...]:
-    """Return the status of sigma in each cell.
+) -> tuple[SigmaStatus, ...]:
+    """Status of sigma in each cell.
 
     Args:
         self_known: SK (n_cells,), nan where there is no supported claim.
@@ -98,28 +98,28 @@ def sigma_status(
     )
 
 
-def _status(known: float, unknown: float, n_supported: float, n_unsupported: float) -> Status:
+def _status(known: float, unknown: float, n_supported: float, n_unsupported: float) -> SigmaStatus:
     if not n_supported and not n_unsupported:
-        return Status.EMPTY
+        return SigmaStatus.EMPTY
     if not n_supported:
-        return Status.NO_SUPPORTED
+        return SigmaStatus.NO_SUPPORTED
     if not n_unsupported:
-        return Status.NO_UNSUPPORTED
+        return SigmaStatus.NO_UNSUPPORTED
     if known == unknown == 1:
-        return Status.PERFECT
+        return SigmaStatus.PERFECT
     if abs(known + unknown - 1) <= TOLERANCE:
-        return Status.UNINFORMATIVE
+        return SigmaStatus.UNINFORMATIVE
     if known == 1:
-        return Status.ALWAYS_KNOWN
+        return SigmaStatus.ALWAYS_KNOWN
     if unknown == 1:
-        return Status.ALWAYS_UNKNOWN
-    return Status.OK
+        return SigmaStatus.ALWAYS_UNKNOWN
+    return SigmaStatus.OK
 
 
 def rogan_gladen(
     judged_correct: ArrayLike, self_known: ArrayLike, self_unknown: ArrayLike
 ) -> Floats:
-    """Return (q + SU - 1)/(SK + SU - 1), the prevalence that explains the share judged correct.
+    """(q + SU - 1)/(SK + SU - 1), the prevalence that explains the share judged correct.
 
     It may leave [0, 1]; `clipped` brings it back. Where SK, SU and q come from the same claims it
     is their factuality, identically; where q is sigma, so is it. nan where SK + SU = 1. Source:
@@ -138,12 +138,12 @@ def rogan_gladen(
 
 
 def clipped(prevalence: ArrayLike) -> Floats:
-    """Return prevalences brought into [0, 1]; nan stays nan."""
+    """Prevalences brought into [0, 1]; nan stays nan."""
     return np.clip(np.asarray(prevalence, dtype=np.float64), 0.0, 1.0)
 
 
 def emq(given_supported: ArrayLike, given_unsupported: ArrayLike, shares: ArrayLike) -> Floats:
-    """Return the prevalence at which expectation maximisation on class posteriors comes to rest.
+    """Prevalence at which expectation maximisation on class posteriors comes to rest.
 
     The algorithm alternates between the posterior of each claim under the present prevalence and
     the mean of these posteriors. Its fixed point maximises sum_j f_j log(pi a_j + (1 - pi) b_j),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.intervals.estimands import Estimates, IntervalSettings, estimate_all
+from calibration.intervals import Estimates, IntervalSettings, estimate_all
 from calibration.self_knowledge.claims import (
     IRRELEVANT,
     Average,
@@ -18,7 +18,7 @@ from calibration.self_knowledge.claims import (
     average_named,
     position_names,
 )
-from calibration.self_knowledge.formula import Status, sigma_status
+from calibration.self_knowledge.formula import SigmaStatus, sigma_status
 from calibration.self_knowledge.quantities import (
     LABELS,
     flip_estimands,
@@ -27,6 +27,7 @@ from calibration.self_knowledge.quantities import (
     shares,
 )
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.tabular import Tabular
 from calibration.validation import Integers
 from factormodels.errors import InputError
 
@@ -39,8 +40,8 @@ N_POSITIONS = 5
 DEFAULT_INTERVALS = IntervalSettings()
 
 
-@dataclass(frozen=True, eq=False)
-class PositionTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionTable(Tabular):
     """Quantities in each bin of relative position, and overall.
 
     Attributes:
@@ -59,7 +60,7 @@ class PositionTable:
 
     positions: tuple[str, ...]
     quantities: Mapping[str, Estimates]
-    statuses: Mapping[str, tuple[Status, ...]]
+    statuses: Mapping[str, tuple[SigmaStatus, ...]]
     n_claims: Mapping[str, Integers]
     n_sentences: Integers
     n_responses: Integers
@@ -75,7 +76,7 @@ class PositionTable:
             raise InputError(f"there is no quantity {name!r}; choose one of {names}") from None
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per quantity and position, nan where a number is not defined."""
+        """One row per quantity and position, nan where a number is not defined."""
         return [
             {
                 "quantity": name,
@@ -108,7 +109,7 @@ def label_positions(
     average: str = Average.SENTENCE,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """Return share and number of supported, unsupported and irrelevant claims by position.
+    """Share and number of supported, unsupported and irrelevant claims by position.
 
     The paper's procedure (section 2.1): within each sentence take the share (or number) of each
     kind of claim; place sentence i of n at i/n; put sentences in five bins of equal width; in
@@ -145,7 +146,7 @@ def self_knowledge(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """Return SK, SU and sigma by position, with factuality and what it can be compared to.
+    """SK, SU and sigma by position, with factuality and what it can be compared to.
 
     Quantities, over claims labelled S or NS that have a judgement: factuality; judged_correct
     (q); self_known (SK); self_unknown (SU); sigma (equation 3 from SK and SU of the bin);
@@ -189,7 +190,7 @@ def flip_rates(
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
 ) -> PositionTable:
-    """Return how often a claim is judged correct in one setting and incorrect in another.
+    """How often a claim is judged correct in one setting and incorrect in another.
 
     Quantities: supported_flip_rate and unsupported_flip_rate (section 3 and figure 2d). The
     paper does not say of which claims the rate is a share; here it is of all claims of the kind
@@ -256,7 +257,7 @@ def _table(
 
 def _statuses(
     name: str, quantities: Mapping[str, Estimates], n_claims: Mapping[str, Integers]
-) -> tuple[Status, ...]:
+) -> tuple[SigmaStatus, ...]:
     supported, unsupported = n_claims["supported"], n_claims["unsupported"]
     if name == "sigma":
         known, unknown = quantities["self_known"], quantities["self_unknown"]
@@ -269,20 +270,20 @@ def _statuses(
             supported[-1:],
             unsupported[-1:],
         )[0]
-        law = last if last in _WITHOUT_LAW else Status.OK
+        law = last if last in _WITHOUT_LAW else SigmaStatus.OK
         return tuple(
-            Status.EMPTY if not count else law for count in (supported + unsupported).tolist()
+            SigmaStatus.EMPTY if not count else law for count in (supported + unsupported).tolist()
         )
     defined = ~np.isnan(quantities[name].estimate)
-    absent = _ABSENT.get(name, Status.EMPTY)
-    return tuple(Status.OK if here else absent for here in defined.tolist())
+    absent = _ABSENT.get(name, SigmaStatus.EMPTY)
+    return tuple(SigmaStatus.OK if here else absent for here in defined.tolist())
 
 
-_WITHOUT_LAW = {Status.NO_SUPPORTED, Status.NO_UNSUPPORTED, Status.UNINFORMATIVE}
+_WITHOUT_LAW = {SigmaStatus.NO_SUPPORTED, SigmaStatus.NO_UNSUPPORTED, SigmaStatus.UNINFORMATIVE}
 
 _ABSENT = {
-    "self_known": Status.NO_SUPPORTED,
-    "self_unknown": Status.NO_UNSUPPORTED,
-    "supported_flip_rate": Status.NO_SUPPORTED,
-    "unsupported_flip_rate": Status.NO_UNSUPPORTED,
+    "self_known": SigmaStatus.NO_SUPPORTED,
+    "self_unknown": SigmaStatus.NO_UNSUPPORTED,
+    "supported_flip_rate": SigmaStatus.NO_SUPPORTED,
+    "unsupported_flip_rate": SigmaStatus.NO_UNSUPPORTED,
 }

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import percentile_interval, student_quantile
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
+from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, probability_array, whole_number
 from factormodels.errors import InputError
 
@@ -26,8 +27,8 @@ PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
 the law of judgements here and the judgements there; the factuality here."""
 
 
-@dataclass(frozen=True, eq=False)
-class OutOfSample:
+@dataclass(frozen=True, eq=False, repr=False)
+class OutOfSample(Tabular):
     """Sigma of one half of the responses against the factuality of the other.
 
     Arrays have shape (n_cells,), the last overall.
@@ -60,7 +61,7 @@ class OutOfSample:
     level: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per position."""
+        """One row per position."""
         arrays = ("difference", "standard_error", "lower", "upper", "p_value", "n_responses")
         return [
             {
@@ -77,8 +78,8 @@ class OutOfSample:
         ]
 
 
-@dataclass(frozen=True, eq=False)
-class LabelShift:
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelShift(Tabular):
     """Predictions of the factuality as it shifts while the law of judgements stays.
 
     Attributes:
@@ -101,7 +102,7 @@ class LabelShift:
     level: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per predictor and prevalence."""
+        """One row per predictor and prevalence."""
         return [
             {
                 "predictor": name,
@@ -126,7 +127,7 @@ def out_of_sample(
     seed: int = 0,
     level: float = 0.95,
 ) -> OutOfSample:
-    """Return how sigma of half of the responses compares to the factuality of the other half.
+    """How sigma of half of the responses compares to the factuality of the other half.
 
     The mean difference over splits is tested with the linearised contributions of the responses,
     averaged over the same splits: more splits make it steadier and do not make it look surer than
@@ -161,7 +162,7 @@ def out_of_sample_counts(
     seed: int = 0,
     level: float = 0.95,
 ) -> OutOfSample:
-    """Return `out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
+    """`out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
 
     The counts are those of `judged_counts`; n_kinds is 2 where there is no third judgement.
 
@@ -213,7 +214,7 @@ def label_shift(
     seed: int = 0,
     level: float = 0.95,
 ) -> LabelShift:
-    """Return predictions of the factuality of the other half, reweighted to given ones.
+    """Predictions of the factuality of the other half, reweighted to given ones.
 
     Supported claims of the other half are weighted up or down so that the factuality becomes each
     of `prevalences`; the law of judgements given truth stays, as in a subject that the model knows
@@ -242,22 +243,18 @@ def label_shift(
     share = prevalence[:, np.newaxis]
     shifted = share * law[..., 0, :] + (1 - share) * law[..., 1, :]
     predictions = _predictions(_sums(here, counts), shifted)
-    tails = [(1 - level) / 2, (1 + level) / 2]
     mean, lower, upper, errors = {}, {}, {}, {}
     for name in PREDICTORS:
         drawn = np.broadcast_to(predictions[name], (here.shape[0], prevalence.size))
         defined = ~np.isnan(drawn)
         mean[name] = _mean(drawn, defined)
         errors[name] = _root_mean_square(drawn - prevalence, defined)
-        ends = np.full((2, prevalence.size), np.nan)
-        for place in np.flatnonzero(defined.any(axis=0)):
-            ends[:, place] = np.quantile(drawn[defined[:, place], place], tails)
-        lower[name], upper[name] = ends
+        lower[name], upper[name] = percentile_interval(drawn, level)
     return LabelShift(prevalence, mean, lower, upper, errors, int(n_splits), level)
 
 
 def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
-    """Return which responses are in the first half, (2 n_splits, n_responses), both ways."""
+    """Which responses are in the first half, (2 n_splits, n_responses), both ways."""
     n_splits = whole_number(n_splits, "n_splits", 1)
     seed = whole_number(seed, "seed", 0)
     if n_responses < 4:
@@ -269,7 +266,7 @@ def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:
 
 
 def _sums(half: Floats, counts: Floats) -> Floats:
-    """Return the counts over the responses of each half, (n_halves, n_cells, 2, n_kinds)."""
+    """Counts over the responses of each half, (n_halves, n_cells, 2, n_kinds)."""
     return np.tensordot(half, counts, axes=1)
 
 
@@ -282,12 +279,12 @@ def _factuality(totals: Floats) -> Floats:
 
 
 def _conditional(totals: Floats) -> Floats:
-    """Return the law of judgements on supported and on unsupported claims, (..., 2, n_kinds)."""
+    """Law of judgements on supported and on unsupported claims, (..., 2, n_kinds)."""
     return ratio(totals, totals.sum(axis=-1, keepdims=True))
 
 
 def _predictions(totals: Floats, judged: Floats) -> dict[str, Floats]:
-    """Return each prediction from the counts here and the shares of judgements there."""
+    """Each prediction from the counts here and the shares of judgements there."""
     laws, conditional = laws_of(totals), _conditional(totals)
     return {
         "sigma": sigma(*laws),
@@ -300,7 +297,7 @@ def _predictions(totals: Floats, judged: Floats) -> dict[str, Floats]:
 def _contributions(
     counts: Floats, here: Floats, totals: Floats, others: Floats, target: Floats, defined: Any
 ) -> Floats:
-    """Return the linearised contribution of each response to the mean difference, (R, n_cells)."""
+    """Linearised contribution of each response to the mean difference, (R, n_cells)."""
     known, unknown = laws_of(totals)
     slopes = sigma_slopes(known, unknown)
     supported, unsupported = np.moveaxis(counts.sum(axis=-1), -1, 0)
@@ -310,7 +307,7 @@ def _contributions(
     used = defined / np.maximum(defined.sum(axis=0), 1)
 
     def part(half: Floats, slope: Any, size: Floats, value: Floats, above: Any, below: Any) -> Any:
-        """Return the sum over halves of the slope times (above - value below) / size."""
+        """Sum over halves of the slope times (above - value below) / size."""
         weight = np.where(defined, used * slope / np.maximum(size, 1), 0.0)
         return above * (half.T @ weight) - below * (half.T @ np.where(defined, weight * value, 0.0))
 

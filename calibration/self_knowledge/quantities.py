@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals.estimands import Estimand, Ratio, RatioSums, Scale, Smooth
+from calibration.intervals import Estimand, RatioEstimand, RatioSums, Scale, Smooth
 from calibration.self_knowledge.claims import (
     FALSE,
     IRRELEVANT,
@@ -32,7 +32,7 @@ LABELS = (("supported", SUPPORTED), ("unsupported", UNSUPPORTED), ("irrelevant",
 
 
 def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Estimand, ...]:
-    """Return share and number of each kind of claim, and factuality.
+    """Share and number of each kind of claim, and factuality.
 
     Shares are among all claims; factuality is S/(S + NS), without irrelevant ones. Numbers are
     means over the sentences that have claims.
@@ -42,19 +42,19 @@ def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Est
     for name, code in LABELS:
         kind = (claims.label == code).astype(np.float64)
         sums = shares(claims, kind, everything, n_positions, average)
-        estimands.append(Ratio(f"{name}_share", sums))
+        estimands.append(RatioEstimand(f"{name}_share", sums))
     estimands.append(_factuality(claims, claims.label != IRRELEVANT, n_positions, average))
     for name, code in LABELS:
         kind = (claims.label == code).astype(np.float64)
         sums = numbers(claims, kind, n_positions)
-        estimands.append(Ratio(f"{name}_number", sums, Scale.NUMBER))
+        estimands.append(RatioEstimand(f"{name}_number", sums, Scale.NUMBER))
     return tuple(estimands)
 
 
 def judgement_estimands(
     claims: Claims, setting: Setting, n_positions: int, average: str, neither: str
 ) -> tuple[Estimand, ...]:
-    """Return factuality, share judged correct, SK, SU, sigma, Rogan-Gladen and EMQ in a setting.
+    """Factuality, share judged correct, SK, SU, sigma, Rogan-Gladen and EMQ in a setting.
 
     All are over the claims that are labelled S or NS and have a judgement. Rogan and Gladen's
     estimate and EMQ take the law of judgements given truth from all positions together, and from
@@ -71,9 +71,9 @@ def judgement_estimands(
     laws = (_spread(known), _spread(unknown))
     return (
         _factuality(claims, judged, n_positions, average),
-        Ratio("judged_correct", judged_share),
-        Ratio("self_known", known),
-        Ratio("self_unknown", unknown),
+        RatioEstimand("judged_correct", judged_share),
+        RatioEstimand("self_known", known),
+        RatioEstimand("self_unknown", unknown),
         Smooth("sigma", (known, unknown), sigma, sigma_slopes),
         Smooth(
             "rogan_gladen",
@@ -95,7 +95,7 @@ def flip_estimands(
     neither: str,
     among_correct: bool,
 ) -> tuple[Estimand, ...]:
-    """Return the flip rate of supported and of unsupported claims."""
+    """Flip rate of supported and of unsupported claims."""
     correct_before, present_before = claims.judged_correct(before, neither)
     correct_after, present_after = claims.judged_correct(after, neither)
     base = present_before & present_after
@@ -106,14 +106,14 @@ def flip_estimands(
     for name, code in LABELS[:2]:
         kind = claims.label == code
         sums = shares(claims, flipped & kind, base & kind, n_positions, average)
-        estimands.append(Ratio(f"{name}_flip_rate", sums))
+        estimands.append(RatioEstimand(f"{name}_flip_rate", sums))
     return tuple(estimands)
 
 
 def shares(
     claims: Claims, numerator: Any, denominator: Any, n_positions: int, average: str
 ) -> RatioSums:
-    """Return a share in each bin and overall, pooled over claims or averaged over sentences.
+    """Share in each bin and overall, pooled over claims or averaged over sentences.
 
     Args:
         claims: the claims.
@@ -133,7 +133,7 @@ def shares(
 
 
 def numbers(claims: Claims, values: Any, n_positions: int) -> RatioSums:
-    """Return the mean over sentences of the sum of `values`, (n_claims,), in each sentence."""
+    """Mean over sentences of the sum of `values`, (n_claims,), in each sentence."""
     above = _per_sentence(claims, values)
     return _per_bin(claims, above, np.ones_like(above), n_positions)
 
@@ -158,7 +158,7 @@ def _per_bin(claims: Claims, above: Floats, below: Floats, n_positions: int) -> 
 
 
 def _spread(sums: RatioSums) -> RatioSums:
-    """Return the overall ratio in every cell."""
+    """Overall ratio in every cell."""
     return RatioSums(
         np.broadcast_to(sums.numerator[:, -1:], sums.numerator.shape),
         np.broadcast_to(sums.denominator[:, -1:], sums.denominator.shape),
@@ -169,7 +169,7 @@ def _factuality(
     claims: Claims, among: NDArray[np.bool_], n_positions: int, average: str
 ) -> Estimand:
     supported = among & (claims.label == SUPPORTED)
-    return Ratio("factuality", shares(claims, supported, among, n_positions, average))
+    return RatioEstimand("factuality", shares(claims, supported, among, n_positions, average))
 
 
 def _rogan_gladen_slopes(
@@ -216,7 +216,7 @@ def _emq_value(*values: Floats) -> Floats:
 
 
 def _emq_slopes(*values: Floats) -> tuple[Floats, ...]:
-    """Return the derivatives of the root of sum_j f_j (a_j - b_j)/m_j, m the mixture."""
+    """Derivatives of the root of sum_j f_j (a_j - b_j)/m_j, m the mixture."""
     a, b, f = _kinds(values)
     prevalence = emq(a, b, f)[..., np.newaxis]
     # On the edge the estimate does not follow the data, and no linearisation holds.

@@ -44,7 +44,7 @@ class Setting(StrEnum):
     """The same with a third choice, none of the above."""
 
 
-class Judgement(StrEnum):
+class ModelJudgement(StrEnum):
     """What the model says of a claim."""
 
     TRUE = "true"
@@ -84,10 +84,10 @@ class ClaimRecord:
     sentences: int
     claim: str
     label: ClaimLabel
-    direct_asking: Judgement | None = None
-    question_answering: Judgement | None = None
-    none_of_the_above: Judgement | None = None
-    log_probabilities: Mapping[Setting, Mapping[Judgement, float]] = field(
+    direct_asking: ModelJudgement | None = None
+    question_answering: ModelJudgement | None = None
+    none_of_the_above: ModelJudgement | None = None
+    log_probabilities: Mapping[Setting, Mapping[ModelJudgement, float]] = field(
         default_factory=dict, hash=False, kw_only=True
     )
 
@@ -109,7 +109,7 @@ class ClaimRecord:
         for setting in Setting:
             given = getattr(self, setting.value)
             if given is not None:
-                judgement = _choice(Judgement, given, f"{where}: judgement by {setting.value}")
+                judgement = _choice(ModelJudgement, given, f"{where}: judgement by {setting.value}")
                 object.__setattr__(self, setting.value, judgement)
         where = f"{where}: log-probabilities"
         given_logs = {
@@ -123,18 +123,18 @@ class ClaimRecord:
         """The relative position i/n of the claim's sentence, in (0, 1]."""
         return self.sentence / self.sentences
 
-    def judgement(self, setting: str) -> Judgement | None:
-        """Return the judgement in a setting, None where there is none.
+    def judgement(self, setting: str) -> ModelJudgement | None:
+        """Judgement in a setting, None where there is none.
 
         Raises:
             InputError: if there is no such setting.
         """
-        judgement: Judgement | None = getattr(self, setting_named(setting).value)
+        judgement: ModelJudgement | None = getattr(self, setting_named(setting).value)
         return judgement
 
 
 def setting_named(setting: str) -> Setting:
-    """Return the setting of a name.
+    """Setting of a name.
 
     Raises:
         InputError: if there is none of that name.
@@ -143,7 +143,7 @@ def setting_named(setting: str) -> Setting:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
-    """Return the records in a JSON Lines file, in order.
+    """Records in a JSON Lines file, in order.
 
     Raises:
         InputError: if the file cannot be read, holds nothing, or a line is malformed, repeats a
@@ -190,7 +190,7 @@ def looks_like_record(obj: object) -> bool:
 
 
 def parse_record(value: object, where: str) -> ClaimRecord:
-    """Return the record of a JSON value.
+    """Record of a JSON value.
 
     Args:
         value: the JSON value.
@@ -220,7 +220,7 @@ def parse_record(value: object, where: str) -> ClaimRecord:
 
 
 def as_json_object(record: ClaimRecord) -> dict[str, Any]:
-    """Return the JSON object of a record; what there is not is left out."""
+    """JSON object of a record; what there is not is left out."""
     judgements = {
         setting.value: str(judgement)
         for setting in Setting
@@ -242,9 +242,9 @@ def as_json_object(record: ClaimRecord) -> dict[str, Any]:
     return obj
 
 
-def _judgements(given: Mapping[str, Any], where: str) -> dict[str, Judgement]:
+def _judgements(given: Mapping[str, Any], where: str) -> dict[str, ModelJudgement]:
     return {
-        name: _choice(Judgement, as_text(value, f"{where}: judgements: {name!r}"), repr(name))
+        name: _choice(ModelJudgement, as_text(value, f"{where}: judgements: {name!r}"), repr(name))
         for name, value in given.items()
         if value is not None
     }
@@ -259,13 +259,13 @@ def _log_probabilities_by_setting(obj: Mapping[str, Any], where: str) -> dict[Se
     }
 
 
-def _log_probabilities(given: Mapping[Any, Any], where: str) -> dict[Judgement, float]:
+def _log_probabilities(given: Mapping[Any, Any], where: str) -> dict[ModelJudgement, float]:
     for value in given.values():
         if isinstance(value, bool) or not isinstance(value, float | int) or not value <= 0.0:
             raise InputError(
                 f"{where}: {shown(value)} is no logarithm of a probability; give 0 or less"
             )
-    return {_choice(Judgement, name, where): float(value) for name, value in given.items()}
+    return {_choice(ModelJudgement, name, where): float(value) for name, value in given.items()}
 
 
 def _choice(kind: type[Choice], value: Any, what: str) -> Choice:

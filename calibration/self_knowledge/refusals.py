@@ -70,7 +70,7 @@ class RefusalFilter:
 
 
 def refusal_rules(response: str) -> tuple[str, ...]:
-    """Return the names of the rules that find a refusal in a response; none if it answers.
+    """Names of the rules that find a refusal in a response; none if it answers.
 
     Words in double quotation marks are somebody else's, and are not looked at.
 
@@ -84,7 +84,7 @@ def refusal_rules(response: str) -> tuple[str, ...]:
 
 
 def filter_refusals(responses: Mapping[str, str] | Iterable[tuple[str, str]]) -> RefusalFilter:
-    """Return which responses answer, and which rules found the others.
+    """Which responses answer, and which rules found the others.
 
     Args:
         responses: texts by response id.

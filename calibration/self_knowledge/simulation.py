@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals.estimands import (
+from calibration.intervals import (
     Estimand,
     IntervalMethod,
     IntervalSettings,
-    Ratio,
+    RatioEstimand,
     RatioSums,
     Smooth,
     estimate_all,
-    wilson,
+    wilson_interval,
 )
 from calibration.self_knowledge.claims import (
     FALSE,
@@ -104,7 +104,7 @@ class Coverage:
 
 
 def simulate_counts(truth: Truth, n_replicates: int, seed: int) -> NDArray[np.float64]:
-    """Return counts of the four kinds of claims, float64 (n_replicates, n_responses, 4).
+    """Counts of the four kinds of claims, float64 (n_replicates, n_responses, 4).
 
     The columns are TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE and TRUE_NEGATIVE.
     """
@@ -124,7 +124,7 @@ def simulate_counts(truth: Truth, n_replicates: int, seed: int) -> NDArray[np.fl
 
 
 def claims_of_counts(counts: Any, setting: str) -> Claims:
-    """Return claims, one sentence per response, of counts (n_responses, 4) as simulated.
+    """Claims, one sentence per response, of counts (n_responses, 4) as simulated.
 
     Responses are "r1", "r2", ...; one without claims has none. In the other settings the model
     was not asked.
@@ -155,14 +155,14 @@ def claims_of_counts(counts: Any, setting: str) -> Claims:
 
 
 def estimands_of_counts(counts: Any) -> tuple[Estimand, Estimand, Estimand]:
-    """Return SK, SU and sigma of counts (n_responses, 4), each with one cell."""
+    """SK, SU and sigma of counts (n_responses, 4), each with one cell."""
     table = np.asarray(counts, dtype=np.float64)
     right, wrong_no, wrong_yes, right_no = (table[:, column : column + 1] for column in range(4))
     known = RatioSums(right, right + wrong_no)
     unknown = RatioSums(right_no, wrong_yes + right_no)
     return (
-        Ratio("self_known", known),
-        Ratio("self_unknown", unknown),
+        RatioEstimand("self_known", known),
+        RatioEstimand("self_unknown", unknown),
         Smooth("sigma", (known, unknown), sigma, sigma_slopes),
     )
 
@@ -175,7 +175,7 @@ def coverage(
     n_bootstrap: int = 500,
     level: float = 0.95,
 ) -> tuple[Coverage, ...]:
-    """Return how often intervals of SK, SU and sigma hold the truth in simulated samples.
+    """How often intervals of SK, SU and sigma hold the truth in simulated samples.
 
     Args:
         truth: what the samples are drawn from.
@@ -211,7 +211,7 @@ def rejections(
     *,
     level: float = 0.05,
 ) -> dict[str, float]:
-    """Return the share of simulated samples in which each test rejects.
+    """Share of simulated samples in which each test rejects.
 
     Args:
         truth: what the samples are drawn from.
@@ -228,13 +228,13 @@ def rejections(
 
 
 def independent_intervals(counts: Any, level: float) -> tuple[Floats, Floats]:
-    """Return naive intervals of SK, SU and sigma, (3,) each, of counts (n_responses, 4)."""
+    """Naive intervals of SK, SU and sigma, (3,) each, of counts (n_responses, 4)."""
     from scipy.stats import norm
 
     right, wrong_no, wrong_yes, right_no = np.asarray(counts, dtype=np.float64).sum(axis=0)
     n_supported, n_unsupported = right + wrong_no, wrong_yes + right_no
     known, unknown = right / n_supported, right_no / n_unsupported
-    lower, upper = wilson([known, unknown], [n_supported, n_unsupported], level)
+    lower, upper = wilson_interval([known, unknown], [n_supported, n_unsupported], level)
     middle = np.log(wrong_yes / n_unsupported) - np.log(wrong_no / n_supported)
     variance = logit_sigma_variance(known, unknown, n_supported, n_unsupported)
     reach = norm.ppf((1 + level) / 2) * np.sqrt(variance)

@@ -29,7 +29,7 @@ from calibration.significance.regression import (
     correctness_regression,
 )
 from calibration.significance.table import (
-    Cell,
+    MethodCell,
     MethodTable,
     PairedTest,
     compare_judged,
@@ -40,10 +40,10 @@ from calibration.significance.table_text import as_latex, as_markdown
 __all__ = [
     "MEASURES",
     "Alternative",
-    "Cell",
     "ClusteredMcNemar",
     "Correction",
     "Measure",
+    "MethodCell",
     "MethodTable",
     "PairedTest",
     "Regression",

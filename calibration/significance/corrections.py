@@ -27,7 +27,7 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
-    """Return p-values corrected for their number (statsmodels' multipletests).
+    """p-values corrected for their number (statsmodels' multipletests).
 
     Args:
         p_values: p-values (n,); nan for a test that could not be done, which stays nan and does
@@ -57,7 +57,7 @@ def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
 
 
 def correction_named(method: str) -> Correction:
-    """Return the correction of a name.
+    """Correction of a name.
 
     Raises:
         InputError: if there is none of that name.
@@ -70,5 +70,5 @@ def correction_named(method: str) -> Correction:
 
 
 def stars(corrected: float) -> str:
-    """Return the stars of a corrected p-value: *** below 0.001, ** below 0.01, * below 0.05."""
+    """Stars of a corrected p-value: *** below 0.001, ** below 0.01, * below 0.05."""
     return next((mark for bound, mark in STARS if corrected < bound), "")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import student_quantile
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,
@@ -33,7 +33,7 @@ class ClusteredMcNemar(StrEnum):
 
 
 def mcnemar(first: Any, second: Any, *, exact: bool = True) -> SignificanceTest:
-    """Return McNemar's test of paired yes-or-no judgements, claims taken as independent.
+    """McNemar's test of paired yes-or-no judgements, claims taken as independent.
 
     Args:
         first: judgements (n_claims,), True or False.
@@ -52,7 +52,7 @@ def mcnemar(first: Any, second: Any, *, exact: bool = True) -> SignificanceTest:
 def mcnemar_counts(
     only_first: int, only_second: int, n_claims: int, *, exact: bool = True
 ) -> SignificanceTest:
-    """Return McNemar's test from the numbers of discordant pairs.
+    """McNemar's test from the numbers of discordant pairs.
 
     The statistic is the smaller number of discordant pairs if `exact`, else chi-square.
 
@@ -95,7 +95,7 @@ def clustered_mcnemar(
     method: str = ClusteredMcNemar.OBUCHOWSKI,
     level: float = 0.95,
 ) -> SignificanceTest:
-    """Return McNemar's test of paired judgements of claims that come in responses.
+    """McNemar's test of paired judgements of claims that come in responses.
 
     With d the number of claims of a response that the first alone says yes to, less those that
     the second alone does, n its number of claims and R the number of responses:
@@ -135,7 +135,7 @@ def clustered_mcnemar_counts(
     method: str = ClusteredMcNemar.OBUCHOWSKI,
     level: float = 0.95,
 ) -> SignificanceTest:
-    """Return `clustered_mcnemar` from the discordant pairs of each response.
+    """`clustered_mcnemar` from the discordant pairs of each response.
 
     Args:
         only_first: claims of each response that the first alone says yes to, (n_responses,).

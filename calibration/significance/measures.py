@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping
-from calibration.intervals.estimands import RatioSums, Scale
+from calibration.intervals import RatioSums, Scale
 from calibration.scores.measures import DECISION_TOLERANCE, choose_k, f1_of_counts, verdicts
+from calibration.scores.registry import REGISTRY, ScoreDefinition
 from calibration.validation import Floats
 from factormodels.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedClaims:
     """The labelled claims of one method.
 
     Attributes:
@@ -40,33 +41,47 @@ class Judged:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of a table.
+    """A score that is a ratio of sums over responses.
 
     Attributes:
-        name: its name, as in `calibration.Summary`.
-        title: what a table calls it.
-        higher_is_better: which way is better.
-        scale: what values it takes.
+        score: what `calibration.scores.registry` says of it.
         sums: its numerators and denominators per response, one cell.
     """
 
-    name: str
-    title: str
-    higher_is_better: bool
-    scale: Scale
-    sums: Callable[[Judged], RatioSums]
+    score: ScoreDefinition
+    sums: Callable[[JudgedClaims], RatioSums]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.score.name
+
+    @property
+    def title(self) -> str:
+        """What a table calls it."""
+        return self.score.title
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Which way is better."""
+        return bool(self.score.higher_is_better)
+
+    @property
+    def scale(self) -> Scale:
+        """What values it takes."""
+        return self.score.scale
 
 
-def _per_claim(values: Callable[[Judged], Floats]) -> Callable[[Judged], RatioSums]:
-    def sums(judged: Judged) -> RatioSums:
+def _per_claim(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClaims], RatioSums]:
+    def sums(judged: JudgedClaims) -> RatioSums:
         totals = judged.grouping.sums(values(judged))
         return _column(totals, judged.grouping.sizes.astype(np.float64))
 
     return sums
 
 
-def _per_response(values: Callable[[Judged], Floats]) -> Callable[[Judged], RatioSums]:
-    def sums(judged: Judged) -> RatioSums:
+def _per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClaims], RatioSums]:
+    def sums(judged: JudgedClaims) -> RatioSums:
         own = values(judged)
         return _column(own, np.ones_like(own))
 
@@ -77,7 +92,7 @@ def _column(above: Floats, below: Floats) -> RatioSums:
     return RatioSums(above[:, np.newaxis], below[:, np.newaxis])
 
 
-def _log_loss(judged: Judged) -> Floats:
+def _log_loss(judged: JudgedClaims) -> Floats:
     chance = np.where(judged.y == 1, judged.p, 1 - judged.p)
     if not chance.all():
         place = int(np.argmin(chance))
@@ -88,43 +103,40 @@ def _log_loss(judged: Judged) -> Floats:
     return -np.log(chance)
 
 
-def _f1(judged: Judged) -> RatioSums:
+def _f1(judged: JudgedClaims) -> RatioSums:
     true, supported = judged.y == 1, judged.supported
     twice = 2 * judged.grouping.sums(true & supported)
     return _column(twice, judged.grouping.sums(true) + judged.grouping.sums(supported))
 
 
-def _absolute_error(judged: Judged) -> Floats:
+def _absolute_error(judged: JudgedClaims) -> Floats:
     grouping = judged.grouping
     counts = grouping.sums(judged.supported) - grouping.sums(judged.y)
     return np.abs(counts) / grouping.sizes
 
 
-def _f1_at_k(judged: Judged) -> Floats:
+def _f1_at_k(judged: JudgedClaims) -> Floats:
     supported = judged.grouping.sums(judged.supported)
     return f1_of_counts(supported, judged.grouping.sizes, judged.k)
 
 
-_ALL = (
-    Measure("precision", "Pr", True, Scale.PROBABILITY,
-            _per_response(lambda judged: judged.grouping.means(judged.supported))),
-    Measure("f1_at_k", "F1@K", True, Scale.PROBABILITY, _per_response(_f1_at_k)),
-    Measure("precision_mae", "MAE", False, Scale.PROBABILITY, _per_response(_absolute_error)),
-    Measure("f1", "F1", True, Scale.PROBABILITY, _f1),
-    Measure("accuracy", "Accuracy", True, Scale.PROBABILITY,
-            _per_claim(lambda judged: (judged.supported == (judged.y == 1)).astype(np.float64))),
-    Measure("brier", "Brier", False, Scale.PROBABILITY,
-            _per_claim(lambda judged: (judged.p - judged.y) ** 2)),
-    Measure("log_loss", "Log loss", False, Scale.NUMBER, _per_claim(_log_loss)),
-)  # fmt: skip
+_SUMS: Mapping[str, Callable[[JudgedClaims], RatioSums]] = {
+    "precision": _per_response(lambda judged: judged.grouping.means(judged.supported)),
+    "f1_at_k": _per_response(_f1_at_k),
+    "precision_mae": _per_response(_absolute_error),
+    "f1": _f1,
+    "accuracy": _per_claim(lambda judged: (judged.supported == (judged.y == 1)).astype(np.float64)),
+    "brier": _per_claim(lambda judged: (judged.p - judged.y) ** 2),
+    "log_loss": _per_claim(_log_loss),
+}
 
-MEASURES = MappingProxyType({measure.name: measure for measure in _ALL})
+MEASURES = MappingProxyType({name: Measure(REGISTRY[name], sums) for name, sums in _SUMS.items()})
 """The measures that a table can hold, by name. All are over labelled claims: Pr and F1@K of
 `calibration.summarise`, over all claims, differ where some have no label."""
 
 
 def measures_named(names: Sequence[str]) -> tuple[Measure, ...]:
-    """Return measures by name.
+    """Measures by name.
 
     Raises:
         InputError: for no name, an unknown one, or one given twice.
@@ -140,5 +152,5 @@ def measures_named(names: Sequence[str]) -> tuple[Measure, ...]:
 
 
 def response_k(k: str | float, grouping: Grouping) -> Floats:
-    """Return the K of F1@K of every response, as `choose_k` chooses it."""
+    """K of F1@K of every response, as `choose_k` chooses it."""
     return choose_k(k, grouping.sizes)

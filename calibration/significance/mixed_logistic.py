@@ -42,7 +42,7 @@ class MixedLogistic:
 
 
 def fit_mixed_logistic(outcome: Floats, design: Floats, grouping: Grouping) -> MixedLogistic:
-    """Return the fit of logit P(outcome = 1) = design b + s z, z standard normal per response.
+    """Fit of logit P(outcome = 1) = design b + s z, z standard normal per response.
 
     Args:
         outcome: float64 (n_rows,), 1 and 0.
@@ -73,7 +73,7 @@ def fit_mixed_logistic(outcome: Floats, design: Floats, grouping: Grouping) -> M
 def log_likelihood(
     parameters: Floats, outcome: Floats, design: Floats, grouping: Grouping
 ) -> tuple[float, Floats]:
-    """Return the log-likelihood in nats and its gradient, at (b, s); s may have either sign."""
+    """Log-likelihood in nats and its gradient, at (b, s); s may have either sign."""
     from scipy.special import expit, logsumexp
 
     effects, spread = parameters[:-1], float(parameters[-1])
@@ -102,7 +102,7 @@ def log_likelihood(
 def _modes(
     linear: Floats, spread: float, outcome: Floats, grouping: Grouping
 ) -> tuple[Floats, Floats]:
-    """Return the mode of each response's level and the width of its law there, (n_responses,)."""
+    """Mode of each response's level and the width of its law there, (n_responses,)."""
     from scipy.special import expit
 
     level = np.zeros(len(grouping.responses))
@@ -120,7 +120,7 @@ def _modes(
 
 
 def _sums(values: Floats, grouping: Grouping) -> Floats:
-    """Return the sums over each response of columns (n_rows, n_nodes)."""
+    """Sums over each response of columns (n_rows, n_nodes)."""
     totals: Any = np.zeros((len(grouping.responses), values.shape[1]))
     for column in range(values.shape[1]):
         totals[:, column] = grouping.sums(values[:, column])

@@ -59,7 +59,7 @@ class SignificanceTest:
 
 
 def alternative_named(alternative: str) -> Alternative:
-    """Return the alternative of a name.
+    """Alternative of a name.
 
     Raises:
         InputError: if there is none of that name.
@@ -74,7 +74,7 @@ def alternative_named(alternative: str) -> Alternative:
 def undecided(
     test: str, estimate: float, alternative: str, level: float, n_responses: int
 ) -> SignificanceTest:
-    """Return the result where nothing measures chance."""
+    """Result where nothing measures chance."""
     nan = float("nan")
     few = n_responses < 2
     return SignificanceTest(

@@ -15,8 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import group_by_response
-from calibration.intervals.estimands import RatioSums, clustered_standard_error, student_quantile
-from calibration.intervals.resampling import response_weights
+from calibration.intervals import (
+    RatioSums,
+    clustered_standard_error,
+    replicates,
+    response_weights,
+    student_quantile,
+    studentised_interval,
+)
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,
@@ -40,7 +46,7 @@ def paired_t_test(
     alternative: str = Alternative.GREATER,
     level: float = 0.95,
 ) -> SignificanceTest:
-    """Return Student's paired t-test of a measure of each response (SciPy's ttest_rel).
+    """Student's paired t-test of a measure of each response (SciPy's ttest_rel).
 
     FactReasoner (table 4 and appendix C.4) reports one-sided tests of its assessor against
     another: ``greater`` for Pr, F1 and F1@K, ``less`` for the absolute error of Pr. Its p-values
@@ -93,7 +99,7 @@ def paired_bootstrap(
     seed: int = 0,
     level: float = 0.95,
 ) -> SignificanceTest:
-    """Return the studentised bootstrap over responses of the mean difference of two methods.
+    """Studentised bootstrap over responses of the mean difference of two methods.
 
     Both methods are redrawn together. The interval holds 0 exactly where the two-sided p-value,
     without the 1 that is added to its counts, is above 1 - level.
@@ -128,7 +134,7 @@ def paired_permutation(
     n_permutations: int = 10_000,
     seed: int = 0,
 ) -> SignificanceTest:
-    """Return the permutation test that swaps the two methods in whole responses.
+    """Permutation test that swaps the two methods in whole responses.
 
     Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
     many drawn ones, with 1 added to both counts. It has no interval. Arguments are those of
@@ -146,7 +152,7 @@ def paired_permutation(
 def claim_sums(
     first: ArrayLike, second: ArrayLike, responses: Any, average: str
 ) -> tuple[RatioSums, RatioSums]:
-    """Return the mean of each method's values as ratios of sums over responses, one cell each."""
+    """Mean of each method's values as ratios of sums over responses, one cell each."""
     one, other = measure_array(first, "first"), measure_array(second, "second")
     grouping = group_by_response(responses)
     check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
@@ -170,7 +176,7 @@ def bootstrap_difference(
     seed: int = 0,
     level: float = 0.95,
 ) -> SignificanceTest:
-    """Return `paired_bootstrap` of the difference of two ratios over the same responses.
+    """`paired_bootstrap` of the difference of two ratios over the same responses.
 
     Args:
         first: sums (n_responses, 1).
@@ -187,14 +193,12 @@ def bootstrap_difference(
     estimate, error, touching = _difference(first, second)
     if touching < 2 or not error > _SAME * _size(first, second):
         return undecided(name, estimate, chosen, level, touching)
-    drawn = np.concatenate(
-        [
-            _studentised(first, second, weights, estimate)
-            for weights in response_weights(first.numerator.shape[0], n_bootstrap, seed)
-        ]
+    drawn = replicates(
+        lambda weights: _studentised(first, second, weights, estimate),
+        response_weights(first.numerator.shape[0], n_bootstrap, seed),
     )
     # Replicates of one response over and over have no spread of their own.
-    drawn = drawn[np.isfinite(drawn)]
+    drawn = drawn[np.isfinite(drawn)][:, np.newaxis]
     statistic = estimate / error
     above = (1 + int((drawn >= statistic).sum())) / (1 + drawn.size)
     below = (1 + int((drawn <= statistic).sum())) / (1 + drawn.size)
@@ -203,12 +207,12 @@ def bootstrap_difference(
         Alternative.LESS: below,
         Alternative.TWO_SIDED: min(1.0, 2 * min(above, below)),
     }[chosen]
-    tails = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]) if drawn.size else [math.nan] * 2
+    lower, upper = studentised_interval(estimate, error, drawn, level)
     return SignificanceTest(
         test=name,
         estimate=estimate,
-        lower=float(estimate - tails[1] * error),
-        upper=float(estimate - tails[0] * error),
+        lower=float(lower[0]),
+        upper=float(upper[0]),
         statistic=statistic,
         degrees=math.nan,
         p_value=p_value,
@@ -227,7 +231,7 @@ def permute_difference(
     n_permutations: int = 10_000,
     seed: int = 0,
 ) -> SignificanceTest:
-    """Return `paired_permutation` of the difference of two ratios over the same responses.
+    """`paired_permutation` of the difference of two ratios over the same responses.
 
     Raises:
         InputError: for bad settings.
@@ -269,7 +273,7 @@ def permute_difference(
 
 
 def measure_array(values: ArrayLike, name: str) -> Floats:
-    """Return finite numbers as float64 (n,).
+    """Finite numbers as float64 (n,).
 
     Raises:
         InputError: if `values` is empty, not one-dimensional, or not all finite numbers.
@@ -298,12 +302,12 @@ def _difference(first: RatioSums, second: RatioSums) -> tuple[float, float, int]
 
 
 def _size(first: RatioSums, second: RatioSums) -> float:
-    """Return the size of the two ratios, against which rounding is small."""
+    """Size of the two ratios, against which rounding is small."""
     return float(max(np.abs(first.estimate()[0]), np.abs(second.estimate()[0])))
 
 
 def _studentised(first: RatioSums, second: RatioSums, weights: Floats, estimate: float) -> Floats:
-    """Return (d* - d)/se* of each replicate, (n_replicates,)."""
+    """(d* - d)/se* of each replicate, (n_replicates, 1)."""
     ratios = [part.replicates(weights) for part in (first, second)]
     residuals = [
         (part.numerator[:, 0] - ratio * part.denominator[:, 0]) / (weights @ part.denominator)
@@ -314,11 +318,11 @@ def _studentised(first: RatioSums, second: RatioSums, weights: Floats, estimate:
     error = np.sqrt(count / (count - 1) * squares)
     shift = (ratios[0] - ratios[1])[:, 0] - estimate
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(error > 0, shift / error, np.nan)
+        return np.where(error > 0, shift / error, np.nan)[:, np.newaxis]
 
 
 def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
-    """Return the difference of the two ratios after swaps, (n_permutations,)."""
+    """Difference of the two ratios after swaps, (n_permutations,)."""
     numerators = [part.numerator[:, 0] for part in (first, second)]
     denominators = [part.denominator[:, 0] for part in (first, second)]
     moved = swapped @ (numerators[1] - numerators[0])

@@ -27,7 +27,7 @@ def minimum_detectable_effect(
     power: float = 0.8,
     alternative: str = Alternative.TWO_SIDED,
 ) -> float:
-    """Return the mean difference that a paired t-test finds with probability `power`.
+    """Mean difference that a paired t-test finds with probability `power`.
 
     Args:
         standard_deviation: of the differences between two methods over responses. For a share
@@ -53,7 +53,7 @@ def responses_needed(
     power: float = 0.8,
     alternative: str = Alternative.TWO_SIDED,
 ) -> int:
-    """Return the fewest responses with which a paired t-test finds `effect` with `power`.
+    """Fewest responses with which a paired t-test finds `effect` with `power`.
 
     Args:
         effect: the mean difference, not 0; its sign does not matter.
@@ -76,7 +76,7 @@ def responses_needed(
 
 
 def standard_deviation_of_differences(first: ArrayLike, second: ArrayLike) -> float:
-    """Return the standard deviation over responses of first - second, from a pilot.
+    """Standard deviation over responses of first - second, from a pilot.
 
     Args:
         first: a measure of each response (n_responses,), at least two.

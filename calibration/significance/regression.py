@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from calibration.grouping import Grouping, group_by_response, response_ids
 from calibration.significance.mixed_logistic import fit_mixed_logistic
 from calibration.significance.paired import measure_array
+from calibration.tabular import Tabular
 from calibration.validation import Floats, check_lengths, label_array, open_interval
 from factormodels.errors import InputError
 
@@ -44,8 +45,8 @@ class RegressionStatus(StrEnum):
     """The numbers are where the fit stood when it stopped."""
 
 
-@dataclass(frozen=True, eq=False)
-class Regression:
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Tabular):
     """Effects on correctness. Arrays have shape (n_terms,).
 
     Attributes:
@@ -82,7 +83,7 @@ class Regression:
     status: RegressionStatus
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per term."""
+        """One row per term."""
         return [
             {
                 "term": term,
@@ -109,7 +110,7 @@ def correctness_regression(
     reference: Hashable = None,
     level: float = 0.95,
 ) -> Regression:
-    """Return the regression of correctness on relative position and method.
+    """Regression of correctness on relative position and method.
 
     Args:
         correct: whether each row's judgement is right (or its claim supported), (n_rows,), True

@@ -8,26 +8,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.intervals.estimands import (
-    IntervalMethod,
+from calibration.intervals import (
+    SUM_METHODS,
     IntervalSettings,
-    Ratio,
+    RatioEstimand,
     RatioSums,
-    Scale,
     estimate_all,
 )
 from calibration.labels import LabelPolicy, apply_policy
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.proper import LOSSES
+from calibration.scores.registry import REGISTRY, interval_method
 from calibration.scores.summary import grouped_measures
-from calibration.significance.measures import MEASURES, Judged, response_k
+from calibration.significance.measures import MEASURES, JudgedClaims, response_k
 from calibration.validation import Floats, check_lengths, label_array, probability_array
 
-_MEANS = ("supported", "contradicted", "undecided", "entropy", "mean_surprisal")
-_SHARES = ("precision", "f1_at_k", "expected_precision")
+_MEANS = (
+    *("precision", "f1_at_k", "expected_precision"),
+    *("supported", "contradicted", "undecided", "entropy", "mean_surprisal"),
+)
 _POOLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
 
-WITH_INTERVALS = (*_SHARES, *_MEANS, "human_precision", *_POOLED)
+WITH_INTERVALS = (*_MEANS, "human_precision", *_POOLED)
 """Measures of `calibration.scores.summary.Summary` that have an interval."""
 
 
@@ -36,11 +38,11 @@ def summary_intervals(
     y: Any,
     responses: Any,
     *,
-    policy: str = LabelPolicy.EXCLUDE,
+    unlabelled: str = LabelPolicy.EXCLUDE,
     k: str | float = "median",
     settings: IntervalSettings | None = None,
 ) -> dict[str, tuple[float, float]]:
-    """Return (lower, upper) of every measure of `summarise` that has an interval, by name.
+    """(lower, upper) of every measure of `summarise` that has an interval, by name.
 
     What varies is the response: its claims are dependent. An end is nan where the measure is not
     defined or infinite, and where `estimate_all` gives none. No measure is negative, and so no end
@@ -50,51 +52,52 @@ def summary_intervals(
         p: probabilities (n,) in [0, 1] that the atoms are true.
         y: labels (n,), as for `summarise`; None if there are none.
         responses: response ids (n,).
-        policy: what unlabelled atoms count as, as for `summarise`.
+        unlabelled: what atoms without a label count as, as for `summarise`.
         k: how the K of F1@K is chosen.
-        settings: how intervals are made; linearised ones (``delta``) if None, which cost little.
+        settings: how intervals are made; as `calibration.scores.registry` prefers if None.
 
     Raises:
         InputError: as `summarise`.
     """
-    how = IntervalSettings(method=IntervalMethod.DELTA) if settings is None else settings
     probabilities = probability_array(p)
     labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)
     grouping = group_by_response(responses)
     check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
     own = grouped_measures(probabilities, grouping, k, DECISION_TOLERANCE)
-    ratios = [_mean(name, getattr(own, name), Scale.PROBABILITY) for name in _SHARES]
-    ratios += [_mean(name, getattr(own, name), Scale.NUMBER) for name in _MEANS]
-    intervals = _intervals(ratios, how)
+    ratios = [_mean(name, getattr(own, name)) for name in _MEANS]
+    intervals = _intervals(ratios, settings)
 
-    scored = apply_policy(probabilities, labels, grouping.index, policy)
+    scored = apply_policy(probabilities, labels, policy=unlabelled)
     if scored.p.size:
-        intervals |= _intervals(
-            _scores(scored.p, scored.y, group_by_response(scored.responses)), how
-        )
+        intervals |= _intervals(_scores(scored.p, scored.y, scored.grouping(responses)), settings)
     return {name: intervals.get(name, (np.nan, np.nan)) for name in WITH_INTERVALS}
 
 
-def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[Ratio]:
+def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[RatioEstimand]:
     # The K of F1@K is asked for by the measures over all atoms alone.
-    judged = Judged(p, y, grouping, response_k(1, grouping))
+    judged = JudgedClaims(p, y, grouping, response_k(1, grouping))
     if_true, if_false = LOSSES["log_loss"](p)
     infinite = np.isinf(np.where(y == 1, if_true, if_false)).any()
     names = [name for name in _POOLED if not (infinite and name == "log_loss")]
     return [
-        _mean("human_precision", grouping.means(y), Scale.PROBABILITY),
-        *(Ratio(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
+        _mean("human_precision", grouping.means(y)),
+        *(RatioEstimand(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
     ]
 
 
-def _mean(name: str, values: Any, scale: Scale) -> Ratio:
+def _mean(name: str, values: Any) -> RatioEstimand:
     column = np.asarray(values, dtype=np.float64)[:, np.newaxis]
-    return Ratio(name, RatioSums(column, np.ones_like(column)), scale)
+    return RatioEstimand(name, RatioSums(column, np.ones_like(column)), REGISTRY[name].scale)
 
 
-def _intervals(ratios: list[Ratio], settings: IntervalSettings) -> dict[str, tuple[float, float]]:
-    finite = tuple(each for each in ratios if np.isfinite(each.sums.numerator).all())
+def _intervals(
+    ratios: list[RatioEstimand], settings: IntervalSettings | None
+) -> dict[str, tuple[float, float]]:
+    finite = [each for each in ratios if np.isfinite(each.sums.numerator).all()]
+    preferred = [interval_method(each.name, SUM_METHODS) for each in finite]
+    found = estimate_all(
+        finite, settings or IntervalSettings(), preferred if settings is None else None
+    )
     return {
-        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))
-        for each in estimate_all(finite, settings)
+        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0])) for each in found
     }

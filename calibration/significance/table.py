@@ -10,12 +10,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from calibration.grouping import group_by_response
-from calibration.intervals.estimands import IntervalSettings, Ratio, RatioSums, estimate_all
+from calibration.intervals import IntervalSettings, RatioEstimand, RatioSums, estimate_all
+from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
 from calibration.significance.corrections import adjust, correction_named, stars
 from calibration.significance.measures import (
     MEASURES,
-    Judged,
+    JudgedClaims,
     Measure,
     measures_named,
     response_k,
@@ -26,7 +26,8 @@ from calibration.significance.paired import (
     paired_t_test,
     permute_difference,
 )
-from calibration.validation import check_lengths, labelled_pairs, whole_number
+from calibration.tabular import Tabular
+from calibration.validation import whole_number
 from factormodels.errors import InputError
 
 
@@ -40,7 +41,7 @@ class PairedTest(StrEnum):
 
 
 @dataclass(frozen=True)
-class Cell:
+class MethodCell:
     """One method under one measure.
 
     Attributes:
@@ -70,8 +71,8 @@ class Cell:
     status: str
 
 
-@dataclass(frozen=True)
-class MethodTable:
+@dataclass(frozen=True, repr=False)
+class MethodTable(Tabular):
     """Methods and measures.
 
     Attributes:
@@ -86,13 +87,14 @@ class MethodTable:
         n_comparisons: how many p-values were corrected together.
         n_responses: number of responses.
         n_claims: number of labelled claims.
+        n_unlabelled: number of claims that had no label.
         level: nominal coverage of the intervals.
     """
 
     methods: tuple[str, ...]
     measures: tuple[str, ...]
     reference: str
-    cells: tuple[Cell, ...]
+    cells: tuple[MethodCell, ...]
     test: str
     alternative: str
     correction: str | None
@@ -100,9 +102,10 @@ class MethodTable:
     n_responses: int
     n_claims: int
     level: float
+    n_unlabelled: int = 0
 
-    def cell(self, method: str, measure: str) -> Cell:
-        """Return one cell.
+    def cell(self, method: str, measure: str) -> MethodCell:
+        """One cell.
 
         Raises:
             InputError: if the table has no such cell.
@@ -116,12 +119,14 @@ class MethodTable:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per cell."""
+        """One row per cell."""
         return [asdict(cell) for cell in self.cells]
 
     def note(self) -> str:
-        """Return what a reader must know of the intervals and the stars, in a sentence or two."""
+        """What a reader must know of the intervals and the stars, in a sentence or two."""
         size = f"{self.n_claims:,} claims in {self.n_responses:,} responses"
+        if self.n_unlabelled:
+            size += f", {self.n_unlabelled:,} of the claims given having no label"
         intervals = f"{100 * self.level:g}% intervals over responses; {size}."
         if self.correction is None:
             return f"{intervals} P-values are not corrected, so that none is marked."
@@ -146,12 +151,13 @@ def compare_methods(
     k: str | float = "median",
     n_resamples: int = 10_000,
     intervals: IntervalSettings | None = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> MethodTable:
-    """Return methods and measures with intervals, each method tested against a reference.
+    """Methods and measures with intervals, each method tested against a reference.
 
     Args:
         methods: probabilities (n_claims,) by the name of the method, all of the same claims.
-        y: labels (n_claims,), True or False; `apply_policy` decides first about unlabelled ones.
+        y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
         reference: the method that the others are tested against; None for the first.
         measures: which measures, of `MEASURES`.
@@ -163,6 +169,8 @@ def compare_methods(
         k: how the K of F1@K is chosen, as in `choose_k`.
         n_resamples: permutations, or replicates of the bootstrap test.
         intervals: how intervals are made, and the seed of everything.
+        unlabelled: what claims without a label count as, as in `apply_policy`: left out by
+            default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, fewer than two methods, or unknown names.
@@ -178,7 +186,7 @@ def compare_methods(
     base = next(iter(methods)) if reference is None else reference
     if base not in methods:
         raise InputError(f"reference is {base!r}; choose one of {', '.join(methods)}")
-    judged = _judged(methods, y, responses, k)
+    judged, n_unlabelled = _judged(methods, y, responses, k, unlabelled)
 
     cells = []
     for name, claims in judged.items():
@@ -209,12 +217,13 @@ def compare_methods(
         n_responses=len(any_method.grouping.responses),
         n_claims=any_method.y.size,
         level=settings.level,
+        n_unlabelled=n_unlabelled,
     )
 
 
 def compare_judged(
-    first: Judged,
-    second: Judged,
+    first: JudgedClaims,
+    second: JudgedClaims,
     measure: str,
     *,
     test: str = PairedTest.PERMUTATION,
@@ -222,7 +231,7 @@ def compare_judged(
     n_resamples: int = 10_000,
     seed: int = 0,
 ) -> SignificanceTest:
-    """Return the test of one method against another, which may have judged other claims.
+    """Test of one method against another, which may have judged other claims.
 
     Args:
         first: labelled claims under one method.
@@ -249,23 +258,30 @@ def compare_judged(
 
 
 def _judged(
-    methods: Mapping[str, ArrayLike], y: Any, responses: Any, k: str | float
-) -> dict[str, Judged]:
-    grouping = group_by_response(responses)
-    judged = {}
+    methods: Mapping[str, ArrayLike], y: Any, responses: Any, k: str | float, unlabelled: str
+) -> tuple[dict[str, JudgedClaims], int]:
+    """Labelled claims under each method, and how many claims have no label."""
+    judged: dict[str, JudgedClaims] = {}
     for name, p in methods.items():
         try:
-            probabilities, labels = labelled_pairs(p, y)
-            check_lengths(p=probabilities.size, responses=grouping.index.size)
+            # The remark on unlabelled claims is made once, not for each method.
+            atoms = (
+                labelled_atoms(p, y, unlabelled)
+                if not judged
+                else apply_policy(p, y, policy=unlabelled)
+            )
+            grouping = atoms.grouping(responses)
         except InputError as error:
             raise InputError(f"method {name!r}: {error}") from None
-        judged[name] = Judged(probabilities, labels, grouping, response_k(k, grouping))
-    return judged
+        judged[name] = JudgedClaims(atoms.p, atoms.y, grouping, response_k(k, grouping))
+    return judged, atoms.n_unlabelled
 
 
-def _estimated(method: str, measure: Measure, sums: RatioSums, settings: IntervalSettings) -> Cell:
-    estimates = estimate_all((Ratio(measure.name, sums, measure.scale),), settings)[0]
-    return Cell(
+def _estimated(
+    method: str, measure: Measure, sums: RatioSums, settings: IntervalSettings
+) -> MethodCell:
+    estimates = estimate_all((RatioEstimand(measure.name, sums, measure.scale),), settings)[0]
+    return MethodCell(
         method=method,
         measure=measure.name,
         estimate=float(estimates.estimate[0]),
@@ -309,7 +325,7 @@ def _tested(
     )
 
 
-def _compared(cell: Cell, measure: Measure, result: SignificanceTest) -> Cell:
+def _compared(cell: MethodCell, measure: Measure, result: SignificanceTest) -> MethodCell:
     return replace(
         cell,
         difference=result.estimate,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibration.significance.measures import MEASURES
-from calibration.significance.table import Cell, MethodTable
+from calibration.significance.table import MethodCell, MethodTable
 from calibration.tables import escape_latex, escape_markdown, latex_table, markdown_table
 
 
@@ -41,15 +41,15 @@ def as_latex(table: MethodTable, digits: int = 3) -> str:
     )
 
 
-def _markdown_cell(cell: Cell, digits: int) -> str:
+def _markdown_cell(cell: MethodCell, digits: int) -> str:
     marks = escape_markdown(cell.stars, "*")
     return f"{cell.estimate:.{digits}f}{marks} {_interval(cell, digits)}"
 
 
-def _latex_cell(cell: Cell, digits: int) -> str:
+def _latex_cell(cell: MethodCell, digits: int) -> str:
     marks = f"$^{{{cell.stars}}}$" if cell.stars else ""
     return rf"{cell.estimate:.{digits}f}{marks} {{\scriptsize {_interval(cell, digits)}}}"
 
 
-def _interval(cell: Cell, digits: int) -> str:
+def _interval(cell: MethodCell, digits: int) -> str:
     return f"[{cell.lower:.{digits}f}, {cell.upper:.{digits}f}]"

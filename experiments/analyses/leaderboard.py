@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from calibration.claims.counts import f1_at_k_prime
-from calibration.intervals.estimands import student_quantile
+from calibration.intervals import student_quantile
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
 from experiments.analyses.papers.loading import FIGURE_TITLE, load_source

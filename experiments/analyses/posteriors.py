@@ -113,7 +113,7 @@ def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Fl
 def scores_with_intervals(
     p: Floats, atoms: LabelledAtoms, names: Sequence[str], seed: int
 ) -> dict[str, float]:
-    """Return scores of `calibration.scores.SCORES` with percentile intervals over responses.
+    """Return scores of `calibration.scores.SCORES` with their intervals over responses.
 
     Args:
         p: posterior of each labelled atom, (n,).
@@ -136,8 +136,8 @@ def scores_with_intervals(
         seed=seed,
     ):
         name = row.score.removeprefix("calibration_")
-        ends = row.percentile_lower, row.percentile_upper
-        found |= {name: row.value, f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
+        lower, upper = row.interval
+        found |= {name: row.value, f"{name}_lower": lower, f"{name}_upper": upper}
     return found
 
 

@@ -169,8 +169,8 @@ def _areas(
                     "holds": int(found.y.sum()),
                     "missing": found.missing,
                     "auroc": score.value,
-                    "lower": score.percentile_lower,
-                    "upper": score.percentile_upper,
+                    "lower": score.interval[0],
+                    "upper": score.interval[1],
                 }
             )
     return pd.DataFrame(rows)

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.intervals.bootstrap import percentile_interval
-from calibration.intervals.estimands import (
-    Difference,
+from calibration.intervals import (
     IntervalSettings,
-    Ratio,
+    PairedDifference,
+    RatioEstimand,
     RatioSums,
     Scale,
     estimate_all,
+    percentile_interval,
+    replicates,
+    response_weights,
 )
-from calibration.intervals.resampling import response_weights
 from experiments.paper.text import ABSENT
 
 Value = tuple[float, float, float]
@@ -52,7 +53,7 @@ def difference_of_clusters(
         second: the same of what it is compared with, in the same order of clusters.
         seed: seed of the bootstrap over clusters.
     """
-    return _estimated(Difference(_ratio(*second), _ratio(*first)), seed)
+    return _estimated(PairedDifference(_ratio(*second), _ratio(*first)), seed)
 
 
 def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
@@ -71,13 +72,15 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
     n = len(signs[0])
 
     def tau(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        agree, one, other = (((weights @ each) * weights).sum(axis=1) for each in products)
+        agree, one, other = (
+            ((weights @ each) * weights).sum(axis=1, keepdims=True) for each in products
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((one > 0) & (other > 0), agree / np.sqrt(one * other), np.nan)
 
-    drawn = [tau(weights) for weights in response_weights(n, N_BOOTSTRAP, seed)]
-    value = float(tau(np.ones((1, n)))[0])
-    return (value, *percentile_interval(np.concatenate(drawn), LEVEL))
+    drawn = replicates(tau, response_weights(n, N_BOOTSTRAP, seed))
+    lower, upper = percentile_interval(drawn, LEVEL)
+    return tau(np.ones((1, n))).item(), lower.item(), upper.item()
 
 
 def tiny(value: float, sign: str = "") -> str:
@@ -108,12 +111,12 @@ def with_interval(row: Mapping[Any, Any], name: str, sign: str = "") -> str:
     return f"{tiny(row[name], sign)} [{lower}, {upper}]"
 
 
-def _ratio(totals: ArrayLike, sizes: ArrayLike) -> Ratio:
+def _ratio(totals: ArrayLike, sizes: ArrayLike) -> RatioEstimand:
     above, below = (np.asarray(each, dtype=np.float64)[:, np.newaxis] for each in (totals, sizes))
-    return Ratio("mean", RatioSums(above, below), Scale.NUMBER)
+    return RatioEstimand("mean", RatioSums(above, below), Scale.NUMBER)
 
 
-def _estimated(estimand: Ratio | Difference, seed: int) -> Value:
+def _estimated(estimand: RatioEstimand | PairedDifference, seed: int) -> Value:
     settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL)
     (found,) = estimate_all((estimand,), settings)
     return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals.bootstrap import percentile_interval
-from calibration.intervals.replicates import band_settings
-from calibration.intervals.resampling import response_weights
+from calibration.intervals import (
+    bootstrap_settings,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
 from experiments.assess.relation_quality import LabelledPair, distribution
 from factormodels.claims import RelationKind, validated_probability
 from factormodels.errors import InputError
@@ -143,21 +146,24 @@ def graded_scores(
     """
     if not found.forecast.size:
         raise InputError(f"none of the {found.missing} pairs was answered; give a model that does")
-    n_replicates, first, coverage = band_settings(n_bootstrap, seed, level)
+    n_replicates, first, coverage = bootstrap_settings(n_bootstrap, seed, level)
     values = _scores(found.forecast, found.judged)
     premises, position = np.unique(found.groups, return_inverse=True)
-    replicates = np.array(
-        [
-            list(_scores(found.forecast[index], found.judged[index]).values())
-            for weights in response_weights(len(premises), n_replicates, first)
-            for row in weights
-            for index in [np.repeat(np.arange(position.size), row[position].astype(np.int64))]
-        ]
-    )
-    ends = [percentile_interval(column, coverage) for column in replicates.T]
+
+    def redrawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        times = weights[:, position].astype(np.int64)
+        indices = [np.repeat(np.arange(position.size), row) for row in times]
+        return np.array(
+            [list(_scores(found.forecast[i], found.judged[i]).values()) for i in indices]
+        )
+
+    drawn = replicates(redrawn, response_weights(len(premises), n_replicates, first))
+    lower, upper = percentile_interval(drawn, coverage)
     scores = {
         name: (value, low, high)
-        for (name, value), (low, high) in zip(values.items(), ends, strict=True)
+        for (name, value), low, high in zip(
+            values.items(), lower.tolist(), upper.tolist(), strict=True
+        )
     }
     return GradedScores(found.forecast.size, found.missing, scores)
 

@@ -122,7 +122,7 @@ def relation_scores(
     Args:
         model: the relation model.
         labelled: pairs whose relation is known.
-        scores: names of `calibration.SCORES`; all of them if None.
+        scores: names of `calibration.scores.SCORES`; all of them if None.
         n_bootstrap: number of bootstrap replicates.
         seed: seed of the bootstrap.
 

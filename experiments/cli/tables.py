@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from calibration.scores.summary import DEFAULT_MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.cli.console import ANY_WIDTH, heading, plain_table, show_table
 from experiments.paper.study_table import AGREEMENT, TIMES, chosen, keys, size_of, troubles
 from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right

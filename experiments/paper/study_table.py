@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from calibration.scores.summary import DEFAULT_MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.paper.text import counted, duration, small
 from experiments.study.cell_names import NO_GRAPH, shown

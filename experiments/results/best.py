@@ -99,7 +99,7 @@ def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> 
     p, its, y, responses = labelled_pair(own, other, study.unlabelled)
     if len(np.unique(responses)) < 2:
         return 1.0
-    from calibration.intervals.estimands import IntervalSettings
+    from calibration.intervals import IntervalSettings
 
     table = compare_methods(
         {"other": its, "own": p},

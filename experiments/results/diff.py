@@ -24,7 +24,7 @@ from factormodels.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.intervals.estimands import RatioSums
+    from calibration.intervals import RatioSums
 
 
 SAME = 1e-12
@@ -438,17 +438,17 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
 
 def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> float:
     from calibration.grouping import group_by_response
-    from calibration.significance.measures import MEASURES, Judged, response_k
+    from calibration.significance.measures import MEASURES, JudgedClaims, response_k
 
     grouping = group_by_response(responses)
-    judged = Judged(p, y, grouping, response_k(k, grouping))
+    judged = JudgedClaims(p, y, grouping, response_k(k, grouping))
     return float(MEASURES[name].sums(judged).estimate()[0])
 
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     """The mean over responses of the mean over their claims, as sums."""
     from calibration.grouping import group_by_response
-    from calibration.intervals.estimands import RatioSums
+    from calibration.intervals import RatioSums
 
     means = group_by_response(index).means(values)[:, np.newaxis]
     return RatioSums(means, np.ones_like(means))

@@ -18,7 +18,7 @@ from experiments.study.config import Selector, Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.significance.measures import Judged
+    from calibration.significance.measures import JudgedClaims
 
 _COLUMN = {"backend": "backend_label"}
 
@@ -275,15 +275,17 @@ def difference_interval(
     return _interval(sides[0], sides[1], measure, seed)
 
 
-def _judged(p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> Judged:
+def _judged(p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> JudgedClaims:
     from calibration.grouping import group_by_response
-    from calibration.significance.measures import Judged, response_k
+    from calibration.significance.measures import JudgedClaims, response_k
 
     grouping = group_by_response(responses)
-    return Judged(p, y, grouping, response_k(k, grouping))
+    return JudgedClaims(p, y, grouping, response_k(k, grouping))
 
 
-def _interval(first: Judged, second: Judged, measure: str, seed: int) -> tuple[float, float]:
+def _interval(
+    first: JudgedClaims, second: JudgedClaims, measure: str, seed: int
+) -> tuple[float, float]:
     from calibration.significance.measures import MEASURES
     from calibration.significance.paired import bootstrap_difference
 

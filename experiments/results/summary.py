@@ -94,8 +94,8 @@ def _summarise_cell(
     judged = own.judged
     if judged.any():
         atoms = own.p[judged], own.label[judged], own.index[judged]
-        measures = asdict(summarise(*atoms, policy=policy, k=k))
-        for name, ends in summary_intervals(*atoms, policy=policy, k=k).items():
+        measures = asdict(summarise(*atoms, unlabelled=policy, k=k))
+        for name, ends in summary_intervals(*atoms, unlabelled=policy, k=k).items():
             measures |= {f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
     else:
         measures = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_NO_MEASURES)}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from calibration.folds import response_folds
 from calibration.learned_priors import CrossFitting, LearnedPriors, Specification, cross_fitting
 from calibration.learned_priors.learned import apply
-from calibration.learned_priors.parameters import Parameter, Parameters, Scale
+from calibration.learned_priors.parameters import Parameter, Parameters, ParameterScale
 from experiments.assess.journal import KeyedJournal
 from experiments.paper.text import counted
 from experiments.results.rows import FAILED
@@ -337,7 +337,7 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
     if value["error"]:
         return FoldFit(error=value["error"])
     items = (
-        Parameter(**{**item, "key": tuple(item["key"]), "scale": Scale(item["scale"])})
+        Parameter(**{**item, "key": tuple(item["key"]), "scale": ParameterScale(item["scale"])})
         for item in value["parameters"]
     )
     return FoldFit(

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from calibration.scores.summary import DEFAULT_MEASURES, MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES, MEASURES
 from calibration.significance.measures import MEASURES as TESTED_MEASURES
 from calibration.significance.table import MEANS_OVER_RESPONSES
 from experiments.study.cell_names import NO_GRAPH, RECORDED

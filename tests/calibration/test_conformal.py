@@ -181,7 +181,7 @@ def test_bad_settings(settings: dict[str, Any], message: str) -> None:
 
 def test_bad_arrays() -> None:
     with pytest.raises(InputError, match=r"y\[1\] is unlabelled"):
-        conformal_filter([0.5, 0.6], [True, None], ["x", "y"])
+        conformal_filter([0.5, 0.6], [True, None], ["x", "y"], unlabelled="error")
     with pytest.raises(InputError, match="responses has 1"):
         conformal_filter([0.5, 0.6], [True, False], ["x"])
     with pytest.raises(InputError, match=r"p\[0\] is 5.0"):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from calibration import ReliabilityBins, reliability_bins, reliability_diagram, save_figure
+from calibration import reliability_bins, reliability_diagram, save_figure
+from calibration.curves import ReliabilityBins
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration import LabelPolicy, apply_policy
+from calibration import apply_policy
+from calibration.labels import LabelPolicy
 from factormodels.errors import InputError
 
 P = [0.9, 0.4, 0.7, 0.2]

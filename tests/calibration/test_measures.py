@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import (
+from calibration import f1_at_k, factual_precision
+from calibration.scores import (
     Decisions,
     choose_k,
     decisions,
     entropy_measure,
     expected_precision,
-    f1_at_k,
-    factual_precision,
     mean_surprisal,
     recall_at_k,
 )

@@ -181,7 +181,7 @@ def test_a_wider_level_gives_wider_intervals() -> None:
 
 
 def test_many_responses_are_resampled_in_blocks() -> None:
-    from calibration.intervals.resampling import response_weights
+    from calibration.intervals import response_weights
 
     n = 1_500_000
     blocks = list(response_weights(n, 5, seed=0))

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from calibration import (
+from calibration import brier, log_loss
+from calibration.scores import (
     accuracy,
-    brier,
     f1_true,
-    log_loss,
     mean_absolute_error_of_precision,
     precision_errors,
     spherical,

@@ -11,8 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import calibration
-from calibration import Summary, measure_responses, summarise
+from calibration import f1_at_k, factual_precision, summarise
+from calibration.scores import (
+    Summary,
+    choose_k,
+    decisions,
+    entropy_measure,
+    expected_precision,
+    mean_surprisal,
+    measure_responses,
+)
 from factormodels.errors import InputError
 
 # Response b: 0.9 and 0.6 supported of three; response a: one undecided atom.
@@ -99,22 +107,22 @@ def test_many_at_once_equal_one_by_one(k: str | int, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING, logger="calibration.scores.measures"):
         measures = measure_responses(p, responses, k=k)
     assert len(caplog.records) == 1
-    ks = calibration.choose_k(k, measures.n_atoms)
+    ks = choose_k(k, measures.n_atoms)
     for row, response in enumerate(measures.responses):
         own = p[responses == response]
-        counts = calibration.decisions(own)
+        counts = decisions(own)
         assert measures.n_atoms[row] == own.size
         assert measures.supported[row] == counts.supported
         assert measures.contradicted[row] == counts.contradicted
         assert measures.undecided[row] == counts.undecided
         assert measures.k[row] == ks[row]
-        assert measures.precision[row] == calibration.factual_precision(own)
-        assert measures.f1_at_k[row] == calibration.f1_at_k(own, ks[row])
+        assert measures.precision[row] == factual_precision(own)
+        assert measures.f1_at_k[row] == f1_at_k(own, ks[row])
         # Means of the same terms, summed in another order.
         for name, function in (
-            ("entropy", calibration.entropy_measure),
-            ("mean_surprisal", calibration.mean_surprisal),
-            ("expected_precision", calibration.expected_precision),
+            ("entropy", entropy_measure),
+            ("mean_surprisal", mean_surprisal),
+            ("expected_precision", expected_precision),
         ):
             assert getattr(measures, name)[row] == pytest.approx(function(own), abs=1e-14)
     summary = summarise(p, None, responses, k=k)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.intervals.estimands import IntervalSettings
+from calibration.intervals import IntervalSettings
 from calibration.scores.summary import Summary, summarise
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 
@@ -27,10 +27,10 @@ def atoms(seed: int = 0, n_responses: int = 80) -> tuple[np.ndarray, np.ndarray,
 @pytest.mark.parametrize("method", ["delta", "bootstrap"])
 def test_every_interval_holds_its_measure(policy: str, method: str) -> None:
     p, y, responses = atoms()
-    summary = summarise(p, y, responses, policy=policy)
+    summary = summarise(p, y, responses, unlabelled=policy)
     settings = IntervalSettings(method=method, n_bootstrap=300)
     for name, (lower, upper) in summary_intervals(
-        p, y, responses, policy=policy, settings=settings
+        p, y, responses, unlabelled=policy, settings=settings
     ).items():
         assert lower < getattr(summary, name) < upper, name
 

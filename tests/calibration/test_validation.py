@@ -3,58 +3,103 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-import calibration
+from calibration import (
+    apply_policy,
+    auroc,
+    brier,
+    calibration_error,
+    compare_methods,
+    corp_curve,
+    corp_decomposition,
+    f1_at_k,
+    factual_precision,
+    log_loss,
+    reliability_bins,
+    score_table,
+    summarise,
+)
+from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.grouping import group_by_response
-from calibration.validation import label_array, labelled_pairs, probability_array
+from calibration.labels import labelled_atoms
+from calibration.scores import (
+    accuracy,
+    auprc,
+    calibration_line,
+    classwise_error,
+    confidence_error,
+    decisions,
+    ece_sweep,
+    entropy_measure,
+    expected_precision,
+    f1_true,
+    flexible_calibration,
+    hosmer_lemeshow,
+    mean_absolute_error_of_precision,
+    mean_surprisal,
+    measure_responses,
+    murphy_decomposition,
+    precision_errors,
+    risk_coverage,
+    smooth_ece,
+    spherical,
+    spiegelhalter,
+)
+from calibration.validation import label_array, probability_array
 from factormodels.errors import InputError
 
 PAIR_FUNCTIONS: list[Callable[..., Any]] = [
-    calibration.brier,
-    calibration.log_loss,
-    calibration.accuracy,
-    calibration.f1_true,
-    calibration.reliability_bins,
-    lambda p, y: calibration.mean_absolute_error_of_precision(p, y, ["r"] * len(p)),
-    calibration.spherical,
-    calibration.corp_decomposition,
-    calibration.murphy_decomposition,
-    calibration.calibration_error,
-    calibration.ece_sweep,
-    calibration.classwise_error,
-    calibration.confidence_error,
-    calibration.smooth_ece,
-    calibration.calibration_line,
-    calibration.flexible_calibration,
-    calibration.spiegelhalter,
-    calibration.hosmer_lemeshow,
-    calibration.auroc,
-    calibration.auprc,
-    calibration.risk_coverage,
-    calibration.score_table,
-    calibration.corp_curve,
-    calibration.risk_curve,
-    calibration.label_histogram,
-    lambda p, y: calibration.group_calibration(p, y, ["g"] * len(p)),
+    brier,
+    log_loss,
+    accuracy,
+    f1_true,
+    reliability_bins,
+    lambda p, y, **how: mean_absolute_error_of_precision(p, y, ["r"] * len(p), **how),
+    spherical,
+    corp_decomposition,
+    murphy_decomposition,
+    calibration_error,
+    ece_sweep,
+    classwise_error,
+    confidence_error,
+    smooth_ece,
+    calibration_line,
+    flexible_calibration,
+    spiegelhalter,
+    hosmer_lemeshow,
+    auroc,
+    auprc,
+    risk_coverage,
+    score_table,
+    corp_curve,
+    risk_curve,
+    label_histogram,
+    lambda p, y, **how: group_calibration(p, y, ["g"] * len(p), **how),
+    lambda p, y, **how: compare_methods(
+        {"one": p, "half": [each / 2 for each in p]}, y, range(len(p)), **how
+    ),
+    lambda p, y, **how: precision_errors(p, y, range(len(p)), **how),
 ]
 WEIGHTED_FUNCTIONS: list[Callable[..., Any]] = [
     function for function in PAIR_FUNCTIONS if "weights" in inspect.signature(function).parameters
 ]
 RESPONSE_FUNCTIONS: list[Callable[..., Any]] = [
-    calibration.decisions,
-    calibration.factual_precision,
-    calibration.entropy_measure,
-    calibration.mean_surprisal,
-    calibration.expected_precision,
-    lambda p: calibration.f1_at_k(p, 2),
-    lambda p: calibration.measure_responses(p, ["r"] * len(p)),
-    lambda p: calibration.summarise(p, None, ["r"] * len(p)),
+    decisions,
+    factual_precision,
+    entropy_measure,
+    mean_surprisal,
+    expected_precision,
+    lambda p: f1_at_k(p, 2),
+    lambda p: measure_responses(p, ["r"] * len(p)),
+    lambda p: summarise(p, None, ["r"] * len(p)),
 ]
 
 BAD_PROBABILITIES = [
@@ -95,7 +140,7 @@ def test_measures_refuse_bad_probabilities(function: Callable[..., Any], p: list
         ([0.2, 0.3], [True], "p has 2, y has 1"),
         ([0.2, 0.3], [True, "S"], r"y\[1\] is 'S', which is not a label"),
         ([0.2, 0.3], [1, 2], r"y\[1\] is 2, which is not a label"),
-        ([0.2, 0.3], [True, None], r"y\[1\] is unlabelled, as are 1 of 2 atoms; .*apply_policy"),
+        ([0.2, 0.3], [None, None], "none of the 2 atoms has a label; label some"),
         ([], [], "p is empty"),
     ],
 )
@@ -104,6 +149,73 @@ def test_scores_refuse_bad_pairs(
 ) -> None:
     with pytest.raises(InputError, match=message):
         function(p, y)
+
+
+UNLABELLED = ([0.2, 0.9, 0.4, 0.7, 0.3], [False, True, None, True, True])
+LABELLED = ([0.2, 0.9, 0.7, 0.3], [False, True, True, True])
+
+
+def values_of(result: Any) -> Any:
+    """Return what a result holds, but for how many atoms had no label."""
+    if isinstance(result, tuple) and not hasattr(result, "_fields"):
+        return [values_of(each) for each in result]
+    if is_dataclass(result):
+        fields = vars(result).items()
+        return {name: values_of(value) for name, value in fields if name != "n_unlabelled"}
+    return result
+
+
+@pytest.mark.parametrize("function", PAIR_FUNCTIONS)
+def test_unlabelled_atoms_are_left_out_and_said(
+    function: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="calibration.labels"):
+        found = function(*UNLABELLED)
+    assert caplog.messages == ["1 of 5 atoms have no label and are left out"]
+    np.testing.assert_equal(values_of(found), values_of(function(*LABELLED)))
+
+
+@pytest.mark.parametrize("function", PAIR_FUNCTIONS)
+def test_unlabelled_atoms_are_refused_or_counted_where_that_is_asked_for(
+    function: Callable[..., Any],
+) -> None:
+    with pytest.raises(InputError, match=r"y\[2\] is unlabelled, as are 1 of 5 atoms"):
+        function(*UNLABELLED, unlabelled="error")
+    with pytest.raises(InputError, match="label policy is 'drop'"):
+        function(*UNLABELLED, unlabelled="drop")
+    p, y = UNLABELLED
+    filled = [bool(label) for label in y]
+    np.testing.assert_equal(
+        values_of(function(p, y, unlabelled="false")), values_of(function(p, filled))
+    )
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        score_table(*UNLABELLED, n_bootstrap=0)[0],
+        summarise(*UNLABELLED, list("abcde")),
+        compare_methods({"a": UNLABELLED[0], "b": [0.5] * 5}, UNLABELLED[1], list("abcde")),
+        reliability_bins(*UNLABELLED),
+        corp_curve(*UNLABELLED),
+        risk_curve(*UNLABELLED),
+        group_calibration(*UNLABELLED, list("vvwww")),
+        label_histogram(*UNLABELLED),
+    ],
+    ids=lambda result: type(result).__name__,
+)
+def test_results_count_the_unlabelled_atoms(result: Any) -> None:
+    assert result.n_unlabelled == 1
+
+
+def test_weights_and_responses_of_unlabelled_atoms_are_left_out_too() -> None:
+    weights, responses = [1, 2, 100, 1, 3], ["b", "a", "c", "b", "a"]
+    found = score_table(*UNLABELLED, weights, responses, 20, scores=["brier"])[0]
+    wanted = score_table(*LABELLED, [1, 2, 1, 3], ["b", "a", "b", "a"], 20, scores=["brier"])[0]
+    np.testing.assert_equal(values_of(found), values_of(wanted))
+    assert found.n_responses == 2
+    with pytest.raises(InputError, match="weights of all labelled atoms are zero"):
+        brier([0.2, 0.3], [True, None], weights=[0, 2])
 
 
 @pytest.mark.parametrize("function", WEIGHTED_FUNCTIONS)
@@ -170,17 +282,18 @@ def test_every_spelling_of_a_label_is_read() -> None:
 
 def test_arrays_given_are_not_changed() -> None:
     p, y = np.array([0.2, 0.7]), np.array([0.0, np.nan])
-    calibration.apply_policy(p, y, policy="true")
-    calibration.summarise(p, y, ["a", "b"], policy="false")
+    apply_policy(p, y, policy="true")
+    summarise(p, y, ["a", "b"], policy="false")
     np.testing.assert_array_equal(p, [0.2, 0.7])
     np.testing.assert_array_equal(y, [0.0, np.nan])
 
 
-def test_pairs_are_float_arrays_of_one_length() -> None:
-    p, y = labelled_pairs([0, 1, 0.25], [False, True, True])
-    assert p.dtype == y.dtype == np.float64
-    assert p.tolist() == [0.0, 1.0, 0.25]
-    assert y.tolist() == [0.0, 1.0, 1.0]
+def test_labelled_atoms_are_float_arrays_of_one_length() -> None:
+    atoms = labelled_atoms([0, 1, 0.25], [False, True, None])
+    assert atoms.p.dtype == atoms.y.dtype == np.float64
+    assert atoms.p.tolist() == [0.0, 1.0]
+    assert atoms.y.tolist() == [0.0, 1.0]
+    assert atoms.kept.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -202,11 +315,11 @@ def test_bad_response_ids_are_named(responses: Any, message: str) -> None:
 
 def test_one_response_id_per_atom() -> None:
     for call in (
-        lambda: calibration.summarise([0.2, 0.3], [1, 0], ["a"]),
-        lambda: calibration.measure_responses([0.2, 0.3], ["a"]),
-        lambda: calibration.reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
-        lambda: calibration.apply_policy([0.2, 0.3], [1, 0], ["a"]),
-        lambda: calibration.precision_errors([0.2, 0.3], [1, 0], ["a"]),
+        lambda: summarise([0.2, 0.3], [1, 0], ["a"]),
+        lambda: measure_responses([0.2, 0.3], ["a"]),
+        lambda: reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
+        lambda: apply_policy([0.2, 0.3], [1, 0], ["a"]),
+        lambda: precision_errors([0.2, 0.3], [1, 0], ["a"]),
     ):
         with pytest.raises(InputError, match=r"lengths differ: .*responses has 1"):
             call()
@@ -224,4 +337,4 @@ def test_responses_are_grouped_in_order_of_appearance() -> None:
 def test_tolerances_and_settings_are_checked() -> None:
     for tolerance in (-0.1, 0.5, math.nan, "0.1", True):
         with pytest.raises(InputError, match="tolerance is"):
-            calibration.decisions([0.2], tolerance=tolerance)  # type: ignore[arg-type]
+            decisions([0.2], tolerance=tolerance)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibration.self_knowledge import ClaimLabel, ClaimRecord, Judgement, Setting
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from experiments.study.config import STRICT, DatasetChoice, Probability
 
 
@@ -48,8 +48,12 @@ def drawn(records: Iterable[ClaimRecord], model: DrawnModel, seed: int) -> list[
                 if record.label is ClaimLabel.SUPPORTED
                 else 1.0 - model.self_unknown[setting]
             )
-            other = Judgement.NEITHER if setting is Setting.NONE_OF_THE_ABOVE else Judgement.FALSE
-            said[setting.value] = Judgement.TRUE if draw < correct else other
+            other = (
+                ModelJudgement.NEITHER
+                if setting is Setting.NONE_OF_THE_ABOVE
+                else ModelJudgement.FALSE
+            )
+            said[setting.value] = ModelJudgement.TRUE if draw < correct else other
         found.append(
             replace(
                 record,

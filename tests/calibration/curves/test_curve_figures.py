@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import (
+from calibration import corp_curve, reliability_bins, save_figure
+from calibration.curves import (
     CorpCurve,
     GroupCalibration,
     LabelHistogram,
     RiskCurve,
-    corp_curve,
-    corp_diagram,
     group_calibration,
-    group_figure,
     label_histogram,
-    reliability_bins,
-    risk_coverage_figure,
     risk_curve,
-    save_figure,
+)
+from calibration.figures.curves import (
+    corp_diagram,
+    group_figure,
+    risk_coverage_figure,
     score_histograms,
 )
 from calibration.figures.style import COLOURS

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import (
-    corp_curve,
-    corp_decomposition,
-    group_calibration,
-    interval_groups,
-    label_histogram,
-    reliability_bins,
-    risk_coverage,
-    risk_curve,
-)
+from calibration import corp_curve, corp_decomposition, reliability_bins
+from calibration.curves import group_calibration, interval_groups, label_histogram, risk_curve
 from calibration.curves.label_draws import calibrated, shared_share
 from calibration.forecasts import forecasts
+from calibration.scores import risk_coverage
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -237,7 +230,6 @@ def test_histograms_by_label() -> None:
         (lambda: corp_curve([0.2], [1], band="wide"), "band is 'wide'; choose one of confidence"),
         (lambda: corp_curve([0.2], [1], n_bootstrap=0), "n_bootstrap is 0"),
         (lambda: corp_curve([0.2], [1], level=2), "level is 2"),
-        (lambda: corp_curve([0.2, 0.3], [1, None]), r"y\[1\] is unlabelled"),
         (lambda: risk_curve([0.2], [1], rule="x"), "rule is 'x'"),
         (lambda: risk_curve([0.2], [1], seed=-1), "seed is -1"),
         (lambda: group_calibration([0.2], [1], None), "groups is None"),

@@ -10,7 +10,7 @@ import pytest
 
 from calibration.learned_priors import ClassProbability, Free, Objective, Specification, Temperature
 from calibration.learned_priors.learned import apply
-from calibration.learned_priors.objectives import Problem, differences, problem
+from calibration.learned_priors.objectives import LearningProblem, differences, problem
 from calibration.learned_priors.parameters import resolve
 from factormodels import FactGraph, InputError, Relation
 from inference import get_backend
@@ -45,7 +45,7 @@ SPECIFICATIONS = {
 
 def posed(
     name: str, encoding: str, seed: int, backend: str = "exact", objective: str = "likelihood"
-) -> tuple[Problem, list[FactGraph], Specification, np.ndarray]:
+) -> tuple[LearningProblem, list[FactGraph], Specification, np.ndarray]:
     chosen = SPECIFICATIONS[name]
     specification = Specification(
         chosen.atom_prior, chosen.context_prior, chosen.relations, encoding

@@ -246,7 +246,7 @@ def test_a_temperature_against_the_labels_is_infinite() -> None:
         (IsotonicRecalibrator(), [0.2, 1.7], [0, 1], r"X\[1\] is 1.7, outside \[0, 1\]"),
         (IsotonicRecalibrator(), [[0.2, 0.1], [0.7, 0.1]], [0, 1], r"X has shape \(2, 2\)"),
         (IsotonicRecalibrator(), [0.2, 0.7], [0, 0.5], r"y\[1\] is 0.5, which is not a label"),
-        (IsotonicRecalibrator(), [0.2, 0.7], [0, None], r"y\[1\] is unlabelled"),
+        (IsotonicRecalibrator(), [0.2, 0.7], [None, None], "none of the 2 atoms has a label"),
         (IsotonicRecalibrator(), [0.2, 0.7], [0, 1, 1], "lengths differ"),
     ],
 )
@@ -255,6 +255,17 @@ def test_what_cannot_be_learned_is_named(
 ) -> None:
     with pytest.raises(InputError, match=message):
         estimator.fit(p, y)
+
+
+@pytest.mark.parametrize("name", RECALIBRATORS)
+def test_unlabelled_atoms_teach_nothing(name: str) -> None:
+    p, y = [0.2, 0.7, 0.4, 0.9, 0.6, 0.3], [0, 1, 1, 0, None, 1]
+    learned = RECALIBRATORS[name]().fit(p, y)
+    alone = RECALIBRATORS[name]().fit(p[:4] + p[5:], y[:4] + y[5:])
+    np.testing.assert_array_equal(learned.predict(p), alone.predict(p))
+    assert (learned.n_unlabelled_, alone.n_unlabelled_) == (1, 0)
+    with pytest.raises(InputError, match=r"y\[4\] is unlabelled"):
+        RECALIBRATORS[name]().fit(p, y, unlabelled="error")
 
 
 @pytest.mark.parametrize("name", ["isotonic", "histogram", "venn_abers"])

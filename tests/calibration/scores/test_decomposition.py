@@ -135,7 +135,6 @@ def test_isotonic_blocks_skip_points_without_weight() -> None:
         (lambda: corp_decomposition([0.1], [1], score="auc"), "score is 'auc'; choose one of"),
         (lambda: murphy_decomposition([0.1], [1], n_bins=0), "n_bins is 0"),
         (lambda: corp_decomposition([0.1, 0.2], [1, 0], weights=[1]), "weights has 1"),
-        (lambda: corp_decomposition([0.1, 0.2], [1, None]), r"y\[1\] is unlabelled"),
     ],
 )
 def test_bad_input_is_named(call: Any, message: str) -> None:

@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import SCORES, score_table
-from calibration.scores import auprc, auroc, calibration_error, calibration_line, hosmer_lemeshow
+from calibration import score_table
+from calibration.scores import (
+    SCORES,
+    auprc,
+    auroc,
+    calibration_error,
+    calibration_line,
+    hosmer_lemeshow,
+)
 from calibration.scores.logistic import sigmoid
 from calibration.scores.pointwise import log_loss
 

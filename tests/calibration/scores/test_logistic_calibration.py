@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.forecasts import Status
+from calibration.forecasts import ScoreStatus
 from calibration.scores import calibration_line, flexible_calibration
 from calibration.scores.logistic import fit_logistic, sigmoid
 from calibration.scores.logistic_calibration import restricted_cubic_spline, weighted_quantiles
@@ -106,13 +106,13 @@ def test_newton_converges_from_far_away_and_stops_where_there_is_no_maximum() ->
     true = (generator.random(200) < sigmoid(columns[1])).astype(float)
     near = fit_logistic(columns, np.ones(200), true)
     far = fit_logistic(columns, np.ones(200), true, start=np.array([8.0, -9.0]))
-    assert near.status is far.status is Status.OK
+    assert near.status is far.status is ScoreStatus.OK
     # The error left is the square of a step below 1e-6, scaled by the columns.
     np.testing.assert_allclose(far.coefficients, near.coefficients, rtol=0, atol=1e-10)
     ordered = (columns[1] > 0).astype(float)
-    assert fit_logistic(columns, np.ones(200), ordered).status is Status.SEPARATED
+    assert fit_logistic(columns, np.ones(200), ordered).status is ScoreStatus.SEPARATED
     alike = np.ones((2, 200))
-    assert fit_logistic(alike, np.ones(200), true).status is Status.SEPARATED
+    assert fit_logistic(alike, np.ones(200), true).status is ScoreStatus.SEPARATED
 
 
 def test_rows_in_parts_give_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import SCORES, ScoreRow, score_table
+from calibration import score_table
 from calibration.forecasts import Sample, forecasts
-from calibration.intervals.bootstrap import (
-    JACKKNIFE_GROUPS,
+from calibration.intervals import (
     bca_interval,
-    bootstrap,
-    jackknife,
+    jackknife_weights,
+    of_samples,
     percentile_interval,
+    replicates,
+    response_weights,
 )
+from calibration.intervals.replicates import JACKKNIFE_GROUPS
+from calibration.scores import SCORES, ScoreRow
 from calibration.scores.proper import mean_loss
 from calibration.validation import Floats
 from factormodels.errors import InputError
@@ -58,7 +61,7 @@ def test_rows_are_tidy() -> None:
     import pandas
 
     frame = pandas.DataFrame([asdict(row) for row in rows])
-    assert frame.shape == (len(SCORES), 16)
+    assert frame.shape == (len(SCORES), 17)
 
 
 def test_some_scores_are_those_of_the_whole_table() -> None:
@@ -117,8 +120,12 @@ def test_the_grouped_jackknife_has_the_acceleration_of_the_plain_one() -> None:
         centred = influence.mean() - influence
         return float((centred**3).sum() / (6 * (centred**2).sum() ** 1.5))
 
-    grouped = [acceleration(jackknife(points, brier_of, seed)[:, 0]) for seed in range(20)]
-    assert len(jackknife(points, brier_of, 0)) == JACKKNIFE_GROUPS
+    def left_out(seed: int) -> Floats:
+        weights = jackknife_weights(points.n_responses, seed)
+        return replicates(of_samples(points, brier_of), weights)[:, 0]
+
+    grouped = [acceleration(left_out(seed)) for seed in range(20)]
+    assert len(left_out(0)) == JACKKNIFE_GROUPS
     losses = np.repeat(points.p, points.sizes) - points.y
     plain = acceleration(-(losses**2))
     # Each has a standard error of about 0.4 / 100; the mean of twenty of 0.001.
@@ -127,23 +134,28 @@ def test_the_grouped_jackknife_has_the_acceleration_of_the_plain_one() -> None:
 
 def test_bca_where_replicates_say_little() -> None:
     still = np.full(10, 0.3)
-    assert bca_interval(0.3, still, still, 0.95) == (0.3, 0.3)
-    above = np.linspace(0.4, 0.5, 10)
-    assert all(map(math.isnan, bca_interval(0.3, above, still, 0.95)))
-    assert all(map(math.isnan, percentile_interval(np.array([np.nan, np.inf]), 0.95)))
+    drawn = np.stack([still, np.linspace(0.4, 0.5, 10)], axis=1)
+    lower, upper = bca_interval([0.3, 0.3], drawn, np.stack([still, still], axis=1), 0.95)
+    assert (lower[0], upper[0]) == (0.3, 0.3)
+    assert math.isnan(lower[1])
+    assert math.isnan(upper[1])
+    nothing = percentile_interval(np.array([[np.nan], [np.inf]]), 0.95)
+    assert all(np.isnan(end).all() for end in nothing)
 
 
 def test_replicates_draw_whole_responses() -> None:
     p, y, responses = clustered(5)
     points = forecasts(p, y, None, responses)
-    totals = bootstrap(points, lambda sample: np.array([sample.total]), 50, seed=0)[:, 0]
+    total = of_samples(points, lambda sample: np.array([sample.total]))
+    totals = replicates(total, response_weights(40, 50, seed=0))[:, 0]
     sizes = np.bincount(responses)
     assert np.ptp(totals) > 0
     by_hand = np.random.default_rng(0).integers(0, 40, (50, 40))
     assert totals.tolist() == sizes[by_hand].sum(axis=1).tolist()
     # Without responses, each replicate has as many atoms as the data.
     atoms = forecasts(p, y)
-    alone = bootstrap(atoms, lambda sample: np.array([sample.total]), 5, seed=0)[:, 0]
+    total = of_samples(atoms, lambda sample: np.array([sample.total]))
+    alone = replicates(total, response_weights(p.size, 5, seed=0))[:, 0]
     assert alone.tolist() == [p.size] * 5
 
 
@@ -232,7 +244,6 @@ def test_no_bootstrap_gives_no_intervals() -> None:
         ({"p": [0.2, 1.2]}, r"p\[1\] is 1.2, outside \[0, 1\]"),
         ({"p": [0.2]}, "lengths differ: p has 1, y has 2"),
         ({"y": [0, 2]}, r"y\[1\] is 2, which is not a label"),
-        ({"y": [0, None]}, r"y\[1\] is unlabelled"),
         ({"weights": [1, 2, 3]}, "lengths differ: p has 2, weights has 3"),
         ({"responses": ["a"]}, "lengths differ: p has 2, responses has 1"),
         ({"n_bootstrap": -1}, "n_bootstrap is -1"),

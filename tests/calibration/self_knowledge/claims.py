@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.self_knowledge import ClaimLabel, ClaimRecord, Judgement
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement
 
 LABELS = list(ClaimLabel)
-JUDGEMENTS = [*Judgement, None]
+JUDGEMENTS = [*ModelJudgement, None]
 
 
 def claim(
@@ -26,7 +26,7 @@ def claim(
         sentences,
         f"a{sentence}.{number}",
         ClaimLabel(label),
-        *(None if each is None else Judgement(each) for each in padded),
+        *(None if each is None else ModelJudgement(each) for each in padded),
     )
 
 

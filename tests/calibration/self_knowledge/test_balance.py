@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.self_knowledge import Status, in_sample_balance, self_knowledge
+from calibration.self_knowledge import SigmaStatus, in_sample_balance, self_knowledge
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
 from calibration.self_knowledge.records import Setting
@@ -76,9 +76,9 @@ def test_empty_bins_and_balance_without_errors() -> None:
     balance = in_sample_balance(records)
     # No error of either kind: nothing speaks against sigma, which is not defined.
     assert balance.clustered[-1] == balance.exact[-1] == 1.0
-    assert balance.status[-1] is Status.PERFECT
+    assert balance.status[-1] is SigmaStatus.PERFECT
     assert math.isnan(balance.sigma[-1])
-    assert balance.status[0] is Status.EMPTY
+    assert balance.status[0] is SigmaStatus.EMPTY
     assert math.isnan(balance.clustered[0])
     assert len(balance.rows()) == 6
     with pytest.raises(InputError, match="method is 'yates'"):

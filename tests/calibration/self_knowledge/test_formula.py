@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.self_knowledge import Status, clipped, emq, rogan_gladen, sigma, sigma_status
+from calibration.self_knowledge import SigmaStatus, clipped, emq, rogan_gladen, sigma, sigma_status
 from calibration.self_knowledge.formula import logit_sigma_variance, sigma_slopes
 
 GRID = np.linspace(0.0, 1.0, 21)
@@ -140,21 +140,21 @@ def test_emq_without_information_is_nan() -> None:
 @pytest.mark.parametrize(
     ("cell", "status", "value"),
     [
-        ((np.nan, np.nan, 0, 0), Status.EMPTY, np.nan),
-        ((np.nan, 0.5, 0, 4), Status.NO_SUPPORTED, np.nan),
-        ((0.5, np.nan, 4, 0), Status.NO_UNSUPPORTED, np.nan),
-        ((1.0, 1.0, 4, 4), Status.PERFECT, np.nan),
-        ((0.9, 0.1, 10, 10), Status.UNINFORMATIVE, 0.9),
-        ((1.0, 0.0, 4, 4), Status.UNINFORMATIVE, 1.0),
-        ((0.0, 1.0, 4, 4), Status.UNINFORMATIVE, 0.0),
-        ((1.0, 0.5, 4, 4), Status.ALWAYS_KNOWN, 1.0),
-        ((0.5, 1.0, 4, 4), Status.ALWAYS_UNKNOWN, 0.0),
-        ((0.7, 0.6, 10, 10), Status.OK, 0.4 / 0.7),
-        ((0.0, 0.0, 4, 4), Status.OK, 0.5),
+        ((np.nan, np.nan, 0, 0), SigmaStatus.EMPTY, np.nan),
+        ((np.nan, 0.5, 0, 4), SigmaStatus.NO_SUPPORTED, np.nan),
+        ((0.5, np.nan, 4, 0), SigmaStatus.NO_UNSUPPORTED, np.nan),
+        ((1.0, 1.0, 4, 4), SigmaStatus.PERFECT, np.nan),
+        ((0.9, 0.1, 10, 10), SigmaStatus.UNINFORMATIVE, 0.9),
+        ((1.0, 0.0, 4, 4), SigmaStatus.UNINFORMATIVE, 1.0),
+        ((0.0, 1.0, 4, 4), SigmaStatus.UNINFORMATIVE, 0.0),
+        ((1.0, 0.5, 4, 4), SigmaStatus.ALWAYS_KNOWN, 1.0),
+        ((0.5, 1.0, 4, 4), SigmaStatus.ALWAYS_UNKNOWN, 0.0),
+        ((0.7, 0.6, 10, 10), SigmaStatus.OK, 0.4 / 0.7),
+        ((0.0, 0.0, 4, 4), SigmaStatus.OK, 0.5),
     ],
 )
 def test_corners_are_named(
-    cell: tuple[float, float, int, int], status: Status, value: float
+    cell: tuple[float, float, int, int], status: SigmaStatus, value: float
 ) -> None:
     assert sigma_status(*cell) == (status,)
     np.testing.assert_allclose(sigma(cell[0], cell[1]), value, atol=1e-15)

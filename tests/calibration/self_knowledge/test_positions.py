@@ -12,9 +12,9 @@ import pytest
 from calibration.self_knowledge import (
     ClaimRecord,
     IntervalSettings,
-    Judgement,
+    ModelJudgement,
     Setting,
-    Status,
+    SigmaStatus,
     as_claims,
     flip_rates,
     label_positions,
@@ -55,7 +55,7 @@ def test_hand_values_of_the_papers_procedure() -> None:
     assert table.n_sentences.tolist() == [2, 0, 1, 0, 2, 5]
     assert table.n_responses.tolist() == [2, 0, 1, 0, 2, 2]
     assert table.n_claims["supported"].tolist() == [3, 0, 1, 0, 0, 4]
-    empty = [status is Status.EMPTY for status in table.statuses["factuality"]]
+    empty = [status is SigmaStatus.EMPTY for status in table.statuses["factuality"]]
     assert empty == [False, True, False, True, False, False]
 
 
@@ -92,7 +92,7 @@ def plain_count(
         place = math.ceil(Fraction(5 * index, total)) - 1
         for name, label, correct in (("self_known", "S", True), ("self_unknown", "NS", False)):
             judged = [
-                record.none_of_the_above is Judgement.TRUE
+                record.none_of_the_above is ModelJudgement.TRUE
                 for record in members
                 if record.label == label and record.none_of_the_above is not None
             ]
@@ -176,7 +176,7 @@ def test_what_neither_counts_as() -> None:
     assert left_out["self_known"].estimate[-1] == 1.0
     assert left_out["self_unknown"].estimate[-1] == 0.0
     assert left_out.n_missing[-1] == 3
-    assert left_out.statuses["sigma"][-1] is Status.UNINFORMATIVE
+    assert left_out.statuses["sigma"][-1] is SigmaStatus.UNINFORMATIVE
 
 
 def test_a_missing_judgement_is_left_out_and_counted() -> None:
@@ -190,7 +190,7 @@ def test_a_missing_judgement_is_left_out_and_counted() -> None:
     assert table["factuality"].estimate[-1] == 0.5
     # The irrelevant claim is nobody's to judge.
     assert table.n_missing[-1] == 2
-    assert table.statuses["sigma"][-1] is Status.PERFECT
+    assert table.statuses["sigma"][-1] is SigmaStatus.PERFECT
     assert math.isnan(table["sigma"].estimate[-1])
 
 
@@ -203,15 +203,19 @@ def test_statuses_of_empty_and_one_sided_bins() -> None:
     ]
     table = self_knowledge(records, intervals=QUICK)
     assert table.statuses["sigma"] == (
-        Status.NO_UNSUPPORTED,
-        Status.NO_SUPPORTED,
-        Status.UNINFORMATIVE,
-        Status.UNINFORMATIVE,
-        Status.EMPTY,
-        Status.OK,
+        SigmaStatus.NO_UNSUPPORTED,
+        SigmaStatus.NO_SUPPORTED,
+        SigmaStatus.UNINFORMATIVE,
+        SigmaStatus.UNINFORMATIVE,
+        SigmaStatus.EMPTY,
+        SigmaStatus.OK,
     )
-    assert table.statuses["self_known"][1] is Status.NO_SUPPORTED
-    assert table.statuses["rogan_gladen"] == (*[Status.OK] * 4, Status.EMPTY, Status.OK)
+    assert table.statuses["self_known"][1] is SigmaStatus.NO_SUPPORTED
+    assert table.statuses["rogan_gladen"] == (
+        *[SigmaStatus.OK] * 4,
+        SigmaStatus.EMPTY,
+        SigmaStatus.OK,
+    )
     assert math.isnan(table["sigma"].lower[2])
     rows = table.rows()
     assert len(rows) == 7 * 6

@@ -11,7 +11,7 @@ import pytest
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
-    Judgement,
+    ModelJudgement,
     Setting,
     read_records,
     write_records,
@@ -43,10 +43,10 @@ def test_records_survive_a_file(tmp_path: Path) -> None:
 def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
     (record,) = read_records(write_lines(tmp_path / "records.jsonl", LINE))
     assert record == ClaimRecord(
-        "r1", 2, 6, "a4", ClaimLabel.UNSUPPORTED, direct_asking=Judgement.TRUE
+        "r1", 2, 6, "a4", ClaimLabel.UNSUPPORTED, direct_asking=ModelJudgement.TRUE
     )
     assert record.position == pytest.approx(1 / 3, abs=1e-15)
-    assert record.judgement("direct_asking") is Judgement.TRUE
+    assert record.judgement("direct_asking") is ModelJudgement.TRUE
     assert record.judgement(Setting.NONE_OF_THE_ABOVE) is None
 
 
@@ -91,7 +91,7 @@ def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
     )
     records = read_records(path)
     assert records[0].log_probabilities == {
-        Setting.DIRECT_ASKING: {Judgement.TRUE: -0.25, Judgement.FALSE: -3.0}
+        Setting.DIRECT_ASKING: {ModelJudgement.TRUE: -0.25, ModelJudgement.FALSE: -3.0}
     }
     write_records(records, path)
     assert read_records(path) == records

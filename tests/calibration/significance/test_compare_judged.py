@@ -9,15 +9,15 @@ import pytest
 
 from calibration.grouping import group_by_response
 from calibration.significance import compare_judged, compare_methods, paired_permutation
-from calibration.significance.measures import Judged, response_k
+from calibration.significance.measures import JudgedClaims, response_k
 from factormodels.errors import InputError
 from tests.calibration.significance.test_table import data
 
 
-def judged(given: dict[str, Any], name: str, kept: Any = slice(None)) -> Judged:
+def judged(given: dict[str, Any], name: str, kept: Any = slice(None)) -> JudgedClaims:
     grouping = group_by_response(given["responses"][kept])
     p, y = given["methods"][name][kept], given["y"][kept].astype(float)
-    return Judged(p, y, grouping, response_k("median", grouping))
+    return JudgedClaims(p, y, grouping, response_k("median", grouping))
 
 
 @pytest.mark.parametrize("test", ["permutation", "bootstrap"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration import summarise
-from calibration.intervals.estimands import IntervalSettings
+from calibration.intervals import IntervalSettings
 from calibration.significance import (
     MEASURES,
     adjust,

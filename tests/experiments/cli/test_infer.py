@@ -229,7 +229,7 @@ def test_files_of_the_release_and_networks_with_evidence(shared_data: Path, invo
 
 
 def test_a_claim_is_undecided_where_the_scores_say_so() -> None:
-    from calibration import DECISION_TOLERANCE
+    from calibration.scores.measures import DECISION_TOLERANCE
     from experiments.paper.text import UNDECIDED, verdict
 
     assert UNDECIDED == DECISION_TOLERANCE

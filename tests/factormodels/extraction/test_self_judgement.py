@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from calibration.self_knowledge import Judgement, Setting, read_records, self_knowledge
+from calibration.self_knowledge import ModelJudgement, Setting, read_records, self_knowledge
 from calibration.self_knowledge.records import write_records
 from factormodels import Atom, FactGraph, InputError
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
@@ -153,11 +153,11 @@ def test_records_are_read_by_calibration(tmp_path: Path) -> None:
         ("a3", "IR", 2),
     ]
     assert {one.sentences for one in records} == {4}
-    assert records[0].direct_asking is Judgement.TRUE
-    assert records[1].direct_asking is Judgement.FALSE
-    assert records[0].none_of_the_above is Judgement.NEITHER
+    assert records[0].direct_asking is ModelJudgement.TRUE
+    assert records[1].direct_asking is ModelJudgement.FALSE
+    assert records[0].none_of_the_above is ModelJudgement.NEITHER
     logs = records[0].log_probabilities[Setting.NONE_OF_THE_ABOVE]
-    assert logs[Judgement.NEITHER] == pytest.approx(math.log(0.5))
+    assert logs[ModelJudgement.NEITHER] == pytest.approx(math.log(0.5))
     write_records(records, path)
     assert read_records(path) == records
     # Over all positions: one supported claim, judged true; one unsupported, judged false.

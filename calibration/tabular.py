@@ -1,0 +1,71 @@
+"""Results that are tables: a data frame, a `repr` of a few lines, HTML in a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+_SHOWN_ROWS, _SHOWN_COLUMNS = 6, 8
+
+
+class Tabular:
+    """A result that is a table.
+
+    A subclass names the arrays, (n_rows,) each, that are its columns, or has `rows` of its own.
+
+    Attributes:
+        columns: names of those arrays, in order.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per row, with Python's own numbers."""
+        values = [getattr(self, name) for name in self.columns]
+        lists = [each.tolist() if hasattr(each, "tolist") else each for each in values]
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a data frame, a row per row of `rows`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        shown = frame.to_string(
+            index=False,
+            max_rows=_SHOWN_ROWS,
+            max_cols=_SHOWN_COLUMNS,
+            float_format="{:.4g}".format,
+        )
+        counted = "1 row" if len(frame) == 1 else f"{len(frame)} rows"
+        return f"{type(self).__name__}, {counted}\n{shown}"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False, max_rows=60, border=0))
+
+
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Row = TypeVar("Row", bound=_Dataclass)
+
+
+class TableOf(Tabular, tuple[Row, ...]):
+    """A tuple of rows, dataclasses of one kind, that is a table too."""
+
+    __slots__ = ()
+
+    def __new__(cls, rows: Iterable[Row]) -> TableOf[Row]:
+        return super().__new__(cls, rows)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per row."""
+        return [asdict(row) for row in self]

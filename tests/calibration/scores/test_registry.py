@@ -1,0 +1,75 @@
+"""One vocabulary of scores: the same name, number and direction wherever a score is given."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from calibration import compare_methods, score_table, summarise
+from calibration.intervals import SUM_METHODS, IntervalMethod, IntervalSettings
+from calibration.scores import MEASURES, REGISTRY, SCORES, Summary
+from calibration.scores.registry import DEFAULT_MEASURES, interval_method
+from calibration.scores.table import TABLE_METHODS
+from calibration.significance import MEASURES as TESTED
+from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
+from tests.calibration.coverage_simulation import draw
+
+P, Y, RESPONSES = draw(np.random.default_rng(7), 40)
+
+UNMOVED = {"murphy_resolution", "murphy_resolution_corrected"}
+"""What forecasts that are wrong throughout share with those that are right: bins tell true atoms
+from false ones, whichever way round."""
+
+
+def test_every_name_is_in_the_registry_once() -> None:
+    assert {*SCORES, *MEASURES} == set(REGISTRY)
+    assert set(SCORES) & set(MEASURES) == {"brier", "log_loss"}
+    assert set(TESTED) | set(DEFAULT_MEASURES) | set(WITH_INTERVALS) <= set(MEASURES)
+    assert set(MEASURES) <= {field.name for field in fields(Summary)}
+    titles = [score.title for score in REGISTRY.values()]
+    assert len(set(titles)) == len(titles)
+
+
+def test_a_score_is_the_same_number_everywhere() -> None:
+    summary = summarise(P, Y, RESPONSES)
+    tested = compare_methods({"own": P, "half": P / 2}, Y, RESPONSES, n_resamples=10)
+    for row in score_table(P, Y, n_bootstrap=0, scores=["brier", "log_loss"]):
+        # Sums in another order: a few roundings of doubles.
+        assert row.value == pytest.approx(getattr(summary, row.score), rel=1e-12)
+        assert row.value == pytest.approx(tested.cell("own", row.score).estimate, rel=1e-12)
+
+
+def test_a_score_that_needs_labels_has_none_without() -> None:
+    bare = summarise(P, None, RESPONSES)
+    assert {name for name in MEASURES if math.isnan(getattr(bare, name))} == {
+        name for name in MEASURES if REGISTRY[name].needs_labels
+    }
+    assert all(REGISTRY[name].needs_labels for name in SCORES)
+
+
+def test_the_better_way() -> None:
+    good = np.where(Y, 0.9, 0.1)
+    values = [
+        {
+            **{name: getattr(summarise(p, Y, RESPONSES), name) for name in MEASURES},
+            **{row.score: row.value for row in score_table(p, Y, n_bootstrap=0)},
+        }
+        for p in (good, 1 - good)
+    ]
+    for name, score in REGISTRY.items():
+        if score.higher_is_better is None or not score.needs_labels:
+            continue
+        gain = values[0][name] - values[1][name]
+        assert name in UNMOVED or (gain > 0) == score.higher_is_better, name
+
+
+def test_intervals_are_those_that_the_registry_prefers() -> None:
+    for row in score_table(P, Y, responses=RESPONSES, n_bootstrap=20, scores=["brier", "ece"]):
+        assert row.method == interval_method(row.score, TABLE_METHODS) == "percentile"
+        assert row.interval == (row.percentile_lower, row.percentile_upper)
+    assert {interval_method(name, SUM_METHODS) for name in WITH_INTERVALS} == {IntervalMethod.DELTA}
+    delta = summary_intervals(P, Y, RESPONSES, settings=IntervalSettings("delta"))
+    np.testing.assert_equal(summary_intervals(P, Y, RESPONSES), delta)

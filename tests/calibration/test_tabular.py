@@ -1,0 +1,91 @@
+"""Results that are tables: frames, text and HTML."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration import (
+    compare_methods,
+    corp_curve,
+    reliability_bins,
+    score_table,
+    summarise,
+)
+from calibration.claims import failure_table
+from calibration.curves import group_calibration, label_histogram, risk_curve
+from calibration.intervals import (
+    IntervalSettings,
+    RatioEstimand,
+    RatioSums,
+    estimate_all,
+)
+from calibration.scores import measure_responses
+from calibration.self_knowledge import (
+    compare_conditions,
+    in_sample_balance,
+    label_shift,
+    out_of_sample,
+    self_knowledge,
+)
+from calibration.significance import correctness_regression
+from tests.calibration.coverage_simulation import draw
+from tests.calibration.self_knowledge.claims import random_records
+
+MOST_LINES = 12
+
+
+def results() -> list[Any]:
+    p, y, responses = draw(np.random.default_rng(0), 30)
+    records, others = random_records(0), random_records(1)
+    sums = RatioSums(
+        *(np.bincount(responses, each)[:, None].astype(np.float64) for each in (y, None))
+    )
+    methods = {"one": p, "half": p / 2}
+    return [
+        score_table(p, y, responses=responses, n_bootstrap=5),
+        summarise(p, y, responses),
+        measure_responses(p, responses),
+        compare_methods(methods, y, responses, n_resamples=20, measures=["brier"]),
+        reliability_bins(p, y),
+        corp_curve(p, y, band="none"),
+        risk_curve(p, y, n_bootstrap=5),
+        group_calibration(p, y, responses % 3, n_bootstrap=5),
+        label_histogram(p, y),
+        *estimate_all([RatioEstimand("share", sums)], IntervalSettings("delta")),
+        correctness_regression(y, p, responses),
+        self_knowledge(records),
+        compare_conditions(records, others),
+        out_of_sample(records, n_splits=3),
+        label_shift(records, n_splits=3),
+        in_sample_balance(records),
+        failure_table([["subjective"], []]),
+    ]
+
+
+RESULTS = results()
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+def test_a_table_is_a_frame_a_short_text_and_html(result: Any) -> None:
+    rows, frame = result.rows(), result.to_frame()
+    assert frame.shape == (len(rows), len(rows[0]))
+    assert list(frame.columns) == list(rows[0])
+    text = repr(result)
+    assert text.startswith(type(result).__name__)
+    assert len(rows) == 1 or f"{len(rows)} rows" in text
+    assert len(text.splitlines()) <= MOST_LINES
+    html = result._repr_html_()
+    assert html.startswith("<table")
+    assert all(f"<th>{name}</th>" in html for name in frame.columns)
+
+
+def test_a_table_of_rows_is_still_a_tuple() -> None:
+    table = RESULTS[0]
+    assert table == tuple(table)
+    assert table[0].score == "brier"
+    again = pickle.loads(pickle.dumps(table))
+    assert (type(again), len(again), again[0].value) == (type(table), len(table), table[0].value)
