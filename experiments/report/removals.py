@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from experiments.assess.evidence import Removals, context_removals
 from experiments.run.learned_priors import WHOLE, CrossFittedPriors, Key
-from experiments.run.view_graphs import factor_graph
+from experiments.run.units import factor_graph
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph
 from experiments.study.design import NO_VIEW, GraphView

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.results.rows import FAILED
-from experiments.run.view_graphs import factor_graph
 from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
 from factormodels.compile import CompiledFacts
@@ -37,13 +36,11 @@ TASK_SECONDS = 1.0
 """After so long a task hands back what it has finished: a process takes no more with it."""
 
 _FIRST_UNITS = 32
-
 _MOST_UNITS = 16_384
-
 _QUICK_TASK = 0.25 * TASK_SECONDS
+"""Sizes of tasks: that of the first, the largest, and the seconds below which one is quick."""
 
 _QUICK_BATCH = 0.1
-
 _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
 
@@ -273,6 +270,34 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
     return [_attempt(backend, graph) for graph in graphs]
+
+
+def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
+    """The factor graph of a view of a response.
+
+    Args:
+        facts: the relations that `view` names of a response, compiled.
+        view: encoding, priors and strength.
+    """
+    priors = facts.priors.copy()
+    if view.prior.atom is not None:
+        priors[facts.is_atom] = view.prior.atom
+    if view.prior.context is not None:
+        priors[~facts.is_atom] = view.prior.context
+    probabilities = strengthened(facts.probabilities, view.strength)
+    return facts.to_factor_graph(priors, probabilities, view.encoding)
+
+
+def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    """Probabilities (m,) whose log odds are multiplied.
+
+    Above 1 the relation model is taken for surer than it says, below 1 for less sure; 0 and 1 stay.
+    """
+    if strength == 1.0:
+        return probabilities
+    with np.errstate(divide="ignore", over="ignore"):
+        log_odds = strength * (np.log(probabilities) - np.log1p(-probabilities))
+        return 1.0 / (1.0 + np.exp(-log_odds))
 
 
 def sentence(error: Exception) -> str:

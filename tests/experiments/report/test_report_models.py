@@ -18,7 +18,7 @@ from calibration.folds import response_folds
 from experiments.report import removals
 from experiments.report.finished import read_subject
 from experiments.results.rows import read_rows
-from experiments.run.view_graphs import strengthened
+from experiments.run.units import strengthened
 from experiments.study.config import PriorSetting
 from experiments.study.design import GraphView
 from factormodels.claims import RelationKind

@@ -24,7 +24,7 @@ from calibration.learned_priors import (
 )
 from experiments.results.rows import read_rows
 from experiments.run.runner import Execution, Progress, StudyDesign, design, run_study
-from experiments.run.view_graphs import strengthened
+from experiments.run.units import strengthened
 from experiments.study.reading import load_study
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load

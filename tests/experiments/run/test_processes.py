@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import wait
 from typing import Any
 
 import numpy as np
@@ -97,3 +99,18 @@ def test_memory_beyond_the_limit_is_an_error_and_less_is_not() -> None:
             child.call(allocate, 2**29)
         assert caught.value.kind == OUT_OF_MEMORY
         assert child.alive
+
+
+def test_an_interrupt_does_not_reach_it(child: Child) -> None:
+    before, process = child.call(count, 1)
+    os.kill(process, signal.SIGINT)
+    assert child.call(count, 1) == (before + 1, process)
+
+
+def test_whichever_of_several_answers_first_is_told(child: Child) -> None:
+    with Child() as other:
+        other.call(count, 0)
+        other.send(sleep, 60.0)
+        child.send(count, 0)
+        assert wait([other.fileno(), child.fileno()]) == [child.fileno()]
+        child.receive()

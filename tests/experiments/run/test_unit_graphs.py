@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.run.view_graphs import factor_graph, strengthened
+from experiments.run.units import factor_graph, strengthened
 from experiments.study.config import PriorSetting
 from experiments.study.design import GraphView
 from factormodels.datasets import load
