@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.diff import (SAME, changed_settings)
-from experiments.results.files import (read_manifest)
+from experiments.results.diff import SAME, changed_settings
+from experiments.results.files import read_manifest
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
