@@ -6,13 +6,25 @@ the backends, the rows of a run and the JSON Schemas.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -40,10 +52,11 @@ def write_pages(folder: Path) -> None:
     pages["parts/backends"] = backends_table()
     pages["parts/promises"] = promises_table()
     pages["parts/rows"] = rows_table()
-    pages["parts/analyses"] = analyses_list()
+    pages["analyses"] = analyses_page()
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
     pages["parts/study-keys"] = study_keys()
+    pages["parts/published"] = published_table()
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for path in folder.rglob("*.md"):
         if path not in wanted:
@@ -159,12 +172,36 @@ def rows_table() -> str:
     return _table(("column", "type", "null", "meaning"), rows)
 
 
-def analyses_list() -> str:
-    """Return the analyses that a study can ask for."""
+def analyses_page() -> str:
+    """Return the page of the analyses that a study can ask for, each with its settings."""
     from experiments.analyses.registry import analysis, names
 
-    rows = [f"| `{name}` | {analysis(name).summary} |" for name in names()]
-    return _table(("analysis", "what it does"), rows)
+    parts = [
+        "# Analyses\n",
+        "What a study with the key `analysis` can ask for, and the keys of its `settings`. "
+        "[Studies](../guide/studies.md) says how such a study is written; "
+        "`factormodels run --list` shows those on board.\n",
+    ]
+    for name in names():
+        found = analysis(name)
+        parts.append(f"## {name}\n\n{found.summary}\n\n{keys_table(found.settings)}")
+    return "\n".join(parts)
+
+
+def published_table() -> str:
+    """Return every number of the papers that a study puts ours beside, and its command."""
+    from experiments.analyses.study import load_analysis
+    from experiments.study.config_file import embedded_studies, read_raw
+
+    rows = []
+    for study in embedded_studies():
+        if not study.startswith("papers/"):
+            continue
+        settings = load_analysis(read_raw(study, ())).settings
+        for entry in getattr(settings, "published", ()):
+            cells = (entry.source, entry.printed, f"`factormodels run {study}`", entry.needs)
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return _table(("source", "printed", "command", "data and models of the paper"), rows)
 
 
 def datasets_list() -> str:
@@ -191,13 +228,107 @@ def formats_table() -> str:
 
 
 def study_keys() -> str:
-    """Return the table of the keys of a study, which experiments/README.md holds."""
-    text = (Path(__file__).resolve().parents[1] / "experiments" / "README.md").read_text("utf-8")
-    table = re.search(r"^\| key \| meaning \| default \|\n(?:\|.*\n)+", text, re.M)
-    if table is None:
-        raise LookupError("experiments/README.md has no table '| key | meaning | default |'")
-    # Links of that file lead nowhere from here.
-    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", table[0])
+    """Return tables of the keys of a study and of its parts."""
+    from experiments.study import config, config_models, config_parts, config_selections
+
+    parts = (
+        ("", config.Study),
+        ("A dataset", config_parts.DatasetChoice),
+        ("`subset` of a dataset", config_parts.Subset),
+        ("A backend", config_parts.BackendChoice),
+        ("`only` of a backend", config_parts.Only),
+        ("A setting of `priors`", config_parts.Priors),
+        ("`learned` of priors", config_parts.Learned),
+        ("A relation model", config_models.RelationModelChoice),
+        ("An assessor", config_models.AssessorChoice),
+        ("`language_model`", config_models.LanguageModelChoice),
+        ("A selection", config_selections.SelectionChoice),
+        ("`significance`", config_parts.Significance),
+        ("A side of a pair", config_parts.Selector),
+        ("`reliability`", config_parts.Reliability),
+        ("`report`", config_parts.Report),
+    )
+    base = ("base", "text", "none", _BASE)
+    return "\n".join(
+        f"**{title}**\n\n{keys_table(model)}" if title else keys_table(model, base)
+        for title, model in parts
+    )
+
+
+_BASE = "another study, by name or file: this one is laid over it, mappings key by key, lists whole"
+
+Key = tuple[str, str, str, str]
+"""A key of a configuration: its name, its type, its default and what it means."""
+
+
+def keys_table(model: type, *more: Key) -> str:
+    """Return the table of the keys that a part of a configuration may have.
+
+    Args:
+        model: the part, a dataclass.
+        more: keys that are read before it is.
+    """
+    rows = [
+        f"| `{key}` | {kind} | {default} | {meaning} |"
+        for key, kind, default, meaning in (*more, *keys_of(model))
+    ]
+    return _table(("key", "type", "default", "meaning"), rows)
+
+
+def keys_of(model: type) -> Iterator[Key]:
+    """Yield the keys of a part of a configuration, from its fields and its docstring."""
+    meanings = {name: text for base in reversed(model.__mro__) for name, text in _meanings(base)}
+    hints = get_type_hints(model, include_extras=True)
+    for field in dataclasses.fields(model):
+        meaning = meanings.get(field.name, "")
+        yield field.name, type_words(hints[field.name]), default_words(field), meaning
+
+
+def _meanings(model: type) -> Iterator[tuple[str, str]]:
+    section = (inspect.getdoc(model) or "").partition("Attributes:\n")[2].partition("\n\n")[0]
+    for entry in re.split(r"\n(?=    \w)", "\n" + section)[1:]:
+        name, _, text = " ".join(entry.split()).partition(": ")
+        yield name, text.rstrip(".")
+
+
+def type_words(annotation: Any) -> str:
+    """Return a type as somebody who writes YAML knows it."""
+    arguments = get_args(annotation)
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return type_words(arguments[0])
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in arguments)
+    if origin in (Union, UnionType):
+        return " or ".join(type_words(each) for each in arguments if each is not NoneType)
+    if origin is tuple:
+        return f"list: {type_words(arguments[0])}"
+    if dataclasses.is_dataclass(annotation) or origin in (dict, Mapping):
+        return "mapping"
+    plain = {str: "text", int: "whole number", float: "number", bool: "`true`, `false`"}
+    return plain.get(annotation, "any")
+
+
+def default_words(field: dataclasses.Field[Any]) -> str:
+    """Return the default of a key as YAML would have it."""
+    if _is_required(field):
+        return "required"
+    return "its own" if field.default is dataclasses.MISSING else _plain(field.default)
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is field.default_factory is dataclasses.MISSING
+
+
+def _plain(value: Any) -> str:
+    if value is None or value in ("", ()):
+        return "none"
+    if isinstance(value, tuple):
+        return ", ".join(map(_plain, value))
+    if dataclasses.is_dataclass(value):
+        required = [field.name for field in dataclasses.fields(value) if _is_required(field)]
+        return _plain(getattr(value, required[0])) if required else "none"
+    return f"`{json.dumps(value) if isinstance(value, bool) else value}`"
 
 
 def _table(heads: tuple[str, ...], rows: list[str]) -> str:

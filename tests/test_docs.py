@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import os
 import re
 import subprocess
@@ -21,7 +20,9 @@ from tests.pages import Block, blocks, faults, run_page
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
-PAGES = [*sorted(DOCS.glob("guide/*.md")), DOCS / "theory.md"]
+NUMBERS = [DOCS / f"{name}.md" for name in ("findings", "open-questions", "measurements")]
+
+PAGES = [*sorted(DOCS.glob("guide/*.md")), DOCS / "theory.md", *NUMBERS]
 
 WITHOUT_A_PAGE = ("inference.kernels", "experiments.cli.commands")
 """Packages that the reference leaves out; docs/generated_pages.py says why."""
@@ -102,11 +103,17 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
     assert "[b]" not in text
 
 
-def test_the_table_of_keys_has_every_key_of_a_study(helper: Any) -> None:
+def test_keys_are_shown_with_their_types_defaults_and_meanings(helper: Any) -> None:
     from experiments.study.config import Study
 
-    keys = re.findall(r"^\| `(\w+)` \|", helper("generated_pages").study_keys(), re.M)
-    assert set(keys) == {"base", *(field.name for field in dataclasses.fields(Study))}
+    rows = {key: rest for key, *rest in helper("generated_pages").keys_of(Study)}
+    assert rows["study"] == ["text", "required", "its name; also that of its folder of results"]
+    assert rows["variants"][:2] == ["list: text", "`FR2`"]
+    assert rows["relation_models"][:2] == ["list: mapping", "`recorded`"]
+    assert rows["unlabelled"][:2] == ["`exclude`, `false`, `true`, `error`", "`exclude`"]
+    assert rows["language_model"][:2] == ["mapping", "none"]
+    # A docstring that leaves a key out leaves its reader alone.
+    assert all(meaning for _, _, meaning in rows.values())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
