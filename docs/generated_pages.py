@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 
-INTERNAL = ("inference.kernels", "experiments.cli.commands")
-"""Packages without a page: compiled loops behind the backends, and the command line's options,
-which have a page of their own."""
+INTERNAL = ("kernels", "commands")
+"""Last part of the names of packages without a page: compiled loops behind the backends, and the
+command line's options, which have a page of their own."""
 
 
 def connect(app: Sphinx) -> None:
@@ -91,7 +91,7 @@ def _packages(package: str) -> Iterator[str]:
         iter_modules(importlib.import_module(package).__path__), key=lambda module: module.name
     ):
         name = f"{package}.{module.name}"
-        if module.ispkg and name not in INTERNAL:
+        if module.ispkg and module.name not in INTERNAL:
             yield from _packages(name)
 
 

@@ -120,8 +120,8 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
 )
 """The datasets that the studies of the papers ask for, by name."""
 
+# The name of one of them, in the settings of an analysis.
 SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
-"""The name of one of them, in the settings of an analysis."""
 
 
 @dataclass(frozen=True)

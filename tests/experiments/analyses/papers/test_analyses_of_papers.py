@@ -249,7 +249,7 @@ def test_pipelines_are_run_where_a_language_model_is_named(
     results = run_study("papers/fastfact-alignment", bare_folder)
     assert results.artefacts.remarks[0].endswith("The pipelines were run with mine.")
     frame: Any = results.artefacts.tables["table-1"].frame
-    own = rows_of(frame, origin="ours").set_index("pipeline")
+    own: Any = rows_of(frame, origin="ours").set_index("pipeline")
     assert list(own.index) == ["FaStfact", "VeriScore", "FactScore"]
     # The rule supports every claim for FaStfact and FactScore, and VeriScore knows nothing.
     assert own.at["VeriScore", "f1"] == 0 < own.at["FaStfact", "f1"] == own.at["FactScore", "f1"]
@@ -266,10 +266,11 @@ def test_the_ranking_scores_each_response(bare_folder: Path) -> None:
     say_where(bare_folder, "datasets: {fastfact-models: {worse: worse.jsonl, mine: m.jsonl}}")
     frame = frames_of("papers/fastfact-leaderboard", bare_folder)["ranking"]
     wanted = f1_at_k_prime([3, 1], [1, 0], [4, 5], 0.1).mean()
-    own = rows_of(frame, origin="ours").set_index("model")
+    own: Any = rows_of(frame, origin="ours").set_index("model")
     assert list(own.index) == ["mine", "worse"]
-    assert own.at["mine", "f1"] == pytest.approx(wanted, abs=1e-12)
-    assert own.at["mine", "lower"] < own.at["mine", "f1"] < own.at["mine", "upper"]
+    mine = own.loc["mine"]
+    assert mine["f1"] == pytest.approx(wanted, abs=1e-12)
+    assert mine["lower"] < mine["f1"] < mine["upper"]
 
 
 def test_sigma_of_figure_3_is_the_formula_of_its_table(bare_folder: Path) -> None:
