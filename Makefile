@@ -49,8 +49,8 @@ lint: install ## Check style, format and types
 docs: install ## Build the documentation into results/docs; a warning is an error
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html -d $(VENV)/var/docs docs results/docs
 
-bench: install ## Measure accuracy against time beside other libraries: ratios within one run
-	$(VENV)/bin/factormodels bench
+bench: install ## Measure accuracy against time beside other libraries; docs/measurements.md anew
+	$(VENV)/bin/python docs/make_measurements.py --run
 
 notebooks: install ## Execute every notebook into results/notebooks
 	$(VENV)/bin/python -m tests.execute_notebooks notebooks results/notebooks

@@ -31,7 +31,7 @@ def connect(app: Sphinx) -> None:
 def write_pages(folder: Path) -> None:
     """Write every generated page; one whose text has not changed keeps its date."""
     from command_line import page as command_line
-    from study_keys import analysis_keys, study_keys
+    from study_keys import study_keys
 
     pages = {f"reference/{name}": reference_page(name) for name in documented_packages()}
     pages["reference/index"] = reference_index()
@@ -40,11 +40,11 @@ def write_pages(folder: Path) -> None:
     pages["parts/backends"] = backends_table()
     pages["parts/promises"] = promises_table()
     pages["parts/rows"] = rows_table()
-    pages["parts/analyses"] = analyses_list()
+    pages["analyses"] = analyses_page()
     pages["parts/datasets"] = datasets_list()
     pages["parts/formats"] = formats_table()
     pages["parts/study-keys"] = study_keys()
-    pages["parts/analysis-keys"] = analysis_keys()
+    pages["parts/published"] = published_table()
     wanted = {folder / f"{name}.md": text for name, text in pages.items()}
     for path in folder.rglob("*.md"):
         if path not in wanted:
@@ -160,12 +160,32 @@ def rows_table() -> str:
     return _table(("column", "type", "null", "meaning"), rows)
 
 
-def analyses_list() -> str:
-    """Return the analyses that a study can ask for."""
-    from experiments.analyses.registry import analysis, names
+def analyses_page() -> str:
+    """Page of the analyses that a study can ask for, each with its settings."""
+    from study_keys import analysis_keys
 
-    rows = [f"| `{name}` | {analysis(name).summary} |" for name in names()]
-    return _table(("analysis", "what it does"), rows)
+    return (
+        "# Analyses\n\n"
+        "What a study with the key `analysis` can ask for, and the keys of its `settings`. "
+        "[Studies](../guide/studies.md) says how such a study is written; "
+        "`factormodels run --list` shows those on board.\n\n" + analysis_keys()
+    )
+
+
+def published_table() -> str:
+    """Return every number of the papers that a study puts ours beside, and its command."""
+    from experiments.analyses.study import load_analysis
+    from experiments.study.reading import embedded_studies, read_raw
+
+    rows = []
+    for study in embedded_studies():
+        if not study.startswith("papers/"):
+            continue
+        settings = load_analysis(read_raw(study, ())).settings
+        for entry in getattr(settings, "published", ()):
+            cells = (entry.source, entry.printed, f"`factormodels run {study}`", entry.needs)
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return _table(("source", "printed", "command", "data and models of the paper"), rows)
 
 
 def datasets_list() -> str:

@@ -129,7 +129,7 @@ def analysis_keys() -> str:
         table = tables(found.settings, told, beneath="settings.")
         for model in set(told) - before:
             told[model] += f" of {name}"
-        parts.append(f"### {name}\n\n{found.summary}\n\n{table}")
+        parts.append(f"## {name}\n\n{found.summary}\n\n{table}")
     return "\n".join(parts)
 
 

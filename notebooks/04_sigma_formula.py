@@ -49,7 +49,6 @@ from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.self_knowledge import (
     Setting,
     Truth,
-    as_claims,
     claims_of_counts,
     label_shift,
     rejections,
@@ -58,12 +57,10 @@ from calibration.self_knowledge import (
     simulate_counts,
 )
 from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
-from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
 from experiments.analyses.sigma_shift import prediction_row
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config import DatasetChoice
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
 
@@ -112,9 +109,21 @@ subjects = {
     for at, (name, truth) in enumerate(POPULATIONS.items())
 }
 BENCHMARK = "Factcheck-Bench"
-rates = DrawnModel("drawn", DatasetChoice(name="factcheck-bench"), {ASKED: 0.8}, {ASKED: 0.7})
 labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, BENCHMARK).records
-subjects[BENCHMARK] = [as_claims(drawn(labelled, rates, SEED + at)) for at in range(DRAWN)]
+human = pd.DataFrame(
+    {
+        "response": [one.response for one in labelled],
+        "supported": [one.label == "S" for one in labelled],
+    }
+)
+per_response = human.groupby("response").supported.agg(["sum", "count"])
+supported, unsupported = per_response["sum"], per_response["count"] - per_response["sum"]
+generator = np.random.default_rng(SEED)
+subjects[BENCHMARK] = []
+for _ in range(DRAWN):
+    known, trusted = generator.binomial(supported, 0.8), generator.binomial(unsupported, 0.3)
+    counts = np.column_stack([known, supported - known, trusted, unsupported - trusted])
+    subjects[BENCHMARK].append(claims_of_counts(counts, ASKED))
 
 samples = pd.DataFrame(
     [

@@ -12,10 +12,10 @@ from calibration.significance import paired_t_test
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
 from experiments.analyses.papers.blocks import load_evidence
+from experiments.analyses.papers.conflicting_claims import conflicting_claims
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData
-from experiments.analyses.papers.stand_ins import conflicting_claims, retrieved_anew, without_labels
+from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.config import STRICT, BackendName, Count, Encoding, Variant, known
@@ -34,17 +34,16 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: the responses.
+        data: name of the responses.
         dataset: name of the dataset in the printed tables.
         source: name of the knowledge source there.
         tables: the printed tables, each by its number; with standard deviations where it has them.
         tests: number of the printed table of tests; empty: there is none.
         calibration: whether to table the Brier scores of the graph-based assessors (C.2).
         models: the language models, in the order of the tables.
-        labelled: whether labels count; False withholds those of a stand-in.
+        labelled: whether there are measures against labels.
         claims: "all", or "conflicts": single true claims with evidence on both sides, by the
             relations that are recorded.
-        passages: passages found anew for each claim of a stand-in; None: as they are.
         prompts: the assessors by a prompt, by their names in the tables.
         variants: the graph-based assessors.
         encoding: encoding of relations.
@@ -56,7 +55,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     dataset: str
     source: str
     tables: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -69,7 +68,6 @@ class Settings:
     )
     labelled: bool = True
     claims: Literal["all", "conflicts"] = "all"
-    passages: Count | None = None
     prompts: tuple[Annotated[str, known(lambda: PROMPTS, "assessor")], ...] = ("FS", "FV", "VS")
     variants: tuple[Variant, ...] = ("FR1", "FR2", "FR3")
     encoding: Encoding = "implication"
@@ -87,14 +85,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         context,
         data_file=settings.data_file,
         change=lambda graphs: _chosen(graphs, settings),
-        change_stand_in=lambda graphs: _retrieved(graphs, settings),
     )
     for block in evidence.blocks:
         if settings.labelled and not any(
             atom.label is not None for graph in block.graphs for atom in graph.atoms
         ):
             raise InputError(
-                f"{settings.data.source}, {block.model}: no claim has a label; give labelled data, "
+                f"{settings.data}, {block.model}: no claim has a label; give labelled data, "
                 "or settings.labelled=false"
             )
     found = {}
@@ -117,21 +114,15 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         tables[f"table-{settings.tests}"] = _tests(settings, found, evidence.remark)
     if settings.calibration:
         tables["calibration"] = _calibration(settings, found, evidence.remark)
-    tables |= published_table(settings.published, tables, stand_in=evidence.stand_in)
+    tables |= published_table(settings.published, tables)
     return Artefacts(tables, remarks=(evidence.remark,))
 
 
 def _chosen(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
     chosen = list(graphs)
     if settings.claims == "conflicts" and any(graph.relations for graph in chosen):
-        chosen = list(conflicting_claims(chosen))
-    return chosen if settings.labelled else [without_labels(graph) for graph in chosen]
-
-
-def _retrieved(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
-    if settings.passages is None:
-        return list(graphs)
-    return [retrieved_anew(graph, settings.passages) for graph in graphs]
+        return conflicting_claims(chosen)
+    return chosen
 
 
 _COLUMNS = {

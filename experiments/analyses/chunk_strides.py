@@ -10,13 +10,12 @@ from pydantic import Field
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData
-from experiments.analyses.papers.stand_in_model import StandInModel
+from experiments.analyses.papers.sources import SourceName
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.config import STRICT, Count
-from factormodels.extraction.language_model import LanguageModel
+from factormodels.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +28,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: responses with texts, their atoms the claims that people find.
+        data: name of the responses with texts, their atoms the claims that people find.
         strides: sentences per extracting call; all: the whole response.
         published: the numbers that stand in the table of published ones.
         data_file: file that says where data are; None: the default one, if it exists.
@@ -37,7 +36,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     strides: Annotated[tuple[Count | Literal["all"], ...], Field(min_length=1)] = (1, 2, 4, "all")
     published: tuple[Published, ...] = ()
     data_file: str | None = None
@@ -47,16 +46,15 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table and the figure of each stride."""
     import pandas as pd
 
-    from factormodels.extraction.relation_models.lexical import LexicalRelations
-
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
-    models: dict[str, LanguageModel] = {
-        name: language_model(name, access, context) for name, access in loaded.user.models.items()
-    }
+    user = loaded.user
+    models = {name: language_model(name, access, context) for name, access in user.models.items()}
     if not models:
-        models = {"sentences as they are": StandInModel(LexicalRelations())}
-        remark += " No language model was asked: every sentence is one claim, whatever the stride."
+        raise InputError(
+            f"{context.where}: it asks a language model for claims; name one under models in "
+            f"{user.where}"
+        )
     strides = [None if stride == "all" else stride for stride in settings.strides]
     people = sum(len(graph.atoms) for graph in graphs) / len(graphs)
     rows = []
@@ -87,23 +85,22 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     caption = f"FaStfact, figure 3: claims and tokens by stride. {remark}"
     tables = {"strides": PaperTable(frame, columns, caption)}
-    title = loaded.figure_title
     figures = {
         "figure-3-claims": PaperFigure(
-            _figure(frame, "claims_per_response", "claims per response", title), frame, caption
+            _figure(frame, "claims_per_response", "claims per response"), frame, caption
         ),
         "figure-3-tokens": PaperFigure(
-            _figure(frame, "tokens_per_response", "tokens per response", title), frame, caption
+            _figure(frame, "tokens_per_response", "tokens per response"), frame, caption
         ),
     }
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        tables | published_table(settings.published, tables),
         figures,
         remarks=(remark,),
     )
 
 
-def _figure(frame: pd.DataFrame, column: str, label: str, title: str | None) -> Figure:
+def _figure(frame: pd.DataFrame, column: str, label: str) -> Figure:
     from calibration.figures.sheet import panel_figure
     from calibration.figures.style import COLOURS, MARKERS
 
@@ -132,5 +129,4 @@ def _figure(frame: pd.DataFrame, column: str, label: str, title: str | None) -> 
         draw,  # type: ignore[arg-type]
         entries,
         labels=("sentences per call", label),
-        title=title,
     )

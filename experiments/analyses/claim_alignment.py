@@ -21,14 +21,13 @@ from experiments.analyses.papers.judged_claims import (
     run_pipeline,
     sentence_pipeline,
 )
-from experiments.analyses.papers.loading import language_model, load, load_source
+from experiments.analyses.papers.loading import Loaded, language_model, load, load_by_model
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData
+from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.config import STRICT, Count
-from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.fact_graph import FactGraph
@@ -36,13 +35,16 @@ from factormodels.fact_graph import FactGraph
 PIPELINES = "fastfact-pipelines"
 OVERALL = "Overall"
 
+OF_PIPELINES = ("table-1", "table-2")
+"""Tables that there are only where a pipeline's claims are known."""
+
 
 @dataclass(frozen=True)
 class Settings:
     """Settings.
 
     Attributes:
-        data: responses with the claims and verdicts of people.
+        data: name of the responses with the claims and verdicts of people.
         gamma: of F1@K'; the paper does not print its own.
         passages: passages per search of the pipelines that are run here.
         published: the numbers that stand in the table of published ones.
@@ -51,7 +53,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
     passages: Count = 3
     published: tuple[Published, ...] = ()
@@ -61,55 +63,58 @@ class Settings:
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the tables of pipelines, of stages and of what people found."""
     loaded = load(settings.data, context, settings.data_file)
-    remark, graphs = loaded.remark, loaded.graphs
-    user = loaded.user
-    theirs = load_source(PaperData(PIPELINES, settings.data.stand_in), context, user)
-    if isinstance(theirs, StudyData):
-        raise InputError(f"{user.where}: datasets.{PIPELINES} is one file; write one by pipeline")
+    graphs = loaded.graphs
     human = judged_graphs(graphs)
-    if theirs is not None and not loaded.stand_in:
-        pipelines = {name: judged_graphs(each.graphs) for name, each in theirs.items()}
-    else:
-        asked = next(iter(user.models), None)
-        model = None if asked is None else language_model(asked, user.models[asked], context)
-        pipelines = _run(graphs, model, settings, context)
-        remark += (
-            f" The pipelines were run with {asked}."
-            if asked is not None
-            else " No language model was asked: sentences stand for claims, and shared words judge "
-            "them."
-        )
+    pipelines, said = _pipelines_of(loaded, settings, context)
+    remark = loaded.remark + said
     left_out = sum(len(graph.atoms) for graph in graphs) - sum(len(one.claims) for one in human)
     if left_out:
         remark += f" {left_out:,} claims of people have no verdict and are left out."
-    tables = {
-        "table-1": _pipelines(pipelines, human, settings.gamma, remark),
-        "table-2": _stages(pipelines, human, settings.gamma, remark),
-        "table-2-paper": _printed_by_group(2, 3),
+    tables = {}
+    if pipelines:
+        tables = {
+            "table-1": _pipelines(pipelines, human, settings.gamma, remark),
+            "table-2": _stages(pipelines, human, settings.gamma, remark),
+            "table-2-paper": _printed_by_group(2, 3),
+        }
+    tables |= {
         "table-7": _people(human, settings.gamma, remark),
         "table-7-paper": _printed_by_group(7, 2),
     }
     if recorded := recorded_verdicts(graphs):
         tables["verdicts"] = _recorded(recorded, remark)
-    return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
-        remarks=(remark,),
-    )
+    published = [each for each in settings.published if pipelines or each.table not in OF_PIPELINES]
+    return Artefacts(tables | published_table(published, tables), remarks=(remark,))
+
+
+def _pipelines_of(
+    loaded: Loaded, settings: Settings, context: AnalysisContext
+) -> tuple[dict[str, list[JudgedResponse]], str]:
+    """What the user's pipelines said, or those run here with the user's first model; a remark."""
+    user = loaded.user
+    if PIPELINES in user.paths:
+        theirs = load_by_model(PIPELINES, "pipeline", context, settings.data_file)
+        return {name: judged_graphs(each.graphs) for name, each in theirs.parts.items()}, ""
+    if not user.models:
+        return {}, (
+            f" Of pipelines nothing is known: name {PIPELINES} under datasets, or a language model "
+            f"under models, in {user.where}."
+        )
+    name, access = next(iter(user.models.items()))
+    model = language_model(name, access, context)
+    return _run(loaded.graphs, model, settings, context), f" The pipelines were run with {name}."
 
 
 def _run(
     graphs: Sequence[FactGraph],
-    asked: LanguageModel | None,
+    model: LanguageModel,
     settings: Settings,
     context: AnalysisContext,
 ) -> dict[str, list[JudgedResponse]]:
-    from experiments.analyses.papers.stand_in_model import StandInModel
-    from factormodels.extraction.relation_models.lexical import LexicalRelations
     from factormodels.extraction.retrieval.collection import build_collection
     from factormodels.extraction.retrieval.documents import documents_of_graphs
 
     retriever = build_collection(documents_of_graphs(graphs), top_k=settings.passages)
-    model = asked or StandInModel(LexicalRelations())
     kinds = {
         "FaStfact": fastfact_pipeline,
         "VeriScore": sentence_pipeline("veriscore"),

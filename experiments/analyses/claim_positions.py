@@ -11,7 +11,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.position_tables import position_table
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData
+from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
@@ -22,7 +22,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: labelled responses that say the sentence of each claim.
+        data: name of the labelled responses, which say the sentence of each claim.
         positions: number of bins of relative position.
         intervals: how intervals over responses are made.
         n_bootstrap: replicates of the bootstrap.
@@ -32,7 +32,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     positions: Count = 5
     intervals: Literal["bootstrap", "delta"] = "bootstrap"
     n_bootstrap: Count = 1000
@@ -44,18 +44,14 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the table and the figure of kinds of claims by position."""
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
-    claims = claims_of_graphs(graphs, settings.data.source)
+    claims = claims_of_graphs(graphs, settings.data)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
     table = label_positions(claims.records, n_positions=settings.positions, intervals=made)
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
     tables = {"positions": position_table({"": table}, caption)}
-    figure = PaperFigure(
-        position_figure(label_panels(table), title=loaded.figure_title),
-        tables["positions"].frame,
-        caption,
-    )
+    figure = PaperFigure(position_figure(label_panels(table)), tables["positions"].frame, caption)
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        tables | published_table(settings.published, tables),
         {"figure-1": figure},
         remarks=(remark,),
     )

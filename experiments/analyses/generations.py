@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,18 +12,12 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData
+from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.config import STRICT
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
-
-REFUSALS = (
-    "I am sorry, but I do not have enough information about this person.",
-    "I could not find reliable information on that name. Could you provide more context?",
-)
-"""Made-up refusals that are put among a stand-in's responses, so that there is what to filter."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +25,14 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: generations, by model or of one.
+        data: name of the generations, by model or of one.
         published: the numbers that stand in the table of published ones.
         data_file: file that says where data are; None: the default one, if it exists.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     published: tuple[Published, ...] = ()
     data_file: str | None = None
 
@@ -50,14 +43,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
-    if loaded.stand_in:
-        (stand_in,) = loaded.parts.values()
-        texts = _texts(stand_in)
-        texts |= {f"made-up refusal {number}": text for number, text in enumerate(REFUSALS, 1)}
-        rows = [_row("stand-in", stand_in, texts)]
-        remark += f" {len(REFUSALS)} refusals were made up and put among them."
-    else:
-        rows = [_row(name, part, _texts(part)) for name, part in loaded.parts.items()]
+    rows = [_row(name, part) for name, part in loaded.parts.items()]
     for theirs in records(printed("self_known_table_1")):
         rows.append(
             {
@@ -76,17 +62,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     tables = {"table-1": PaperTable(frame, columns, f"Self-Known, table 1. {remark}")}
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        tables | published_table(settings.published, tables),
         remarks=(remark,),
     )
 
 
-def _texts(data: StudyData) -> dict[str, str]:
-    return {graph.id: graph.response for graph in data.graphs}
-
-
-def _row(name: str, data: StudyData, texts: Mapping[str, str]) -> dict[str, Any]:
-    found = filter_refusals(texts)
+def _row(name: str, data: StudyData) -> dict[str, Any]:
+    found = filter_refusals({graph.id: graph.response for graph in data.graphs})
     kept = set(found.kept)
     sizes = [len(graph.atoms) for graph in data.graphs if graph.id in kept]
     if not sizes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -12,15 +12,12 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.intervals import student_quantile
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
-from experiments.analyses.papers.loading import FIGURE_TITLE, load_source
+from experiments.analyses.papers.loading import load_by_model
 from experiments.analyses.papers.printed_numbers import printed, records, rows_of
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData, user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
-from experiments.study.config import STRICT, DatasetChoice
-from experiments.study.data import StudyData
-from factormodels.errors import InputError
+from experiments.study.config import STRICT
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ class Settings:
     """Settings.
 
     Attributes:
-        stand_ins: data that take the place of models, by their names.
         gamma: of F1@K'; the paper does not print its own.
         published: the numbers that stand in the table of published ones.
         data_file: file that says where data are; None: the default one, if it exists.
@@ -43,7 +39,6 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    stand_ins: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
     published: tuple[Published, ...] = ()
     data_file: str | None = None
@@ -53,22 +48,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the ranking and its figure."""
     import pandas as pd
 
-    user = user_data(settings.data_file)
-    source = load_source(PaperData(SOURCE, settings.stand_ins[0]), context, user)
-    if isinstance(source, StudyData):
-        raise InputError(f"{user.where}: datasets.{SOURCE} is one file; write one for each model")
-    if source is None:
-        found: Mapping[str, StudyData] = {
-            data.name: data for data in context.load(settings.stand_ins, "stand_ins")
-        }
-        remark = (
-            f"Stand-in data, not the paper's: {', '.join(found)} take the place of {SOURCE}. The "
-            "numbers show the form of the result and are no finding about any model."
-        )
-    else:
-        found = source
-        remark = f"Data of {user.where}: {SOURCE}."
-    rows = [_row(name, data.graphs, settings.gamma) for name, data in found.items()]
+    loaded = load_by_model(SOURCE, "model", context, settings.data_file)
+    remark = loaded.remark
+    rows = [_row(name, data.graphs, settings.gamma) for name, data in loaded.parts.items()]
     rows.sort(key=lambda row: -row["f1"])
     averages = rows_of(printed("fastfact_table_8"), benchmark="Avg")
     for row in records(averages):
@@ -90,13 +72,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         "(Student's t)."
     )
     tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
-    figures = {
-        "figure-4": PaperFigure(
-            _figure(frame, FIGURE_TITLE if source is None else ""), frame, caption
-        )
-    }
+    figures = {"figure-4": PaperFigure(_figure(frame), frame, caption)}
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=source is None),
+        tables | published_table(settings.published, tables),
         figures,
         remarks=(remark,),
     )
@@ -127,7 +105,7 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
     }
 
 
-def _figure(frame: pd.DataFrame, title: str) -> Figure:
+def _figure(frame: pd.DataFrame) -> Figure:
     from matplotlib.figure import Figure as MatplotlibFigure
 
     from calibration.figures.style import COLOURS, paper_style
@@ -135,8 +113,6 @@ def _figure(frame: pd.DataFrame, title: str) -> Figure:
     with paper_style():
         figure = MatplotlibFigure(figsize=(3.4, 0.9 + 0.18 * len(frame)), layout="constrained")
         axes = figure.subplots()
-        if title:
-            figure.suptitle(f"blue: {title}")
         places = list(range(len(frame)))[::-1]
         colours = [COLOURS[0] if origin == "ours" else "0.7" for origin in frame["origin"]]
         axes.barh(places, frame["f1"], color=colours, height=0.7)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import language_model, load
+from experiments.analyses.papers.loading import Loaded, language_model, load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData, UserData
+from experiments.analyses.papers.sources import SourceName, UserData
 from experiments.padding.assessors import Assessor, by_inference, by_labels, by_prompt
 from experiments.padding.gaming import PADDINGS
 from experiments.padding.robustness import (
@@ -26,6 +26,8 @@ from experiments.padding.robustness import (
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.config import STRICT, Count, Probability
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +40,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: labelled responses with texts.
+        data: name of the labelled responses with texts.
         relations: the relation model of the selection: "lexical" or "nli:FOLDER".
         weights: of the claims.
         assessors: "labels", "FR1", "FR2" or "FR3"; those by a prompt come with the user's models.
@@ -52,7 +54,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     relations: str = "lexical"
     weights: Literal["informativeness", "uniform"] = "informativeness"
     assessors: Annotated[
@@ -71,7 +73,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     from experiments.assess.setup import AssessmentOptions, relation_model
 
     loaded = load(settings.data, context, settings.data_file)
-    graphs, remark = loaded.graphs, loaded.remark
+    graphs, remark = _with_a_true_claim(loaded)
     choices = CoreChoices(
         relation_model(settings.relations, AssessmentOptions())[0], settings.weights
     )
@@ -92,7 +94,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     tables = {"table-4": _table(rows, remark), "curves": _curve_table(curves, remark)}
     figures = {
         f"figure-4-{padding}-{name.replace(' ', '-').replace(':', '')}": PaperFigure(
-            robustness_figure(curves, name, padding, title=loaded.figure_title),
+            robustness_figure(curves, name, padding),
             _curves(curves, name, padding),
             f"Core, figure 4: {padding} sentences appended, {name}. {remark}",
         )
@@ -100,10 +102,20 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for padding in PADDINGS
     }
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        tables | published_table(settings.published, tables),
         figures,
         remarks=(remark,),
     )
+
+
+def _with_a_true_claim(loaded: Loaded) -> tuple[list[FactGraph], str]:
+    """The responses that repetition can pad, and the remark on the data."""
+    graphs = [graph for graph in loaded.graphs if any(atom.label for atom in graph.atoms)]
+    if not graphs:
+        raise InputError(f"{loaded.user.where}: no claim is labelled true; give labelled responses")
+    left_out = len(loaded.graphs) - len(graphs)
+    said = f" {left_out} responses without a true claim are left out." if left_out else ""
+    return graphs, loaded.remark + said
 
 
 def _assessors(settings: Settings, user: UserData, context: AnalysisContext) -> dict[str, Assessor]:

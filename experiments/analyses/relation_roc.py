@@ -12,9 +12,9 @@ from pydantic import Field
 from calibration.scores import score_table
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.factor_pairs import continuation_pairs
-from experiments.analyses.papers.loading import Loaded, language_model, load
+from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData, UserData
+from experiments.analyses.papers.sources import SourceName, UserData
 from experiments.assess.relation_quality import (
     LabelledPair,
     RelationForecasts,
@@ -42,11 +42,10 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: judged pairs, as fact graphs with texts and relations.
+        data: name of the judged pairs, as fact graphs with texts and relations.
         figures: the relation that each figure is of, by its number in the paper.
         relations: models beside those of the user's file: "lexical", "fitted" (the lexical one
             with coefficients fitted to these very pairs, cross-validated), or "nli:FOLDER".
-        complete: whether a pair of a stand-in without a record is neutral.
         folds: folds of the cross-validation.
         n_bootstrap: replicates of the intervals over responses.
         published: the numbers that stand in the table of published ones.
@@ -55,10 +54,9 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     figures: Annotated[Mapping[str, RelationKind], Field(min_length=1)]
     relations: tuple[str, ...] = ("lexical", "fitted")
-    complete: bool = True
     folds: Count = 5
     n_bootstrap: Count = 500
     published: tuple[Published, ...] = ()
@@ -70,13 +68,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
     pairs = (
-        labelled_pairs(loaded.graphs, complete=settings.complete and loaded.stand_in)
+        labelled_pairs(loaded.graphs)
         if any(graph.relations for graph in loaded.graphs)
         else continuation_pairs(loaded.graphs)
     )
     if not pairs:
         raise InputError(
-            f"{context.where}: {settings.data.source} holds no relations and no continuations; "
+            f"{context.where}: {settings.data} holds no relations and no continuations; "
             "give judged pairs as fact graphs, or FACTOR's file"
         )
     forecasts = _forecasts(pairs, settings, loaded.user, context)
@@ -92,11 +90,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     note = "In brackets: 95% intervals, bootstrap over responses."
     tables = {"auroc": PaperTable(frame, columns, caption, note=note)}
     figures = {
-        f"figure-{number}": _figure(number, kind, forecasts, loaded)
+        f"figure-{number}": _figure(number, kind, forecasts, remark)
         for number, kind in settings.figures.items()
     }
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        tables | published_table(settings.published, tables),
         figures,
         remarks=(remark,),
     )
@@ -180,7 +178,7 @@ def _figure(
     number: str,
     kind: RelationKind,
     forecasts: Mapping[str, Mapping[RelationKind, RelationForecasts]],
-    loaded: Loaded,
+    remark: str,
 ) -> PaperFigure:
     import pandas as pd
     from sklearn.metrics import roc_curve
@@ -200,11 +198,11 @@ def _figure(
                 "threshold": threshold,
             }
         )
-    title = f"FactReasoner, figure {number}: predicting {kind}. {loaded.remark}"
-    return PaperFigure(_drawn(curves, kind, loaded.figure_title), pd.concat(curves.values()), title)
+    title = f"FactReasoner, figure {number}: predicting {kind}. {remark}"
+    return PaperFigure(_drawn(curves, kind), pd.concat(curves.values()), title)
 
 
-def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind, title: str | None) -> Figure:
+def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
     from calibration.figures.sheet import panel_figure
     from calibration.figures.style import COLOURS, DASHES
 
@@ -226,7 +224,6 @@ def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind, title: str | 
         draw,  # type: ignore[arg-type]
         list(curves),
         labels=(f"false positive rate, {kind}", "true positive rate"),
-        title=title,
     )
 
 

@@ -14,7 +14,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.printed_numbers import printed, records
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import PaperData
+from experiments.analyses.papers.sources import SourceName
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
 from experiments.paper.artefacts import Artefacts
@@ -33,7 +33,7 @@ class Settings:
     """Settings.
 
     Attributes:
-        data: labelled responses with texts.
+        data: name of the labelled responses with texts.
         relations: the relation models that are compared, two or more: "lexical", "nli:FOLDER", or
             "words:SHARE", which wants a share of a claim's words in the other text.
         weights: of the claims.
@@ -43,7 +43,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: PaperData
+    data: SourceName
     relations: Annotated[tuple[str, ...], Field(min_length=2)]
     weights: Literal["informativeness", "uniform"] = "informativeness"
     published: tuple[Published, ...] = ()
@@ -94,7 +94,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         ),
     }
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=loaded.stand_in),
+        tables | published_table(settings.published, tables),
         remarks=(remark,),
     )
 

@@ -22,15 +22,12 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
-from experiments.analyses.papers.loading import FIGURE_TITLE
 from experiments.analyses.papers.position_tables import position_table
 from experiments.analyses.papers.published import Published, published_table
-from experiments.analyses.papers.sources import SOURCES, UserData, user_data
+from experiments.analyses.papers.sources import UserData, absence, user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash
 from experiments.study.config import STRICT, Count
-from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +45,6 @@ class Settings:
 
     Attributes:
         models: the models of the figures, by name; the user's file has the records of each.
-        stand_ins: what is drawn in their place.
         figures: which of the paper's figures to draw.
         setting: the setting of figures 3 to 6, the paper's third.
         positions: number of bins of relative position.
@@ -61,7 +57,6 @@ class Settings:
     __pydantic_config__: ClassVar = STRICT
 
     models: tuple[str, ...]
-    stand_ins: Annotated[tuple[DrawnModel, ...], Field(min_length=1)]
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
     setting: Setting = Setting.NONE_OF_THE_ABOVE
     positions: Count = 5
@@ -82,7 +77,7 @@ class _Model:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Return the tables by position and the figures."""
-    records, remark, stand_in = _records(settings, context)
+    records, remark = _records(settings, context)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
     found: dict[str, _Model] = {}
     with context.track("models", len(records)) as advance:
@@ -106,12 +101,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         tables["flips"] = position_table(
             flips, f"Claims judged correct as an answer and not with a third choice. {remark}"
         )
-    above = FIGURE_TITLE if stand_in else None
     figures = {
-        f"figure-{name}": _figure(name, found, settings, remark, above) for name in settings.figures
+        f"figure-{name}": _figure(name, found, settings, remark) for name in settings.figures
     }
     return Artefacts(
-        tables | published_table(settings.published, tables, stand_in=stand_in),
+        tables | published_table(settings.published, tables),
         figures,
         remarks=(remark,),
     )
@@ -119,30 +113,22 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 def _records(
     settings: Settings, context: AnalysisContext
-) -> tuple[dict[str, list[ClaimRecord]], str, bool]:
+) -> tuple[dict[str, list[ClaimRecord]], str]:
     user = user_data(settings.data_file)
     paths = _paths(user, settings)
-    if paths:
-        read = {name: read_records(path) for name, path in paths.items()}
-        for name, claims in read.items():
-            context.data[f"{SOURCE}: {name}"] = {
-                "sha256": file_hash(paths[name]),
-                "responses": len({claim.response for claim in claims}),
-                "atoms": len(claims),
-                "labelled": sum(claim.label is not ClaimLabel.IRRELEVANT for claim in claims),
-            }
-        return read, f"Data of {user.where}: {SOURCE}.", False
-    found = {}
-    for number, model in enumerate(settings.stand_ins):
-        data = context.load([model.data], f"stand_ins[{number}].data")[0]
-        labelled = claims_of_graphs(data.graphs, model.data.title).records
-        found[model.name] = drawn(labelled, model, context.seed + number)
-    remark = (
-        f"Stand-in data, not the paper's: judgements drawn at fixed rates on the labelled claims "
-        f"of embedded data take the place of {SOURCE}. The numbers show the form of the result "
-        "and are no finding about any model."
-    )
-    return found, remark, True
+    if not paths:
+        raise InputError(
+            f"{context.where}: {absence(SOURCE, user)}, for one of {', '.join(settings.models)}"
+        )
+    read = {name: read_records(path) for name, path in paths.items()}
+    for name, claims in read.items():
+        context.data[f"{SOURCE}: {name}"] = {
+            "sha256": file_hash(paths[name]),
+            "responses": len({claim.response for claim in claims}),
+            "atoms": len(claims),
+            "labelled": sum(claim.label is not ClaimLabel.IRRELEVANT for claim in claims),
+        }
+    return read, f"Data of {user.where}: {SOURCE}."
 
 
 def _paths(user: UserData, settings: Settings) -> dict[str, Path]:
@@ -150,10 +136,7 @@ def _paths(user: UserData, settings: Settings) -> dict[str, Path]:
     if given is None:
         return {}
     if isinstance(given, Path):
-        raise InputError(
-            f"{user.where}: datasets.{SOURCE} is one file; write one for each model "
-            f"({SOURCES[SOURCE]})"
-        )
+        raise InputError(f"{user.where}: datasets.{SOURCE} is one file; write one for each model")
     return {name: given[name] for name in settings.models if name in given}
 
 
@@ -184,7 +167,6 @@ def _figure(
     found: Mapping[str, _Model],
     settings: Settings,
     remark: str,
-    above: str | None,
 ) -> PaperFigure:
     title = f"Self-Known, figure {name}. {remark}"
     first = next(iter(found.values()))
@@ -196,18 +178,16 @@ def _figure(
         shown = {setting.value: table for setting, table in first.knowledge.items()}
         if first.flips is not None:
             shown["flips"] = first.flips
-        figure = position_figure(panels, title=above)
+        figure = position_figure(panels)
         return PaperFigure(figure, position_table(shown, "").frame, title)
     if name == "3":
         table = first.knowledge[settings.setting]
         panel = Panel(table, {"factuality": "human", "sigma": "σ"}, "Factuality", (2, 6))
-        figure = position_figure([panel], title=above)
+        figure = position_figure([panel])
         return PaperFigure(figure, position_table({"": table}, "").frame, title)
     own = {model: tables.knowledge[settings.setting] for model, tables in found.items()}
     if name == "4":
-        figure = position_figure(
-            [_titled(model, table) for model, table in own.items()], title=above
-        )
+        figure = position_figure([_titled(model, table) for model, table in own.items()])
         return PaperFigure(figure, position_table(own, "").frame, title)
     if name == "6b":
         quantities = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
@@ -215,12 +195,11 @@ def _figure(
             [
                 Panel(table, quantities, f"Share of claims, {model}", (0, 1))
                 for model, table in own.items()
-            ],
-            title=above,
+            ]
         )
         return PaperFigure(figure, position_table(own, "").frame, title)
     labels = {model: tables.labels for model, tables in found.items()}
-    return PaperFigure(_numbers(labels, above), position_table(labels, "").frame, title)
+    return PaperFigure(_numbers(labels), position_table(labels, "").frame, title)
 
 
 def _titled(model: str, table: PositionTable) -> Panel:
@@ -228,7 +207,7 @@ def _titled(model: str, table: PositionTable) -> Panel:
     return Panel(table, panel.quantities, f"Share of claims, {model}", panel.colours)
 
 
-def _numbers(found: Mapping[str, PositionTable], above: str | None) -> Figure:
+def _numbers(found: Mapping[str, PositionTable]) -> Figure:
     """Return the number of unsupported claims per sentence by position, a line per model."""
     from calibration.figures.sheet import panel_figure
     from calibration.figures.style import COLOURS, MARKERS
@@ -259,5 +238,4 @@ def _numbers(found: Mapping[str, PositionTable], above: str | None) -> Figure:
         draw,  # type: ignore[arg-type]
         list(found),
         labels=("relative position of the sentence", "unsupported claims per sentence"),
-        title=above,
     )

@@ -302,9 +302,7 @@ def robustness_table(
     return sorted(rows, key=lambda row: (names[row.assessor], row.core, order[row.kind]))
 
 
-def robustness_figure(
-    rows: Sequence[CurveRow], assessor: str, padding: str, *, title: str | None = None
-) -> Figure:
+def robustness_figure(rows: Sequence[CurveRow], assessor: str, padding: str) -> Figure:
     """Return the curves of one assessor and padding, with the clean responses' level as a line.
 
     Raises:
@@ -346,7 +344,6 @@ def robustness_figure(
         draw,  # type: ignore[arg-type]
         entries,
         labels=(f"{padding} sentences appended", f"factual precision, {assessor}"),
-        title=title,
     )
 
 

@@ -63,8 +63,7 @@ class Artefacts:
     Attributes:
         tables: tables by the stem of their files.
         figures: figures by the stem of theirs, none of a table's.
-        remarks: sentences that a reader of the results must know, such as that the data are
-            stand-ins.
+        remarks: sentences that a reader of the results must know, such as whose the data are.
     """
 
     tables: Mapping[str, PaperTable] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,1 +1,1 @@
-"""What the papers' studies share: printed numbers, the user's data, and stand-ins for them."""
+"""What the papers' studies share: printed numbers, and the user's data."""

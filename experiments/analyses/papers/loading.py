@@ -1,4 +1,4 @@
-"""The data of a paper's study, the user's or a stand-in, and its language models."""
+"""The data of a paper's study, which a file of the user's names, and its language models."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from pathlib import Path
 
 from experiments.analyses.asked_models import AskedModel
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.sources import ModelAccess, PaperData, UserData, user_data
+from experiments.analyses.papers.sources import ModelAccess, UserData, absence, user_data
 from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData
+from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.fact_graph import FactGraph
-
-FIGURE_TITLE = "stand-in data, not the paper's"
-"""What stands above a figure of stand-ins, wherever it goes without its caption."""
 
 
 @dataclass(frozen=True)
@@ -23,21 +21,17 @@ class Loaded:
     """The data of a study.
 
     Attributes:
-        parts: the responses, by model where the user's data are.
+        parts: the responses; by model (or pipeline) where the user has a file for each, otherwise
+            under the name of the dataset.
+        by_model: whether there is a file for each.
         remark: what a reader must know of the data.
-        stand_in: whether they are not the paper's data.
         user: what the user's file says.
     """
 
     parts: Mapping[str, StudyData]
+    by_model: bool
     remark: str
-    stand_in: bool
     user: UserData
-
-    @property
-    def figure_title(self) -> str | None:
-        """What stands above figures; None above those of the paper's data."""
-        return FIGURE_TITLE if self.stand_in else None
 
     @property
     def graphs(self) -> tuple[FactGraph, ...]:
@@ -45,52 +39,49 @@ class Loaded:
         return tuple(graph for part in self.parts.values() for graph in part.graphs)
 
 
-def load(data: PaperData, context: AnalysisContext, data_file: str | None) -> Loaded:
-    """Return the user's data, or what stands in for them.
+def load(name: str, context: AnalysisContext, data_file: str | None) -> Loaded:
+    """The user's data of one name.
+
+    Args:
+        name: the dataset, a name of `SOURCES`.
+        context: what the analysis is run with.
+        data_file: the user's file; None looks for it.
 
     Raises:
-        InputError: if the user's file or a file of data cannot be read.
+        InputError: if the user has no such data, or a file cannot be read.
     """
     user = user_data(data_file)
-    source = load_source(data, context, user)
-    if source is None:
-        stand_in = load_stand_in(data, context)
-        return Loaded({stand_in.name: stand_in}, stand_in_remark(data), True, user)
-    parts = {data.source: source} if isinstance(source, StudyData) else source
-    return Loaded(parts, f"Data of {user.where}: {data.source}.", False, user)
+    found = user.paths.get(name)
+    if found is None:
+        raise InputError(f"{context.where}: {absence(name, user)}")
+    remark = f"Data of {user.where}: {name}."
+    if isinstance(found, Path):
+        return Loaded({name: _load(context, name, found)}, False, remark, user)
+    parts = {model: _load(context, f"{name}: {model}", path) for model, path in found.items()}
+    return Loaded(parts, True, remark, user)
 
 
-def stand_in_remark(data: PaperData) -> str:
-    """Return what is said where data are not those of the paper."""
-    return (
-        f"Stand-in data, not the paper's: {data.stand_in.title} takes the place of {data.source}. "
-        "The numbers show the form of the result and are no finding about the paper's methods."
-    )
+def load_by_model(name: str, what: str, context: AnalysisContext, data_file: str | None) -> Loaded:
+    """The same of data that only a file for each model (or pipeline) can be.
 
-
-def load_source(
-    data: PaperData, context: AnalysisContext, user: UserData
-) -> dict[str, StudyData] | StudyData | None:
-    """Return the user's data, those of each model if they are by model; None if there are none.
+    Args:
+        name: the dataset, a name of `SOURCES`.
+        what: what there is a file for, such as "model".
+        context: what the analysis is run with.
+        data_file: the user's file; None looks for it.
 
     Raises:
-        InputError: if a file cannot be read.
+        InputError: as `load`, and if there is one file for all.
     """
-    found = user.paths.get(data.source)
-    if found is None:
-        return None
-    if isinstance(found, Path):
-        return _load(context, data.source, found)
-    return {model: _load(context, f"{data.source}: {model}", path) for model, path in found.items()}
-
-
-def load_stand_in(data: PaperData, context: AnalysisContext) -> StudyData:
-    """Return the data that stand in."""
-    return context.load([data.stand_in], "data.stand_in")[0]
+    loaded = load(name, context, data_file)
+    if not loaded.by_model:
+        where = loaded.user.where
+        raise InputError(f"{where}: datasets.{name} is one file; write one for each {what}")
+    return loaded
 
 
 def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> LanguageModel:
-    """Return a language model behind its cache of answers; the manifest will name it.
+    """A language model behind its cache of answers; the manifest will name it.
 
     Args:
         name: what the study calls it.
@@ -114,4 +105,4 @@ def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> 
 
 def _load(context: AnalysisContext, name: str, path: Path) -> StudyData:
     choice = DatasetChoice(name=name, path=str(path.resolve()))
-    return context.load([choice], "data.source")[0]
+    return context.load([choice], "data")[0]

@@ -1,4 +1,4 @@
-"""Published numbers beside ours: the rows of `experiments/README.md`, made by the studies."""
+"""Published numbers beside ours, as the studies of the papers make them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class Published:
         printed: as it is printed.
         table: stem of the study's table.
         row: the values that tell its row.
-        stand_in: the values that tell it where there is no such row, among stand-ins.
         column: its column.
         digits: decimals of ours.
         needs: the data and models that the paper's number needs.
@@ -38,21 +37,19 @@ class Published:
     table: str
     column: str
     row: Mapping[str, Any] = field(default_factory=dict)
-    stand_in: Mapping[str, Any] = field(default_factory=dict)
     digits: int | None = None
     needs: str = ""
     why: str = ""
 
 
 def published_table(
-    entries: Sequence[Published], tables: Mapping[str, PaperTable], *, stand_in: bool = True
+    entries: Sequence[Published], tables: Mapping[str, PaperTable]
 ) -> dict[str, PaperTable]:
     """Return the table of published numbers beside ours, by its stem; empty without entries.
 
     Args:
         entries: the numbers.
         tables: the tables of the study.
-        stand_in: whether ours are of stand-in data, which `why` then speaks of.
 
     Raises:
         InputError: if an entry names no table, column or single row of this study.
@@ -67,7 +64,7 @@ def published_table(
             "printed": each.printed,
             "ours": _ours(each, tables),
             "needs": each.needs,
-            "why": each.why if stand_in else "",
+            "why": each.why,
         }
         for each in entries
     ]
@@ -87,15 +84,13 @@ def _ours(entry: Published, tables: Mapping[str, PaperTable]) -> str:
     if entry.table not in tables:
         raise InputError(f"{where}: there is no table {entry.table!r}; use {', '.join(tables)}")
     frame = tables[entry.table].frame
-    for name in (*entry.row, *entry.stand_in, entry.column):
+    for name in (*entry.row, entry.column):
         if name not in frame.columns:
             raise InputError(
                 f"{where}: table {entry.table} has no column {name!r}; use one of "
                 f"{', '.join(map(str, frame.columns))}"
             )
     found = rows_of(frame, **entry.row)
-    if not len(found):
-        found = rows_of(frame, **{**entry.row, **entry.stand_in})
     if not len(found):
         return "-"  # the user's data have no such model
     if len(found) > 1:

@@ -1,4 +1,4 @@
-"""Where the data of the papers' studies are: one file of the user's, and stand-ins without it."""
+"""Where the data of the papers' studies are: one file of the user's names them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from experiments.study.config import STRICT, DatasetChoice, known
+from experiments.study.config import known
 from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
@@ -20,52 +20,108 @@ DATA_FILE = "factormodels-data.yaml"
 VARIABLE = "FACTORMODELS_DATA"
 """The environment variable that names another file in its place."""
 
-_GRAPHS = "fact graphs with texts, one per line, each claim with the passages found for it"
-
-SOURCES: Mapping[str, str] = MappingProxyType(
-    {
-        "biographies-wikipedia": f"157 labelled biographies of FActScore with Wikipedia: {_GRAPHS}",
-        "biographies-google": f"the same biographies with results of Google Search: {_GRAPHS}",
-        "askh-wikipedia": f"200 answers to AskHistorians with Wikipedia: {_GRAPHS}",
-        "askh-google": f"the same answers with results of Google Search: {_GRAPHS}",
-        "books-wikipedia": f"200 responses to paragraphs of FreshBooks with Wikipedia: {_GRAPHS}",
-        "books-google": f"the same responses with results of Google Search: {_GRAPHS}",
-        "eli5-wikipedia": f"200 answers to ELI5 with Wikipedia: {_GRAPHS}",
-        "eli5-google": f"the same answers with results of Google Search: {_GRAPHS}",
-        "lfobj-wikipedia": f"380 responses to LongFact-Objects with Wikipedia: {_GRAPHS}",
-        "lfobj-google": f"the same responses with results of Google Search: {_GRAPHS}",
-        "conflicts": "ConflictBank as published: true claims with a passage for and one against",
-        "factor-expert": "Expert-FACTOR as published, or judged pairs of texts as relations",
-        "factor-news": "News-FACTOR as published, or judged pairs of texts as relations",
-        "core-responses": "labelled responses with texts, such as the biographies of FActScore",
-        "fastfact-bench": "FaStfact-Bench with its labels as published, or responses with "
-        "claims as people judged them, the benchmark in the metadata",
-        "fastfact-pipelines": "by pipeline: its claims on FaStfact-Bench, the verdict as each "
-        "claim's annotation, and the tokens it took in the metadata",
-        "fastfact-models": "by model: responses with judged claims, and in the metadata k_prime, "
-        "the number of claims that people count",
-        "factscore-labelled": "FActScore's labelled responses of ChatGPT, by sentence",
-        "self-judged": "by model: claims with human labels and the model's own judgements, as "
-        "records of `calibration.self_knowledge`",
-        "generations": "by model: biographies as generated, refusals among them",
-    }
-)
-"""The datasets that the studies of the papers ask for, and what each is."""
-
 
 @dataclass(frozen=True)
-class PaperData:
-    """The data of a study: the user's, or a stand-in where there are none.
+class Source:
+    """A dataset that studies of the papers ask for.
 
     Attributes:
-        source: a name of `SOURCES`, which the user's file may give a path.
-        stand_in: what is used in its place.
+        what: what a file of it holds, and in which form.
+        owner: where its owner publishes it, or what it is made from.
     """
 
-    __pydantic_config__: ClassVar = STRICT
+    what: str
+    owner: str
 
-    source: Annotated[str, known(lambda: SOURCES, "source")]
-    stand_in: DatasetChoice
+
+_GRAPHS = "fact graphs with texts, one per line, each claim with the passages found for it"
+
+_FACTSCORE = "github.com/shmsw25/FActScore publishes in its data as labeled/ChatGPT.jsonl"
+
+_SEARCHED = "`factormodels assess` makes it from the responses"
+
+_QUESTIONS = "whose questions github.com/carriex/lfqa_eval publishes"
+
+_PARAGRAPHS = "whose paragraphs github.com/Yixiao-Song/VeriScore publishes"
+
+_LONGFACT = "whose prompts github.com/google-deepmind/long-form-factuality publishes in longfact"
+
+_FASTFACT = "github.com/Yingjia-Wan/FaStfact"
+
+_FACTOR = "github.com/AI21Labs/factor publishes in its data"
+
+_UNPUBLISHED = "which no owner publishes"
+
+
+def _searched(what: str, engine: str, owner: str) -> Source:
+    return Source(f"{what} with {engine} ({_GRAPHS})", f"{owner}; {_SEARCHED}")
+
+
+_WIKIPEDIA, _GOOGLE = "passages of Wikipedia", "results of Google Search"
+
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {
+        f"{name}-{engine}": _searched(what, evidence, owner)
+        for name, what, owner in (
+            ("biographies", "the 157 labelled biographies of FActScore", f"which {_FACTSCORE}"),
+            ("askh", "200 answers to AskHistorians", _QUESTIONS),
+            ("books", "200 responses to paragraphs of FreshBooks", _PARAGRAPHS),
+            ("eli5", "200 answers to ELI5", _QUESTIONS),
+            ("lfobj", "380 responses to LongFact-Objects", _LONGFACT),
+        )
+        for engine, evidence in (("wikipedia", _WIKIPEDIA), ("google", _GOOGLE))
+    }
+    | {
+        "conflicts": Source(
+            "claims of ConflictBank (CB_claim_evidence or CB_qa as JSON Lines)",
+            "which github.com/zhaochen0110/conflictbank publishes",
+        ),
+        "factor-expert": Source(
+            "Expert-FACTOR, or judged pairs of texts as relations of fact graphs",
+            f"which {_FACTOR} as expert_factor.csv",
+        ),
+        "factor-news": Source(
+            "News-FACTOR, or judged pairs of texts as relations of fact graphs",
+            f"which {_FACTOR} as news_factor.csv",
+        ),
+        "core-responses": Source(
+            "labelled responses with texts, such as the biographies of FActScore",
+            f"which {_FACTSCORE}",
+        ),
+        "fastfact-bench": Source(
+            "FaStfact-Bench with its labels, or fact graphs with claims as people judged them and "
+            "the benchmark in the metadata",
+            f"which the README of {_FASTFACT} calls fastfact-bench_annotated.jsonl",
+        ),
+        "fastfact-pipelines": Source(
+            "a file for each pipeline with its claims on FaStfact-Bench (fact graphs, the verdict "
+            "as each claim's annotation, the tokens it took in the metadata)",
+            _UNPUBLISHED,
+        ),
+        "fastfact-models": Source(
+            "a file for each model with judged claims of its responses to FaStfact-Bench (fact "
+            "graphs, in the metadata k_prime, the number of claims that people count)",
+            f"{_UNPUBLISHED}: the questions are fastfact-bench_for_eval.jsonl of {_FASTFACT}",
+        ),
+        "factscore-labelled": Source(
+            "FActScore's 183 responses of ChatGPT with labels by sentence",
+            f"which {_FACTSCORE}",
+        ),
+        "self-judged": Source(
+            "a file for each model with human labels of its claims and its own judgements of them "
+            "(records of `calibration.self_knowledge`)",
+            f"{_UNPUBLISHED}: `factormodels.extraction.self_judgement` asks a model",
+        ),
+        "generations": Source(
+            "a file for each model with its biographies, refusals among them (fact graphs)",
+            "which github.com/shmsw25/FActScore publishes in its data under unlabeled",
+        ),
+    }
+)
+"""The datasets that the studies of the papers ask for, by name."""
+
+# The name of one of them, in the settings of an analysis.
+SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
 
 
 @dataclass(frozen=True)
@@ -134,6 +190,15 @@ def user_data(path: str | os.PathLike[str] | None = None) -> UserData:
         for name, value in _mapping(content.get("models", {}), f"{where}: models").items()
     }
     return UserData(where, MappingProxyType(paths), MappingProxyType(models))
+
+
+def absence(name: str, user: UserData) -> str:
+    """What is said where the user's file does not name a dataset: what it is, and whose."""
+    source = SOURCES[name]
+    return (
+        f"it needs {name}, {source.what}, {source.owner}; name your file under datasets in "
+        f"{user.where or DATA_FILE}"
+    )
 
 
 _KEYS = ("datasets", "models")

@@ -367,7 +367,7 @@ def test_the_biographies_with_the_lexical_baseline(
         if line.startswith(("variant", "FR"))
     )
     table = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
-    # As in experiments/README.md; the features are counts, so that rounding alone may differ.
+    # As in docs/findings.md; the features are counts, so that rounding alone may differ.
     for name, expected in {
         "FR1": {"Pr": 0.344, "F1": 0.737, "MAE": 0.130, "Brier": 0.211},
         "FR2": {"Pr": 0.346, "F1": 0.742, "MAE": 0.127, "Brier": 0.215},

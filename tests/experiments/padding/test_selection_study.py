@@ -59,7 +59,7 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
     choices = CoreChoices(LexicalRelations(), domain="people")
     study = selection_study(graphs, choices.core, source="ChatGPT.jsonl", intervals=QUICK)
     total = study.rows[-1]
-    # The corpus: 974 claims of 31 biographies. Selected: as printed in experiments/README.md.
+    # The corpus: 974 claims of 31 biographies. Selected: as printed in docs/findings.md.
     assert (total.responses, total.before) == (31, 974)
     assert total.after == 683
     assert all(found.solution.status == "optimal" for found in study.selections.values())

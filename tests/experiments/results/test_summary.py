@@ -244,22 +244,3 @@ def test_numbers_as_tables_show_them() -> None:
     assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
     shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
     assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]
-
-
-def test_the_readme_describes_the_schema_of_rows() -> None:
-    readme = Path(__file__).resolve().parents[3] / "experiments" / "README.md"
-    lines = readme.read_text(encoding="utf-8").splitlines()
-    start = lines.index("| column | type | null | meaning |") + 2
-    described = [
-        [part.strip() for part in line.strip("|").split("|")]
-        for line in itertools.takewhile(lambda line: line.startswith("|"), lines[start:])
-    ]
-    assert described == [
-        [
-            f"`{field.name}`",
-            str(field.type),
-            "yes" if field.nullable else "no",
-            field.metadata[b"description"].decode(),
-        ]
-        for field in SCHEMA
-    ]

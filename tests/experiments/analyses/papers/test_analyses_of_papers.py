@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +14,25 @@ import pytest
 from scipy.stats import pearsonr, ttest_ind
 
 from calibration.claims.counts import f1_at_k_prime
-from calibration.self_knowledge import ClaimLabel, Setting, sigma
-from experiments.analyses.papers.drawn_judgements import DrawnModel, drawn
+from calibration.self_knowledge import sigma
 from experiments.analyses.papers.judged_claims import judged_graphs
 from experiments.analyses.papers.printed_numbers import printed, rows_of
-from experiments.analyses.papers.readme_rows import paper_studies
-from experiments.study.labelled_claims import claims_of_graphs
-from experiments.study.plain_yaml import parse_yaml
-from experiments.study.reading import embedded_studies
-from factormodels import datasets
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import fact_graph_text
-from tests.experiments.analyses.papers.conftest import frames_of, run_study
+from tests.experiments.analyses.papers.conftest import (
+    GRAPHS,
+    answer_by_rule,
+    frames_of,
+    run_study,
+    say_where,
+    small_files,
+    write_graphs,
+    write_lines,
+)
 from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.io import published
-
-GRAPHS = datasets.load("demonstration").graphs
-
-
-def write_graphs(path: Path, graphs: list[FactGraph]) -> None:
-    path.write_text("".join(fact_graph_text(graph) + "\n" for graph in graphs), encoding="utf-8")
 
 
 def test_the_detailed_printed_tables_repeat_the_short_ones() -> None:
@@ -113,6 +110,8 @@ def test_worked_numbers_are_the_printed_ones_but_where_a_reason_is_given(
 
 
 def test_curves_hold_the_area_that_the_table_says(bare_folder: Path) -> None:
+    write_graphs(bare_folder / "pairs.jsonl", GRAPHS)
+    say_where(bare_folder, "datasets: {factor-expert: pairs.jsonl}")
     artefacts = run_study("papers/factreasoner-relations-expert", bare_folder).artefacts
     table: Any = artefacts.tables["auroc"].frame
     areas = table.set_index(["model", "relation"])["auroc"]
@@ -127,6 +126,7 @@ def test_curves_hold_the_area_that_the_table_says(bare_folder: Path) -> None:
 
 
 def test_the_correlation_is_scipys(bare_folder: Path) -> None:
+    small_files(bare_folder)
     tables = frames_of("papers/core-relation-models", bare_folder)
     precision = tables["precision"]
     for row in rows_of(tables["table-2"], origin="ours").itertuples():
@@ -137,14 +137,14 @@ def test_the_correlation_is_scipys(bare_folder: Path) -> None:
 
 
 def test_a_pipeline_that_says_what_people_say_agrees_in_everything(bare_folder: Path) -> None:
-    write_graphs(bare_folder / "human.jsonl", list(GRAPHS))
-    (bare_folder / "factormodels-data.yaml").write_text(
+    write_graphs(bare_folder / "human.jsonl", GRAPHS)
+    say_where(
+        bare_folder,
         """
 datasets:
   fastfact-bench: human.jsonl
   fastfact-pipelines: {same: human.jsonl}
 """,
-        encoding="utf-8",
     )
     tables = frames_of("papers/fastfact-alignment", bare_folder)
     stages = tables["table-2"].set_index("statistic")["Overall"]
@@ -168,17 +168,15 @@ def test_published_files_are_taken_as_they_are(bare_folder: Path) -> None:
         ("news", items),
         ("bench", [published.FASTFACT]),
     ):
-        (bare_folder / f"{name}.jsonl").write_text(
-            "".join(json.dumps(record) + "\n" for record in records), encoding="utf-8"
-        )
-    (bare_folder / "factormodels-data.yaml").write_text(
+        write_lines(bare_folder / f"{name}.jsonl", records)
+    say_where(
+        bare_folder,
         """
 datasets:
   conflicts: conflicts.jsonl
   factor-news: news.jsonl
   fastfact-bench: bench.jsonl
 """,
-        encoding="utf-8",
     )
     # Of each fact the true claim, which the relations that the reader records support.
     conflicts = rows_of(
@@ -200,6 +198,9 @@ datasets:
     assert by_relation["holds"].to_dict() == {"contradiction": 12 * false, "entailment": 12}
 
     bench = frames_of("papers/fastfact-alignment", bare_folder)
+    # What pipelines say is not known, nor a language model that they could ask.
+    assert set(bench) == {"table-7", "table-7-paper", "verdicts", "published"}
+    assert set(bench["published"]["source"].str[:18]) == {"FaStfact, table 7:"}
     people = bench["table-7"].set_index("statistic")
     assert list(people.columns) == ["factscore_bio", "Overall"]
     assert people.at["supported", "Overall"] == people.at["not_enough_evidence", "Overall"] == 50
@@ -234,54 +235,54 @@ def test_verdicts_are_annotations_and_otherwise_labels() -> None:
     assert [found.count(kind) for kind in ("supported", "non-supported", "irrelevant")] == [1, 3, 1]
 
 
+def test_pipelines_are_run_where_a_language_model_is_named(
+    bare_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_graphs(bare_folder / "bench.jsonl", GRAPHS[:2])
+    say_where(
+        bare_folder,
+        "datasets: {fastfact-bench: bench.jsonl}\n"
+        "models: {mine: {provider: openai/x, cache: answers.sqlite}}",
+    )
+    model = AnsweringModel(answer_by_rule)
+    monkeypatch.setattr("experiments.analyses.claim_alignment.language_model", lambda *_: model)
+    results = run_study("papers/fastfact-alignment", bare_folder)
+    assert results.artefacts.remarks[0].endswith("The pipelines were run with mine.")
+    frame: Any = results.artefacts.tables["table-1"].frame
+    own: Any = rows_of(frame, origin="ours").set_index("pipeline")
+    assert list(own.index) == ["FaStfact", "VeriScore", "FactScore"]
+    # The rule supports every claim for FaStfact and FactScore, and VeriScore knows nothing.
+    assert own.at["VeriScore", "f1"] == 0 < own.at["FaStfact", "f1"] == own.at["FactScore", "f1"]
+    assert own.at["FaStfact", "f1_human"] == own.at["VeriScore", "f1_human"]
+
+
 def test_the_ranking_scores_each_response(bare_folder: Path) -> None:
-    frame = frames_of("papers/fastfact-leaderboard", bare_folder)["ranking"]
-    own = rows_of(frame, origin="ours")
-    assert list(own["f1"]) == sorted(own["f1"], reverse=True)
-    assert ((own["lower"] < own["f1"]) & (own["f1"] < own["upper"])).all()
     graphs = [
         FactGraph("r1", atoms=tuple(Atom(f"a{n}", f"t{n}", label=n < 3) for n in range(4))),
         FactGraph("r2", atoms=(Atom("a", "t", label=True),), metadata={"k_prime": 5}),
     ]
     write_graphs(bare_folder / "m.jsonl", graphs)
-    (bare_folder / "factormodels-data.yaml").write_text(
-        "datasets: {fastfact-models: {mine: m.jsonl}}", encoding="utf-8"
-    )
+    write_graphs(bare_folder / "worse.jsonl", [replace(graphs[0], atoms=graphs[0].atoms[2:])])
+    say_where(bare_folder, "datasets: {fastfact-models: {worse: worse.jsonl, mine: m.jsonl}}")
     frame = frames_of("papers/fastfact-leaderboard", bare_folder)["ranking"]
     wanted = f1_at_k_prime([3, 1], [1, 0], [4, 5], 0.1).mean()
-    assert rows_of(frame, origin="ours")["f1"].tolist() == [pytest.approx(wanted, abs=1e-12)]
-
-
-def test_drawn_judgements_have_their_rates_and_flip_one_way() -> None:
-    labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, "x").records * 20
-    rates = {Setting.QUESTION_ANSWERING: 0.9, Setting.NONE_OF_THE_ABOVE: 0.7}
-    unknown = {Setting.QUESTION_ANSWERING: 0.2, Setting.NONE_OF_THE_ABOVE: 0.3}
-    from experiments.study.config import DatasetChoice
-
-    model = DrawnModel("m", DatasetChoice("factcheck-bench"), rates, unknown)
-    found = drawn(labelled, model, seed=0)
-    for setting in rates:
-        for label, rate in (
-            (ClaimLabel.SUPPORTED, rates[setting]),
-            (ClaimLabel.UNSUPPORTED, 1 - unknown[setting]),
-        ):
-            said = [one.judgement(setting) == "true" for one in found if one.label is label]
-            # Four standard deviations of a share of so many independent draws.
-            assert abs(np.mean(said) - rate) < 4 * np.sqrt(rate * (1 - rate) / len(said))
-    assert not any(
-        one.none_of_the_above == "true" and one.question_answering != "true" for one in found
-    )
+    own: Any = rows_of(frame, origin="ours").set_index("model")
+    assert list(own.index) == ["mine", "worse"]
+    mine = own.loc["mine"]
+    assert mine["f1"] == pytest.approx(wanted, abs=1e-12)
+    assert mine["lower"] < mine["f1"] < mine["upper"]
 
 
 def test_sigma_of_figure_3_is_the_formula_of_its_table(bare_folder: Path) -> None:
+    small_files(bare_folder)
     frame = frames_of("papers/self-known-chatgpt", bare_folder)["knowledge"]
-    rows = frame[frame["of"] == "drawn, none of the above"]
+    rows = frame[frame["of"] == "ChatGPT, none of the above"]
     by_quantity = rows.pivot(index="position", columns="quantity", values="estimate")
     wanted = sigma(by_quantity["self_known"], by_quantity["self_unknown"])
     np.testing.assert_allclose(by_quantity["sigma"], wanted, atol=1e-12)
 
 
-def test_records_of_a_model_take_the_place_of_drawn_ones(bare_folder: Path) -> None:
+def test_records_of_a_model_are_read_and_said_in_the_manifest(bare_folder: Path) -> None:
     lines = [
         {
             "response": f"r{n}",
@@ -293,12 +294,8 @@ def test_records_of_a_model_take_the_place_of_drawn_ones(bare_folder: Path) -> N
         }
         for n in range(40)
     ]
-    (bare_folder / "gpt.jsonl").write_text(
-        "".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8"
-    )
-    (bare_folder / "factormodels-data.yaml").write_text(
-        "datasets: {self-judged: {GPT-4: gpt.jsonl}}", encoding="utf-8"
-    )
+    write_lines(bare_folder / "gpt.jsonl", lines)
+    say_where(bare_folder, "datasets: {self-judged: {GPT-4: gpt.jsonl}}")
     artefacts = run_study("papers/self-known-models", bare_folder).artefacts
     found: Any = artefacts.tables["claims"].frame
     assert set(found["of"]) == {"GPT-4"}
@@ -313,40 +310,40 @@ def test_records_of_a_model_take_the_place_of_drawn_ones(bare_folder: Path) -> N
             "labelled": 40,
         }
     }
-    (bare_folder / "factormodels-data.yaml").write_text(
-        "datasets: {self-judged: gpt.jsonl}", encoding="utf-8"
-    )
+    say_where(bare_folder, "datasets: {self-judged: gpt.jsonl}")
     with pytest.raises(InputError, match="one for each model"):
         run_study("papers/self-known-models", bare_folder)
 
 
 def test_refusals_are_counted_and_not_averaged_over(bare_folder: Path) -> None:
+    small_files(bare_folder)
     tables = frames_of("papers/self-known-generations", bare_folder)
     row = rows_of(tables["table-1"], origin="ours").iloc[0]
-    assert row["filtered"] == pytest.approx(100 * 2 / 16)
-    assert row["claims"] == pytest.approx(134 / 14)
+    assert row["filtered"] == pytest.approx(100 / 4)
+    assert row["claims"] == pytest.approx(sum(len(graph.atoms) for graph in GRAPHS[:3]) / 3)
 
 
-def test_every_study_says_its_tables_in_its_first_line_and_runs_from_the_command_line(
-    bare_folder: Path, invoke: Invoke
+def test_strides_count_the_claims_that_a_model_finds(
+    bare_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    studies = embedded_studies()
-    for name in paper_studies():
-        assert studies[name].startswith("# ")
-        assert parse_yaml(studies[name], name)["study"] == name.removeprefix("papers/")
-    result = invoke("run", "papers/self-known-generations")
-    assert result.exit_code == 0, result.stderr
-    # Said on the terminal, in the caption and in the manifest.
-    assert len(re.findall("Stand-in data, not the paper's", result.stdout)) == 2
-    out = bare_folder / "results" / "self-known-generations"
-    assert "Stand-in data" in (out / "table-1.md").read_text()
-    assert "Stand-in data" in json.loads((out / "manifest.json").read_text())["remarks"][0]
+    small_files(bare_folder)
+    with (bare_folder / "factormodels-data.yaml").open("a", encoding="utf-8") as file:
+        file.write("models: {mine: {provider: openai/x, cache: answers.sqlite}}\n")
+    model = AnsweringModel(answer_by_rule)
+    monkeypatch.setattr("experiments.analyses.chunk_strides.language_model", lambda *_: model)
+    frame = frames_of("papers/fastfact-strides", bare_folder)["strides"].set_index("stride")
+    # The model gives the sentences as they are, however many it is shown at a time.
+    assert frame["claims_per_response"].nunique() == 1
+    assert frame.at["all", "calls"] == 4
+    assert frame.at["1", "calls"] == frame.at["1", "claims"]
+    people = sum(len(graph.atoms) for graph in GRAPHS[:4]) / 4
+    assert frame["claims_of_people"].tolist() == [pytest.approx(people)] * 4
 
 
 @pytest.mark.parametrize(
     ("study", "override", "said"),
     [
-        ("factreasoner-conflicts", "settings.data.source=conflict", "did you mean 'conflicts'?"),
+        ("factreasoner-conflicts", "settings.data=conflict", "did you mean 'conflicts'?"),
         ("factreasoner-conflicts", "settings.prompts=[FX]", "settings.prompts[0]"),
         ("factreasoner-conflicts", "settings.variants=[FR9]", "settings.variants[0]"),
         ("core-relation-models", "settings.relations=[lexical]", "settings.relations"),
@@ -363,6 +360,7 @@ def test_every_study_says_its_tables_in_its_first_line_and_runs_from_the_command
 def test_a_mistake_is_one_sentence(
     bare_folder: Path, invoke: Invoke, study: str, override: str, said: str
 ) -> None:
+    small_files(bare_folder)
     result = invoke("run", f"papers/{study}", override)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.papers.sources import DATA_FILE, SOURCES, VARIABLE, user_data
+from experiments.analyses.papers.sources import DATA_FILE, VARIABLE, user_data
 from factormodels.errors import InputError
 
 
@@ -74,7 +74,3 @@ def test_a_mistake_is_one_sentence_that_names_the_file(
 def test_a_file_that_is_named_must_exist() -> None:
     with pytest.raises(InputError, match=r"no\.yaml"):
         user_data("no.yaml")
-
-
-def test_every_source_says_what_it_is() -> None:
-    assert all(len(text) > 20 for text in SOURCES.values())

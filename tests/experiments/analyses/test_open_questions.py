@@ -1,4 +1,4 @@
-"""The numbers that the README shows of studies of our own are those of its commands."""
+"""The numbers that docs/open-questions.md shows are those of its commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from experiments.study.reading import embedded_studies
 from tests.experiments.conftest import Invoke
 
-README = (Path(__file__).resolve().parents[3] / "experiments" / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "open-questions.md").read_text("utf-8")
 
 STUDIES = sorted(name for name in embedded_studies() if name.startswith("ours/"))
 
@@ -36,9 +36,9 @@ def table_rows(text: str) -> Iterator[Row]:
 
 @cache
 def shown(study: str) -> dict[str, list[Row]]:
-    """Return the rows that the README shows of a study, by stem of the table they are from."""
+    """Return the rows that the page shows of a study, by stem of the table they are from."""
     found: dict[str, list[Row]] = {}
-    for stem, text in re.findall(rf"<!-- {study}: ([\w-]+) -->\n\n?((?:\|.*\n)+)", README):
+    for stem, text in re.findall(rf"<!-- {study}: ([\w-]+) -->\n\n?((?:\|.*\n)+)", PAGE):
         found.setdefault(stem, []).extend(table_rows(text))
     return found
 
@@ -68,10 +68,10 @@ def agree(printed: str, found: str) -> bool:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_the_numbers_of_the_readme_are_those_of_its_command(
+def test_the_numbers_of_the_page_are_those_of_its_command(
     study: str, folder: Path, invoke: Invoke
 ) -> None:
-    assert f"    factormodels run {study}\n" in README
+    assert f"    factormodels run {study}\n" in PAGE
     result = invoke("run", study, "--out", "out")
     assert result.exit_code == 0, result.stderr
     stems = {path.stem for path in (folder / "out").iterdir()}
@@ -83,7 +83,7 @@ def test_the_numbers_of_the_readme_are_those_of_its_command(
         shown_lines = [line for line in path.read_text("utf-8").splitlines() if line[:1] != "%"]
         # What is beyond Latin-1 stops pdfTeX unless it is escaped.
         "".join(shown_lines).encode("latin-1")
-    assert shown(study), f"the README shows no numbers of {study}"
+    assert shown(study), f"the page shows no numbers of {study}"
     for stem, rows in shown(study).items():
         assert stem in stems
         made = list(table_rows((folder / "out" / f"{stem}.md").read_text("utf-8")))

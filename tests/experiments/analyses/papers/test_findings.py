@@ -1,0 +1,120 @@
+"""The numbers of docs/findings.md are those that its commands give."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.analyses.papers.conftest import run_study, say_where, write_lines
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "findings.md"
+
+Row = tuple[str, str, str]
+"""What it is, the printed number, ours."""
+
+
+def rows_of_study(study: str) -> list[Row]:
+    """Return the rows of the page that name a study and have a number of ours."""
+    found = []
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 5 and cells[3] == f"`factormodels run {study}`":
+            found.append((cells[0], cells[1], cells[2]))
+    return found
+
+
+@pytest.mark.parametrize("study", ["papers/worked-numbers", "papers/factreasoner-printed-tests"])
+def test_a_study_of_printed_numbers_gives_its_rows(study: str, bare_folder: Path) -> None:
+    frame = run_study(study, bare_folder).artefacts.tables["published"].frame
+    made = list(zip(frame["source"], frame["printed"], frame["ours"], strict=True))
+    # Decimals are those that hold on any machine: exact computations.
+    assert rows_of_study(study) == made
+
+
+@pytest.mark.parametrize("study", ["papers/self-known-positions", "papers/fastfact-alignment"])
+def test_a_study_of_an_owners_file_gives_its_rows(
+    study: str, bare_folder: Path, shared_data: Path
+) -> None:
+    say_where(
+        bare_folder,
+        f"""
+datasets:
+  factscore-labelled: {shared_data}/factscore_chatgpt/ChatGPT.jsonl
+  fastfact-bench: {shared_data}/factcheck_bench/factcheck-GPT-benchmark.jsonl
+""",
+    )
+    frame = run_study(study, bare_folder).artefacts.tables["published"].frame
+    made = dict(zip(frame["source"], frame["ours"], strict=True))
+    rows = rows_of_study(study)
+    assert rows
+    for source, _, ours in rows:
+        assert made[source.removesuffix(", Factcheck-bench")] == ours
+
+
+SURE = 0.9
+"""Confidence from which a model counts as judging a claim of its own correct."""
+
+
+def confident_claims(path: Path) -> list[list[tuple[bool, bool]]]:
+    """Return by answer whether each claim is right, and whether the model is sure of it.
+
+    The form is that of tatsu-lab/conformal-factual-lm: `data`, a list of answers with `claims`,
+    each with the model's `gpt-score` and a person's `annotation`, Y if it is right.
+    """
+    answers = json.loads(path.read_text(encoding="utf-8"))["data"]
+    return [
+        [(one["annotation"] == "Y", float(one["gpt-score"]) >= SURE) for one in answer["claims"]]
+        for answer in answers
+    ]
+
+
+def check_self_knowledge(claims: list[list[tuple[bool, bool]]], folder: Path) -> None:
+    """Run the study of several models on one, and hold it to shares that are counted here."""
+    records = [
+        {
+            "response": f"r{at}",
+            "sentence": number,
+            "sentences": len(answer),
+            "claim": f"c{at}-{number}",
+            "label": "S" if right else "NS",
+            "judgements": {"none_of_the_above": "true" if sure else "neither"},
+        }
+        for at, answer in enumerate(claims)
+        for number, (right, sure) in enumerate(answer, 1)
+    ]
+    write_lines(folder / "gpt.jsonl", records)
+    say_where(folder, "datasets: {self-judged: {GPT-4: gpt.jsonl}}")
+    frame = run_study("papers/self-known-models", folder).artefacts.tables["knowledge"].frame
+    found = frame[frame["position"] == "overall"].set_index("quantity")["estimate"]
+    every = [claim for answer in claims for claim in answer]
+    known = [sure for right, sure in every if right]
+    unknown = [not sure for right, sure in every if not right]
+    self_known, self_unknown = sum(known) / len(known), sum(unknown) / len(unknown)
+    # The same quotients of whole numbers, to rounding.
+    assert found["self_known"] == pytest.approx(self_known, abs=1e-12)
+    assert found["self_unknown"] == pytest.approx(self_unknown, abs=1e-12)
+    assert found["factuality"] == pytest.approx(len(known) / len(every), abs=1e-12)
+    sigma = (1 - self_unknown) / (2 - self_unknown - self_known)
+    assert found["sigma"] == pytest.approx(sigma, abs=1e-12)
+
+
+def test_self_knowledge_of_a_small_file_is_what_one_counts(bare_folder: Path) -> None:
+    answers = [
+        {"claims": [{"gpt-score": score, "annotation": said} for score, said in zip(
+            (1.0, 0.9, 0.3, 0.8), marks, strict=True)]}
+        for marks in ("YYNY", "YNNY", "NYYY", "YYYN")
+    ]  # fmt: skip
+    path = bare_folder / "claims.json"
+    path.write_text(json.dumps({"data": answers}), encoding="utf-8")
+    check_self_knowledge(confident_claims(path), bare_folder)
+
+
+@pytest.mark.parametrize("name", ["nq", "MATH"])
+def test_self_knowledge_of_a_real_model_is_what_one_counts(
+    name: str, bare_folder: Path, shared_data: Path
+) -> None:
+    path = shared_data / "self_judged" / f"{name}_subclaims_with_scores.jsonl"
+    check_self_knowledge(confident_claims(path), bare_folder)
