@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import re
 import subprocess
@@ -58,7 +59,7 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         return importlib.import_module(name)
 
     yield load
-    for name in ("docstrings", "generated_pages", "command_line", "math_markup"):
+    for name in ("docstrings", "generated_pages", "command_line", "study_keys", "math_markup"):
         sys.modules.pop(name, None)
 
 
@@ -103,17 +104,65 @@ def test_the_command_line_page_has_every_command_and_option(helper: Any) -> None
     assert "[b]" not in text
 
 
-def test_keys_are_shown_with_their_types_defaults_and_meanings(helper: Any) -> None:
-    from experiments.study.config import Study
+def schema_keys(place: dict[str, Any], definitions: dict[str, Any], path: str) -> Iterator[str]:
+    """Yield the paths of the keys that a JSON Schema names within one of its places."""
+    if "$ref" in place:
+        place = definitions[place["$ref"].rpartition("/")[2]]
+    for name, inner in place.get("properties", {}).items():
+        here = f"{path}.{name}".removeprefix(".")
+        yield here
+        yield from schema_keys(inner, definitions, here)
+    for several in ("anyOf", "oneOf", "allOf"):
+        for inner in place.get(several, ()):
+            yield from schema_keys(inner, definitions, path)
+    if isinstance(entries := place.get("items"), dict):
+        yield from schema_keys(entries, definitions, f"{path}[]")
 
-    rows = {key: rest for key, *rest in helper("generated_pages").keys_of(Study)}
-    assert rows["study"] == ["text", "required", "its name; also that of its folder of results"]
-    assert rows["variants"][:2] == ["list: text", "`FR2`"]
-    assert rows["relation_models"][:2] == ["list: mapping", "`recorded`"]
-    assert rows["unlabelled"][:2] == ["`exclude`, `false`, `true`, `error`", "`exclude`"]
-    assert rows["language_model"][:2] == ["mapping", "none"]
-    # A docstring that leaves a key out leaves its reader alone.
-    assert all(meaning for _, _, meaning in rows.values())
+
+def test_the_tables_of_keys_have_every_key_of_a_study(helper: Any) -> None:
+    from experiments.analyses.schemas import schema
+
+    definitions = schema("study")["$defs"]
+    # Single entries may stand without their list, where the schema has their keys once more.
+    expected = {
+        path
+        for path in schema_keys(definitions["Study"], definitions, "")
+        if not re.match(r"(datasets|relation_models|assessors|backends|priors|selections)\.", path)
+    }
+    listed = re.findall(r"^\| `(\S+)` \|", helper("study_keys").study_keys(), re.M)
+    assert sorted(listed) == sorted(expected)
+
+
+def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
+    keys = helper("study_keys")
+    text = keys.study_keys() + keys.analysis_keys()
+    for row in (
+        "| `variants` | list of `given`, `FR1`, `FR2` or `FR3`, or one alone | `[FR2]` | views of",
+        "| `backends[].backend` | name of a backend | required | its name, as",
+        "| `priors[].learned.penalty` | number above 0 | none | standard deviation of",
+        "| `relation_models[].replay` | true or false | none | whether every answer",
+        "| `datasets[].subset` | mapping | `{}` | which of the responses |",
+        "| `settings.datasets` | list of mappings, as `datasets[]` | required | ",
+        "| `settings.i_bounds` | list of whole numbers from 1 to 26 | `[1, 2, 4, 6, 8, 10, 12]` |",
+        "| `settings.populations.*.factuality` | number between 0 and 1 | `0.6` | mean share",
+    ):
+        assert f"\n{row}" in text, row
+
+
+def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
+    @dataclasses.dataclass
+    class Untold:
+        """Keys.
+
+        Attributes:
+            told: that is said.
+        """
+
+        told: int = 0
+        untold: int = 0
+
+    with pytest.raises(LookupError, match="'untold'"):
+        list(helper("study_keys").keys_of(Untold))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
