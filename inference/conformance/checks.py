@@ -240,6 +240,8 @@ def a_prediction_runs_nothing(backend: Backend, exactness: Exactness) -> None:
     """A predicted cost is positive, depends on no number of a table, and runs no inference."""
 
     class Unrun(type(backend)):  # type: ignore[misc]
+        predict = type(backend).predict
+
         def solve(self, graph: FactorGraph) -> Posterior:  # noqa: ARG002
             raise ConformanceError("a prediction runs the graph that it is for")
 

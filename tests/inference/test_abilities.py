@@ -181,6 +181,31 @@ def test_a_fit_with_it_is_the_exact_one() -> None:
 
 
 @dataclass(frozen=True)
+class Uniform(Exact):
+    """Has a `solve` of its own, and so nothing else of the backend that it extends."""
+
+    name: ClassVar[str] = "uniform"
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+        marginals = Marginals(graph.names, graph.cardinalities, values)
+        return Posterior(marginals, 0.0, LogZKind.BETHE, Status.CONVERGED)
+
+
+def test_a_backend_that_extends_another_answers_for_itself() -> None:
+    graph = forest(2)
+    values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+    answers = [
+        *infer_batch([graph] * 3, Uniform()),
+        *infer_settings(graph, [graph.log_values], Uniform()),
+    ]
+    assert all(answer.marginals.flat.tolist() == values.tolist() for answer in answers)
+    assert Uniform().prepare_beliefs(graph) is None
+    assert Uniform().predict(graph) is None
+    assert not Uniform.identical_batches
+
+
+@dataclass(frozen=True)
 class OtherBatch(Summing):
     """Gives other numbers in a batch."""
 
