@@ -70,6 +70,9 @@ BeliefFunction = Callable[[NDArray[np.float64]], FactorBeliefs]
 """From log tables, laid out as those of one graph, to beliefs at these tables."""
 
 
+_OPTIONAL = ("identical_batches", "solve_batch", "solve_settings", "prepare_beliefs", "predict")
+
+
 @dataclass(frozen=True)
 class Backend(ABC):
     """Settings of an inference algorithm; subclasses are frozen dataclasses with defaults.
@@ -78,6 +81,7 @@ class Backend(ABC):
     alike what must not differ between them: evidence is absorbed before, and observed variables
     get their certain marginals back after. `solve_batch`, `solve_settings`, `prepare_beliefs` and
     `predict` are for algorithms that can do more; `inference.conformance` holds each to its word.
+    A subclass of another backend that has a `solve` of its own inherits none of these.
 
     Attributes:
         identical_batches: whether an own `solve_batch` and `solve_settings` give the numbers of
@@ -86,6 +90,14 @@ class Backend(ABC):
 
     name: ClassVar[str]
     identical_batches: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "solve" in vars(cls):
+            # It is another algorithm than its base class: what that could do besides, it cannot.
+            for optional in _OPTIONAL:
+                if optional not in vars(cls):
+                    setattr(cls, optional, vars(Backend)[optional])
 
     def infer(self, graph: FactorGraph) -> Posterior:
         """Return the posterior of `graph` given its evidence.

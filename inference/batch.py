@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from factormodels.arrays import number_array
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, Result
+from inference.backend import Backend, InferenceError, Result
 from inference.evidence import with_observed, without_evidence
 from inference.posterior import Posterior
 from inference.registry import as_backend, entries
@@ -158,6 +158,11 @@ def _finished(
     start: float,
 ) -> list[Result]:
     """Return results with what `Backend.infer` adds to one: evidence, seconds and the name."""
+    if len(results) != len(graphs):
+        raise InferenceError(
+            f"the backend {backend.name!r} gave {len(results)} answers for {len(graphs)} graphs of "
+            "a batch; mend its solve_batch"
+        )
     seconds = (time.perf_counter() - start) / len(graphs)
     finished: list[Result] = []
     for graph, solved, result in zip(graphs, absorbed, results, strict=True):

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import grid, random_graph
-from inference.backend import Backend, ZeroPartitionError
+from inference.backend import Backend, BeliefFunction, ZeroPartitionError
+from inference.batch import batch_results, settings_results
 from inference.conformance.exactness import ConformanceError, Exactness, in_order
 from inference.conformance.graphs import relabelled
 from inference.enumeration import Enumeration
@@ -25,6 +26,9 @@ ROUNDING = 1e-12
 """What a handful of sums in doubles may differ by, in a marginal or relative to |log Z|."""
 
 SEEDS = range(3)
+
+_STEP = 1e-4
+"""Of central differences of log Z, whose third derivatives by log tables are below 1."""
 
 
 def settings_are_frozen(backend: Backend, _: Exactness) -> None:
@@ -163,12 +167,93 @@ def degenerate_graphs_are_answered(backend: Backend, exactness: Exactness) -> No
 
 def contradictions_are_named(backend: Backend, _: Exactness) -> None:
     """Where no assignment is possible, the error says so; no number is made up."""
-    graph = FactorGraph.from_factors([2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])])
     try:
-        backend.infer(graph)
+        backend.infer(_CONTRADICTION)
     except ZeroPartitionError:
         return
     raise ConformanceError("a graph without a possible assignment raises no ZeroPartitionError")
+
+
+def a_batch_gives_the_answers_of_single_graphs(backend: Backend, exactness: Exactness) -> None:
+    """Graphs in a batch, and settings of one graph, have the answers that they have alone."""
+    kind = type(backend)
+    if (kind.solve_batch, kind.solve_settings) == (Backend.solve_batch, Backend.solve_settings):
+        _require(not backend.identical_batches, "identical_batches is set without a batch")
+        return
+    graph = exactness.graph(5)
+    shift = np.sin(np.arange(len(graph.log_values)))
+    rows = graph.log_values + np.array([0.0, 0.5, 1.0])[:, None] * shift
+    settings = [replace(graph, log_values=row) for row in rows]
+    observed = [one.with_evidence({0: 0}) for one in settings]
+    graphs = [*settings, _CONTRADICTION, exactness.graph(0), observed[1]]
+    for what, results, asked in (
+        ("graph", batch_results(graphs, backend, threads=2), graphs),
+        ("setting", settings_results(graph, rows, backend, threads=2), settings),
+        ("observed setting", settings_results(observed[0], rows, backend, threads=2), observed),
+    ):
+        for number, (result, one) in enumerate(zip(results, asked, strict=True)):
+            where, alone = f"{what} {number} of a batch", backend.attempt(one)
+            if not (isinstance(result, Posterior) and isinstance(alone, Posterior)):
+                same = type(result) is type(alone) and str(result) == str(alone)
+                _require(same, f"{where} gives {result!r}, and alone {alone!r}")
+                continue
+            _require(
+                result.backend == backend.name and result.stats["seconds"] > 0.0,
+                f"{where} has no name of its backend, or no seconds",
+            )
+            if backend.identical_batches:
+                same = result.marginals.flat.tobytes() == alone.marginals.flat.tobytes()
+                same &= (result.log_z, result.status) == (alone.log_z, alone.status)
+                _require(same, f"{where} gives other numbers than alone")
+            _near_marginals(result, alone, exactness.allowed(one, result, alone), where)
+            _near(result.log_z, alone.log_z, exactness.tolerance, f"{where}: log Z")
+
+
+def beliefs_are_the_gradient_of_log_z(backend: Backend, exactness: Exactness) -> None:
+    """Beliefs of factors are distributions, and the derivative of log Z by finite differences."""
+    pairs = grid(2, 3, coupling=0.5, field=1.0, seed=0)
+    for graph, where in ((exactness.graph(3), "graph 3"), (pairs, "a grid of pairs")):
+        beliefs = backend.prepare_beliefs(graph)
+        if beliefs is None:
+            continue
+        # Other tables than those of the graph, which play no part.
+        log_values = 0.5 * graph.log_values
+        found = beliefs(log_values)
+        alone = backend.infer(replace(graph, log_values=log_values))
+        allowed = exactness.allowed(graph, found.posterior, alone)
+        _near_marginals(found.posterior, alone, allowed, f"beliefs of {where}")
+        _near(found.posterior.log_z, alone.log_z, exactness.tolerance, f"{where}: log Z")
+        _require(
+            found.entries.shape == log_values.shape,
+            f"beliefs have the shape {found.entries.shape}, not {log_values.shape}",
+        )
+        impossible = found.entries[log_values == -np.inf]
+        _require(bool((impossible == 0.0).all()), f"{where}: an entry of -inf has a belief")
+        slopes = _differences(beliefs, log_values)
+        # Differences err by the square of the step, and by the error of log Z over the step.
+        slack = 10.0 * (_STEP**2 + exactness.tolerance / _STEP)
+        off = float(np.abs(found.entries - slopes).max(initial=0.0))
+        _require(off <= slack, f"{where}: a belief is {off} from the derivative of log Z")
+
+
+def a_prediction_runs_nothing(backend: Backend, exactness: Exactness) -> None:
+    """A predicted cost is positive, depends on no number of a table, and runs no inference."""
+
+    class Unrun(type(backend)):  # type: ignore[misc]
+        predict = type(backend).predict
+
+        def solve(self, graph: FactorGraph) -> Posterior:  # noqa: ARG002
+            raise ConformanceError("a prediction runs the graph that it is for")
+
+    unrun = Unrun(**{field.name: getattr(backend, field.name) for field in fields(backend)})
+    for graph in (exactness.graph(2), grid(4, 4, coupling=1.0, field=1.0, seed=0)):
+        cost = unrun.predict(graph)
+        if cost is None:
+            continue
+        for number, what in ((cost.seconds, "seconds"), (cost.bytes, "bytes")):
+            _require(number is None or number > 0.0, f"{number} {what} are predicted")
+        flat = replace(graph, log_values=np.zeros(len(graph.log_values)))
+        _require(unrun.predict(flat) == cost, "a prediction depends on the numbers of the tables")
 
 
 CHECKS: tuple[Check, ...] = (
@@ -182,8 +267,15 @@ CHECKS: tuple[Check, ...] = (
     the_same_twice,
     degenerate_graphs_are_answered,
     contradictions_are_named,
+    a_batch_gives_the_answers_of_single_graphs,
+    beliefs_are_the_gradient_of_log_z,
+    a_prediction_runs_nothing,
 )
 """Every check, in the order in which a new backend is likely to pass them."""
+
+_CONTRADICTION = FactorGraph.from_factors(
+    [2, 2], [([0, 1], [[1.0, 0.0], [0.0, 0.0]]), ([1], [0, 1])]
+)
 
 _DEGENERATE: tuple[tuple[list[int], list[tuple[list[int], ArrayLike]]], ...] = (
     ([], []),
@@ -202,6 +294,19 @@ def _exact_graphs(exactness: Exactness) -> Iterator[tuple[int, FactorGraph]]:
     for seed in SEEDS:
         graph = exactness.graph(seed)
         yield seed, graph.with_evidence({0: 0}) if seed == 0 else graph
+
+
+def _differences(beliefs: BeliefFunction, log_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the derivative of log Z by each entry of the log tables, 0 where that is -inf."""
+    result = np.zeros(len(log_values))
+    for entry in np.flatnonzero(np.isfinite(log_values)).tolist():
+        for sign in (1.0, -1.0):
+            moved = log_values.copy()
+            moved[entry] += sign * _STEP
+            log_z = beliefs(moved).posterior.log_z
+            _require(log_z is not None, "beliefs come without a log Z")
+            result[entry] += sign * (log_z or 0.0) / (2.0 * _STEP)
+    return result
 
 
 def _require(holds: bool, otherwise: str) -> None:

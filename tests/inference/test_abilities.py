@@ -1,0 +1,273 @@
+"""What a backend of a third party can do is used wherever the backends of the project are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from calibration.learned_priors import Free, Objective, Specification, fit
+from calibration.learned_priors.objectives import problem
+from calibration.learned_priors.parameters import resolve
+from experiments.run.units import infer_many
+from factormodels import FactorGraph
+from inference import (
+    Backend,
+    FactorBeliefs,
+    InferenceError,
+    LogZKind,
+    Marginals,
+    Posterior,
+    PredictedCost,
+    Status,
+    ZeroPartitionError,
+    infer,
+    infer_batch,
+    infer_settings,
+    infer_stream,
+)
+from inference.backend import BeliefFunction, Result, zero_partition
+from inference.conformance import CHECKS, ConformanceError, Exactness
+from inference.conformance.checks import (
+    Check,
+    a_batch_gives_the_answers_of_single_graphs,
+    a_prediction_runs_nothing,
+    beliefs_are_the_gradient_of_log_z,
+)
+from inference.exact.backend import Exact
+from inference.mini_buckets.wmb import WeightedMiniBuckets
+from tests.calibration.learned_priors.data import small_graphs
+from tests.inference.graphs import forest
+
+EXACTNESS = Exactness("forests", 1e-9, "the same terms are summed in doubles")
+
+
+@dataclass(frozen=True)
+class Summing(Backend):
+    """The sum over every assignment, with all that a backend may offer."""
+
+    name: ClassVar[str] = "summing"
+    identical_batches: ClassVar[bool] = True
+    batches: ClassVar[list[int]] = []
+    """Sizes of the batches that it was given."""
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        return self._answer(graph)[0]
+
+    def solve_batch(
+        self,
+        graphs: Sequence[FactorGraph],
+        threads: int = 1,  # noqa: ARG002
+    ) -> list[Result]:
+        self.batches.append(len(graphs))
+        return [self.attempt(graph) for graph in graphs]
+
+    def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
+        return lambda log_values: FactorBeliefs(
+            *self._answer(replace(graph, log_values=log_values))
+        )
+
+    def predict(self, graph: FactorGraph) -> PredictedCost | None:
+        states = float(graph.absorb_evidence().cardinalities.astype(float).prod())
+        return PredictedCost(seconds=1e-8 * states, bytes=8.0 * states)
+
+    def _answer(self, graph: FactorGraph) -> tuple[Posterior, NDArray[np.float64]]:
+        counts = graph.cardinalities.tolist()
+        states = np.array(list(itertools.product(*map(range, counts))), dtype=np.int64)
+        places = [
+            start + np.ravel_multi_index(states[:, scope].T, graph.cardinalities[list(scope)])
+            if (scope := list(graph.scope(factor)))
+            else np.full(len(states), start)
+            for factor, start in enumerate(graph.table_starts[:-1].tolist())
+        ]
+        log_weights = np.zeros(len(states))
+        for place in places:
+            log_weights += graph.log_values[place]
+        log_z = float(np.logaddexp.reduce(log_weights))
+        if log_z == -np.inf:
+            raise zero_partition()
+        p = np.exp(log_weights - log_z)
+        p /= p.sum()
+        entries = np.zeros(len(graph.log_values))
+        for place in places:
+            entries += np.bincount(place, p, minlength=len(entries))
+        columns = [np.bincount(states[:, v], p, minlength=k) for v, k in enumerate(counts)]
+        marginals = Marginals(
+            graph.names, graph.cardinalities, np.concatenate([np.zeros(0), *columns])
+        )
+        return Posterior(marginals, log_z, LogZKind.EXACT, Status.EXACT), entries
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_it_keeps_the_contract(check: Check) -> None:
+    check(Summing(), EXACTNESS)
+
+
+def test_its_batch_is_used_for_graphs_streams_and_settings() -> None:
+    graphs = [forest(seed) for seed in range(7)]
+    graphs[3] = graphs[3].with_evidence({0: 0})
+    for run in (infer_batch, infer_stream):
+        Summing.batches.clear()
+        posteriors = list(run(graphs, Summing()))
+        assert Summing.batches == [7]
+        for one, graph in zip(posteriors, graphs, strict=True):
+            assert one.backend == "summing"
+            assert one.stats["seconds"] > 0.0
+            # Sums of a few hundred products of doubles.
+            np.testing.assert_allclose(one.marginals.flat, infer(graph).marginals.flat, atol=1e-9)
+    Summing.batches.clear()
+    rows = np.stack([graphs[3].log_values, 0.5 * graphs[3].log_values])
+    settings = infer_settings(graphs[3], rows, Summing())
+    assert Summing.batches == [2]
+    expected = infer(replace(graphs[3], log_values=rows[1]))
+    np.testing.assert_allclose(settings[1].marginals.flat, expected.marginals.flat, atol=1e-9)
+
+
+def test_an_error_in_its_batch_is_named_by_number() -> None:
+    graphs = [forest(0), FactorGraph.from_factors([2], [([0], [0.0, 0.0])])]
+    with pytest.raises(ZeroPartitionError, match=r"^graph 1: the partition function is zero"):
+        infer_batch(graphs, Summing())
+
+
+def test_units_of_a_study_run_as_a_batch_where_that_gives_the_same_numbers() -> None:
+    graphs = [forest(seed) for seed in range(4)]
+    graphs[2] = FactorGraph.from_factors([2], [([0], [0.0, 0.0])])
+    Summing.batches.clear()
+    outcomes = infer_many(Summing(), graphs)
+    assert Summing.batches == [4]
+    assert [isinstance(outcome, Posterior) for outcome in outcomes] == [True, True, False, True]
+    infer_many(Rounded(), graphs)
+    assert Summing.batches == [4]
+
+
+@dataclass(frozen=True)
+class Rounded(Summing):
+    """Does not say that its batches are single runs to the last bit."""
+
+    identical_batches: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize("objective", Objective)
+def test_it_learns_with_exact_gradients(objective: Objective) -> None:
+    specification = Specification(Free(), Free(), None)
+    # All responses are one graph to a backend, whose assignments are summed one by one.
+    graphs = small_graphs(1)[:2]
+    parameters = resolve(specification, graphs)
+    tasks = [
+        problem(graphs, specification, parameters, backend, objective)
+        for backend in (Summing(), Exact())
+    ]
+    assert [task.exact_gradient for task in tasks] == [True, True]
+    theta = parameters.start + 0.3
+    (one, slopes), (other, expected) = (task.value_and_gradient(theta) for task in tasks)
+    assert one == pytest.approx(other, abs=1e-10)
+    np.testing.assert_allclose(slopes, expected, atol=1e-10)
+    # A backend without beliefs goes by differences.
+    bounds = problem(graphs, specification, parameters, WeightedMiniBuckets(), objective)
+    assert not bounds.exact_gradient
+
+
+def test_a_fit_with_it_is_the_exact_one() -> None:
+    graphs, specification = small_graphs(1)[:2], Specification(Free(), None, None)
+    found = fit(graphs, specification, backend=Summing(), penalty=1.0)
+    exact = fit(graphs, specification, penalty=1.0)
+    # Both searches end where gradients per label are below 1e-9.
+    np.testing.assert_allclose(found.theta, exact.theta, atol=1e-6)
+
+
+@dataclass(frozen=True)
+class Uniform(Exact):
+    """Has a `solve` of its own, and so nothing else of the backend that it extends."""
+
+    name: ClassVar[str] = "uniform"
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+        marginals = Marginals(graph.names, graph.cardinalities, values)
+        return Posterior(marginals, 0.0, LogZKind.BETHE, Status.CONVERGED)
+
+
+def test_a_backend_that_extends_another_answers_for_itself() -> None:
+    graph = forest(2)
+    values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+    answers = [
+        *infer_batch([graph] * 3, Uniform()),
+        *infer_settings(graph, [graph.log_values], Uniform()),
+    ]
+    assert all(answer.marginals.flat.tolist() == values.tolist() for answer in answers)
+    assert Uniform().prepare_beliefs(graph) is None
+    assert Uniform().predict(graph) is None
+    assert not Uniform.identical_batches
+
+
+@dataclass(frozen=True)
+class OtherBatch(Summing):
+    """Gives other numbers in a batch."""
+
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        results = super().solve_batch(graphs, threads)
+        return [
+            replace(result, log_z=result.log_z + 1e-13)
+            if isinstance(result, Posterior) and result.log_z is not None
+            else result
+            for result in results
+        ]
+
+
+@dataclass(frozen=True)
+class Short(Summing):
+    """Leaves a graph of a batch out."""
+
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        return super().solve_batch(graphs, threads)[:-1]
+
+
+@dataclass(frozen=True)
+class Tempered(Summing):
+    """Has beliefs that are no derivative."""
+
+    def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
+        beliefs = super().prepare_beliefs(graph)
+
+        def tempered(log_values: NDArray[np.float64]) -> FactorBeliefs:
+            assert beliefs is not None
+            found = beliefs(log_values)
+            return replace(found, entries=0.99 * found.entries)
+
+        return tempered
+
+
+@dataclass(frozen=True)
+class Running(Summing):
+    """Predicts by running."""
+
+    def predict(self, graph: FactorGraph) -> PredictedCost | None:
+        return PredictedCost(self.infer(graph).stats["seconds"], None)
+
+
+@dataclass(frozen=True)
+class Costless(Summing):
+    """Predicts that everything takes no time."""
+
+    def predict(self, graph: FactorGraph) -> PredictedCost | None:  # noqa: ARG002
+        return PredictedCost(0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("backend", "check", "said"),
+    [
+        (OtherBatch(), a_batch_gives_the_answers_of_single_graphs, "other numbers than alone"),
+        (Short(), a_batch_gives_the_answers_of_single_graphs, "gave 5 answers for 6 graphs"),
+        (Tempered(), beliefs_are_the_gradient_of_log_z, "from the derivative of log Z"),
+        (Running(), a_prediction_runs_nothing, "runs the graph"),
+        (Costless(), a_prediction_runs_nothing, "0.0 seconds are predicted"),
+    ],
+)
+def test_a_broken_promise_is_caught(backend: Backend, check: Check, said: str) -> None:
+    with pytest.raises((ConformanceError, InferenceError), match=said):
+        check(backend, EXACTNESS)
