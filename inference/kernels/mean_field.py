@@ -12,7 +12,7 @@ from inference.kernels.support.consistency import state_offsets
 
 
 @kernel
-def expected_log_values(  # type: ignore[no-untyped-def]
+def expected_log_values(
     f, target, cardinalities, scope_starts, scope_variables, table_starts, log_values,
     state_starts, product, digits, out,
 ):  # fmt: skip
@@ -57,7 +57,7 @@ def expected_log_values(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def evidence_lower_bound(  # type: ignore[no-untyped-def]
+def evidence_lower_bound(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, product
 ):
     """Return the expected log potential plus the entropy of a product distribution.
@@ -83,7 +83,7 @@ def evidence_lower_bound(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ascend(  # type: ignore[no-untyped-def]
+def ascend(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, slot_starts, slots,
     product, random, tolerance, max_iterations,
 ):  # fmt: skip

@@ -14,7 +14,7 @@ _TO_UNIT = 1.0 / 9007199254740992.0
 
 
 @kernel
-def next_word(state):  # type: ignore[no-untyped-def]
+def next_word(state):
     """Return a random word; `state`, uint64 (1,), moves on."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -24,19 +24,19 @@ def next_word(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def uniform(state):  # type: ignore[no-untyped-def]
+def uniform(state):
     """Return a random number in [0, 1)."""
     return np.float64(next_word(state) >> np.uint64(11)) * _TO_UNIT
 
 
 @kernel
-def below(state, count):  # type: ignore[no-untyped-def]
+def below(state, count):
     """Return a random whole number from 0 to count - 1."""
     return np.int64(uniform(state) * count)
 
 
 @kernel
-def shuffle(state, items):  # type: ignore[no-untyped-def]
+def shuffle(state, items):
     """Put `items` in a random order (Fisher and Yates)."""
     for i in range(len(items) - 1, 0, -1):
         j = below(state, i + 1)

@@ -16,7 +16,7 @@ from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, 
 
 
 @kernel
-def run_tree_for_each(  # type: ignore[no-untyped-def]
+def run_tree_for_each(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
     tree, first, last, codes, log_zs, marginals, scaled,
 ):  # fmt: skip
@@ -40,7 +40,7 @@ def run_tree_for_each(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve_for_each(  # type: ignore[no-untyped-def]
+def solve_for_each(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
     seed, restarts, max_entries, own_entries, chunked_from,
     first, last, codes, log_zs, marginals, scaled, costs,
@@ -81,7 +81,7 @@ def solve_for_each(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pass_messages_for_each(  # type: ignore[no-untyped-def]
+def pass_messages_for_each(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
     schedule, damping, tolerance, max_iterations, seed,
     first, last, codes, log_zs, marginals, iterations, residuals,

@@ -7,7 +7,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def multiply(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
+def multiply(table, base, block, values, position, kind, offsets, at):
     if kind == CONSTANT:
         value = values[position]
         for j in range(block):
@@ -21,7 +21,7 @@ def multiply(table, base, block, values, position, kind, offsets, at):  # type: 
 
 
 @kernel
-def project(table, base, block, values, position, kind, offsets, at):  # type: ignore[no-untyped-def]
+def project(table, base, block, values, position, kind, offsets, at):
     if kind == CONSTANT:
         total = 0.0
         for j in range(block):
@@ -36,7 +36,7 @@ def project(table, base, block, values, position, kind, offsets, at):  # type: i
 
 
 @kernel
-def sum_groups(tables, start, base, block, group, values, message):  # type: ignore[no-untyped-def]
+def sum_groups(tables, start, base, block, group, values, message):
     """Add the sums of the block's groups of `group` entries to the message."""
     at = message + (base - start) // group
     if group == 2:
@@ -56,7 +56,7 @@ def sum_groups(tables, start, base, block, group, values, message):  # type: ign
 
 
 @kernel
-def scale_groups(tables, start, base, block, group, factors, first):  # type: ignore[no-untyped-def]
+def scale_groups(tables, start, base, block, group, factors, first):
     """Multiply each group of `group` entries of the block by its factor."""
     at = first + (base - start) // group
     if group == 2:
@@ -73,7 +73,7 @@ def scale_groups(tables, start, base, block, group, factors, first):  # type: ig
 
 
 @kernel
-def sum_states(tables, base, block, marginal):  # type: ignore[no-untyped-def]
+def sum_states(tables, base, block, marginal):
     """Add the block to the marginal of its fastest variable."""
     count = len(marginal)
     if count == 2:
@@ -91,7 +91,7 @@ def sum_states(tables, base, block, marginal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def normalise(marginal):  # type: ignore[no-untyped-def]
+def normalise(marginal):
     """Divide a marginal by its sum, which rounding keeps from one."""
     total = 0.0
     for state in range(len(marginal)):
@@ -101,7 +101,7 @@ def normalise(marginal):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals):  # type: ignore[no-untyped-def]
+def residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals):
     """Sum the belief of cluster `c` to the marginals of the variables that are eliminated in it."""
     start, stop = tree.table_starts[c], tree.table_starts[c + 1]
     inner = 1

@@ -41,7 +41,7 @@ class ClusterTree(NamedTuple):
 
 
 @kernel
-def group(keys, n_groups):  # type: ignore[no-untyped-def]
+def group(keys, n_groups):
     """Return (starts, items): the indices of `keys` by key; negative keys are left out."""
     starts = np.zeros(n_groups + 1, dtype=np.int64)
     for key in keys:
@@ -59,7 +59,7 @@ def group(keys, n_groups):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def by_descending(counts):  # type: ignore[no-untyped-def]
+def by_descending(counts):
     """Return the indices of small whole numbers, largest first, equal ones as they stand."""
     largest = 0
     for count in counts:
@@ -69,7 +69,7 @@ def by_descending(counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sort_descending(values):  # type: ignore[no-untyped-def]
+def _sort_descending(values):
     if len(values) > 32:
         values.sort()
         values[:] = values[::-1].copy()
@@ -84,7 +84,7 @@ def _sort_descending(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def bucket_sizes(cardinalities, scope_starts, scope_variables, order):  # type: ignore[no-untyped-def]
+def bucket_sizes(cardinalities, scope_starts, scope_variables, order):
     """Eliminate symbolically; return what the buckets of `order` hold.
 
     Returns:
@@ -151,7 +151,7 @@ def bucket_sizes(cardinalities, scope_starts, scope_variables, order):  # type: 
 
 
 @kernel
-def cost(cardinalities, order, owner, starts, places, parent):  # type: ignore[no-untyped-def]
+def cost(cardinalities, order, owner, starts, places, parent):
     """Predict what elimination along `order` costs.
 
     Returns:
@@ -187,7 +187,7 @@ def cost(cardinalities, order, owner, starts, places, parent):  # type: ignore[n
 
 
 @kernel
-def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit):  # type: ignore[no-untyped-def]
+def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit):
     """Return the cluster tree of the buckets.
 
     A parent bucket that adds nothing to a child's separator is merged into that child while the

@@ -8,7 +8,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def pairwise_cover(cardinalities, scope_starts, starts, neighbours, most):  # type: ignore[no-untyped-def]
+def pairwise_cover(cardinalities, scope_starts, starts, neighbours, most):
     """Return whether a binary, pairwise graph has a small cover of its pairs, and a greedy one.
 
     The variable with the most pairs that are not covered is taken first, of equal ones the first.

@@ -34,7 +34,7 @@ class CoverModel(NamedTuple):
 
 
 @kernel
-def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):  # type: ignore[no-untyped-def]
+def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):
     """Return the dense model of a binary pairwise graph and a cover of its pairs."""
     in_cover = np.zeros(n, dtype=np.bool_)
     in_cover[cover] = True
@@ -74,7 +74,7 @@ def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cove
 
 
 @kernel
-def potentials(fields, ties):  # type: ignore[no-untyped-def]
+def potentials(fields, ties):
     """Return scaled potentials of every other variable for all states of some of the cover.
 
     Args:
@@ -115,7 +115,7 @@ def potentials(fields, ties):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spreads(ties):  # type: ignore[no-untyped-def]
+def spreads(ties):
     """Return, for every other variable, the log range of its products with some of the cover."""
     m, k = ties.shape[:2]
     result = np.zeros(m)

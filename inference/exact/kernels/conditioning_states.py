@@ -36,7 +36,7 @@ class Split(NamedTuple):
 
 
 @kernel
-def inner_couplings(model, inner):  # type: ignore[no-untyped-def]
+def inner_couplings(model, inner):
     """Return, for all states of the first variables of the cover, their pairs' log potential."""
     result = np.zeros(1 << inner)
     for i in range(1 << inner):
@@ -47,7 +47,7 @@ def inner_couplings(model, inner):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def batches(ranges, safe_range):  # type: ignore[no-untyped-def]
+def batches(ranges, safe_range):
     """Return where batches begin whose summed log ranges stay below `safe_range`, and the end."""
     starts = np.empty(len(ranges) + 1, dtype=np.int64)
     count = 0
@@ -64,7 +64,7 @@ def batches(ranges, safe_range):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _log_weights(model, split, bits, weights):  # type: ignore[no-untyped-def]
+def _log_weights(model, split, bits, weights):
     """Set the log potential of the cover alone, for all inner states and given other ones."""
     inner, n = split.inner, len(model.cover)
     base = 0.0
@@ -87,13 +87,13 @@ def _log_weights(model, split, bits, weights):  # type: ignore[no-untyped-def]
 
 
 @reassociating_kernel
-def _multiply(product, on, off, row_on, row_off):  # type: ignore[no-untyped-def]
+def _multiply(product, on, off, row_on, row_off):
     for i in range(len(product)):
         product[i] *= on * row_on[i] + off * row_off[i]
 
 
 @reassociating_kernel
-def _shares(weights, on, off, row_on, row_off):  # type: ignore[no-untyped-def]
+def _shares(weights, on, off, row_on, row_off):
     """Return the weights of the states in which another variable is false, and is true."""
     false_sum, true_sum = 0.0, 0.0
     for i in range(len(weights)):
@@ -105,7 +105,7 @@ def _shares(weights, on, off, row_on, row_off):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sum_states(model, split, outer_state):  # type: ignore[no-untyped-def]
+def sum_states(model, split, outer_state):
     """Return what the states of the cover that share an outer state add up to.
 
     Returns:

@@ -8,7 +8,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def factors_by_variable(n_variables, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+def factors_by_variable(n_variables, scope_starts, scope_variables):
     """Return (starts, factors): for every variable the factors whose scope holds it."""
     starts = np.zeros(n_variables + 1, dtype=np.int64)
     for slot in range(len(scope_variables)):
@@ -26,7 +26,7 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):  # type: ig
 
 
 @kernel
-def interaction_graph(cardinalities, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+def interaction_graph(cardinalities, scope_starts, scope_variables):
     """Return (starts, neighbours): each variable's neighbours, without repetition.
 
     Variables with a single state carry no information and have no neighbours.

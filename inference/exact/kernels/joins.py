@@ -25,7 +25,7 @@ _MOST_AXES = 63
 
 
 @kernel
-def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):  # type: ignore[no-untyped-def]
+def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):
     """Write the axes of each input of cluster `c` as bits: factors, then children."""
     for axis in range(tree.starts[c + 1] - tree.starts[c]):
         axis_of[tree.variables[tree.starts[c] + axis]] = axis
@@ -47,7 +47,7 @@ def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of,
 
 
 @kernel
-def _log2_size(mask, log2_axes):  # type: ignore[no-untyped-def]
+def _log2_size(mask, log2_axes):
     total = 0.0
     for axis in range(len(log2_axes)):
         if mask >> axis & 1:
@@ -56,7 +56,7 @@ def _log2_size(mask, log2_axes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_joins(masks, log2_axes, limit, joins, join_masks):  # type: ignore[no-untyped-def]
+def _fill_joins(masks, log2_axes, limit, joins, join_masks):
     """Give each input the number of its join, -1 where it stands alone; return how many joins."""
     n_inputs = len(masks)
     axes = np.zeros(n_inputs, dtype=np.int64)
@@ -98,7 +98,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):  # type: ignore[no-
 
 
 @kernel
-def with_joins(cardinalities, scope_starts, scope_variables, tree):  # type: ignore[no-untyped-def]
+def with_joins(cardinalities, scope_starts, scope_variables, tree):
     """Return the tree with joins before its large clusters; the same tree if there are none."""
     n_clusters = len(tree.parents)
     largest = 0

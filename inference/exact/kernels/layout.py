@@ -17,7 +17,7 @@ SCATTERED = 2
 
 
 @kernel
-def workspace_sizes(cardinalities, tree):  # type: ignore[no-untyped-def]
+def workspace_sizes(cardinalities, tree):
     """Return (most axes, most inputs, room for the offsets of all inputs) over the clusters."""
     axes = 1
     inputs = 1
@@ -36,7 +36,7 @@ def workspace_sizes(cardinalities, tree):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def block_axes(cardinalities, variables):  # type: ignore[no-untyped-def]
+def block_axes(cardinalities, variables):
     """Return (number of leading axes outside the block, entries of a block)."""
     outer = len(variables)
     size = 1
@@ -51,7 +51,7 @@ def block_axes(cardinalities, variables):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def block_offsets(cardinalities, variables, outer, strides, offsets):  # type: ignore[no-untyped-def]
+def block_offsets(cardinalities, variables, outer, strides, offsets):
     """Write the offsets of one input within a block; return how they lie."""
     filled = 1
     constant = True
@@ -71,7 +71,7 @@ def block_offsets(cardinalities, variables, outer, strides, offsets):  # type: i
 
 
 @kernel
-def factor_strides(cardinalities, scope, axis_of, strides):  # type: ignore[no-untyped-def]
+def factor_strides(cardinalities, scope, axis_of, strides):
     """Add to `strides` (zeros) what a step along each axis of the cluster means in a factor."""
     step = 1
     for slot in range(len(scope) - 1, -1, -1):
@@ -82,7 +82,7 @@ def factor_strides(cardinalities, scope, axis_of, strides):  # type: ignore[no-u
 
 
 @kernel
-def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):  # type: ignore[no-untyped-def]
+def advance(digits, cardinalities, variables, outer, strides, positions, n_inputs):
     """Step the outer axes to the next block and move every input's position along."""
     for axis in range(outer - 1, -1, -1):
         digits[axis] += 1
@@ -97,7 +97,7 @@ def advance(digits, cardinalities, variables, outer, strides, positions, n_input
 
 
 @kernel
-def seek(index, digits, cardinalities, variables, outer, strides, positions, n_inputs):  # type: ignore[no-untyped-def]
+def seek(index, digits, cardinalities, variables, outer, strides, positions, n_inputs):
     """Set the outer axes to block number `index`, and move every input's position there."""
     for axis in range(outer - 1, -1, -1):
         count = cardinalities[variables[axis]]
@@ -108,7 +108,7 @@ def seek(index, digits, cardinalities, variables, outer, strides, positions, n_i
 
 
 @kernel
-def prepare(  # type: ignore[no-untyped-def]
+def prepare(
     c, with_factors, cardinalities, scope_starts, scope_variables, table_starts, tree,
     first_message, axis_of, strides, offsets, kinds, positions,
 ):  # fmt: skip

@@ -13,7 +13,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def propagate_log(  # type: ignore[no-untyped-def]
+def propagate_log(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
     marginal_starts, marginals, tables,
 ):  # fmt: skip
@@ -111,7 +111,7 @@ def propagate_log(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _log_sum(values, start, stop):  # type: ignore[no-untyped-def]
+def _log_sum(values, start, stop):
     largest = -np.inf
     for i in range(start, stop):
         largest = max(largest, values[i])

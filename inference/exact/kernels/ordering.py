@@ -26,7 +26,7 @@ _LARGEST_MATRIX = 16_384
 
 
 @kernel
-def _population_count(word):  # type: ignore[no-untyped-def]
+def _population_count(word):
     # Numba has no intrinsic for it; LLVM turns this idiom into one instruction.
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + (
@@ -37,7 +37,7 @@ def _population_count(word):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _members(row, out):  # type: ignore[no-untyped-def]
+def _members(row, out):
     """Write the positions of the set bits of `row` to `out`; return how many there are."""
     count = 0
     for w in range(len(row)):
@@ -51,7 +51,7 @@ def _members(row, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_edges(rows, vertex, members):  # type: ignore[no-untyped-def]
+def _fill_edges(rows, vertex, members):
     """Return the number of neighbour pairs of `vertex` that are not joined."""
     degree = _members(rows[vertex], members)
     joined = 0
@@ -63,7 +63,7 @@ def _fill_edges(rows, vertex, members):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _log2_table(rows, vertex, log2_card, members):  # type: ignore[no-untyped-def]
+def _log2_table(rows, vertex, log2_card, members):
     """Return log2 of the size of the table that eliminating `vertex` makes."""
     total = log2_card[vertex]
     for i in range(_members(rows[vertex], members)):
@@ -72,7 +72,7 @@ def _log2_table(rows, vertex, log2_card, members):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):  # type: ignore[no-untyped-def]
+def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):
     """Eliminate every vertex greedily; return (order, total table size, log2 of the largest).
 
     Stops early, with an infinite total, when the total passes `bound`. Once a table passes
@@ -155,7 +155,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):  # type: i
 
 
 @kernel
-def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, log2_cap):  # type: ignore[no-untyped-def]
+def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, log2_cap):
     """Return the best order found of one connected component, as indices of variables."""
     n = len(vertices)
     if n > _LARGEST_MATRIX:
@@ -184,7 +184,7 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
 
 
 @kernel
-def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap):  # type: ignore[no-untyped-def]
+def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap):
     """Return an elimination order of all variables.
 
     Args:

@@ -35,7 +35,7 @@ _SAFE_RANGE = 650.0
 
 
 @kernel
-def scaled_potentials(table_starts, log_values):  # type: ignore[no-untyped-def]
+def scaled_potentials(table_starts, log_values):
     """Return (potentials divided by each factor's largest, log ranges, log of the divisors)."""
     n_factors = len(table_starts) - 1
     values = np.empty(len(log_values), dtype=np.float64)
@@ -102,7 +102,7 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def new_workspace(cardinalities, tree):  # type: ignore[no-untyped-def]
+def new_workspace(cardinalities, tree):
     """Return scratch that suffices for every cluster of the tree."""
     axes, inputs, size = workspace_sizes(cardinalities, tree)
     return Workspace(
@@ -116,7 +116,7 @@ def new_workspace(cardinalities, tree):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def new_pass(  # type: ignore[no-untyped-def]
+def new_pass(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
     marginal_starts, marginals, tables,
 ):  # fmt: skip
@@ -136,7 +136,7 @@ def new_pass(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def would_underflow(run, c):  # type: ignore[no-untyped-def]
+def would_underflow(run, c):
     """Return whether a product of cluster `c`'s inputs may be too small for a double."""
     tree = run.tree
     total = 0.0
@@ -148,7 +148,7 @@ def would_underflow(run, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ascend(run, c, begin, end, work):  # type: ignore[no-untyped-def]
+def ascend(run, c, begin, end, work):
     """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
 
     The range consists of whole blocks and whole groups.
@@ -186,7 +186,7 @@ def ascend(run, c, begin, end, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def finish_message(run, c):  # type: ignore[no-untyped-def]
+def finish_message(run, c):
     """Divide cluster `c`'s message by its largest entry; return the logarithm of that."""
     message = run.table_starts[len(run.table_starts) - 1] + run.tree.message_starts[c]
     length = run.tree.message_starts[c + 1] - run.tree.message_starts[c]
@@ -205,7 +205,7 @@ def finish_message(run, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def take_answer(run, c):  # type: ignore[no-untyped-def]
+def take_answer(run, c):
     """Turn what the parent answered into factors that scale the groups of cluster `c`'s table."""
     sent = run.tree.message_starts[c]
     message = run.table_starts[len(run.table_starts) - 1] + sent
@@ -218,7 +218,7 @@ def take_answer(run, c):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def descend(run, c, begin, end, work, targets, target_starts, marginal, scale):  # type: ignore[no-untyped-def]
+def descend(run, c, begin, end, work, targets, target_starts, marginal, scale):
     """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
 
     Args:
@@ -263,7 +263,7 @@ def descend(run, c, begin, end, work, targets, target_starts, marginal, scale): 
 
 
 @kernel
-def answer_starts(tree):  # type: ignore[no-untyped-def]
+def answer_starts(tree):
     """Return where the answer to every child (in the order of `tree.children`) begins."""
     starts = np.empty(len(tree.children), dtype=np.int64)
     for entry in range(len(tree.children)):
@@ -272,7 +272,7 @@ def answer_starts(tree):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ascend_all(run, first, last, work):  # type: ignore[no-untyped-def]
+def ascend_all(run, first, last, work):
     """Send the messages of clusters `first` to `last` - 1; return (code, log of the divisors)."""
     tree = run.tree
     log_scale = 0.0
@@ -288,7 +288,7 @@ def ascend_all(run, first, last, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def descend_all(run, first, last, work, starts):  # type: ignore[no-untyped-def]
+def descend_all(run, first, last, work, starts):
     """Turn the tables of clusters `last` - 1 down to `first` into beliefs, and read marginals."""
     tree = run.tree
     for c in range(last - 1, first - 1, -1):
@@ -310,7 +310,7 @@ def descend_all(run, first, last, work, starts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def propagate(  # type: ignore[no-untyped-def]
+def propagate(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
     marginal_starts, marginals, tables,
 ):  # fmt: skip

@@ -23,7 +23,7 @@ _ORDER_CAP_SLACK = 2.0
 
 
 @kernel
-def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):  # type: ignore[no-untyped-def]
+def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):
     """Return (order, owner, starts, places, parent, width, log2 largest table, entries, work)."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
     log2_cap = np.log2(max_entries) + _ORDER_CAP_SLACK
@@ -36,7 +36,7 @@ def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entri
 
 
 @kernel
-def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):  # type: ignore[no-untyped-def]
+def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):
     """Return the cluster tree of the best order found, and what it would cost.
 
     Returns:
@@ -60,7 +60,7 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entr
 
 
 @kernel
-def marginal_layout(cardinalities):  # type: ignore[no-untyped-def]
+def marginal_layout(cardinalities):
     """Return where the marginal of every variable begins, and their number of entries last."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
@@ -69,7 +69,7 @@ def marginal_layout(cardinalities):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def run_tree(cardinalities, scope_starts, scope_variables, table_starts, log_values, tree):  # type: ignore[no-untyped-def]
+def run_tree(cardinalities, scope_starts, scope_variables, table_starts, log_values, tree):
     """Return (code, log Z, marginals, cluster beliefs, whether scaled arithmetic sufficed)."""
     marginal_starts = marginal_layout(cardinalities)
     marginals = np.empty(marginal_starts[len(cardinalities)], dtype=np.float64)
@@ -88,7 +88,7 @@ def run_tree(cardinalities, scope_starts, scope_variables, table_starts, log_val
 
 
 @kernel
-def solve(  # type: ignore[no-untyped-def]
+def solve(
     cardinalities, scope_starts, scope_variables, table_starts, log_values,
     seed, restarts, max_entries, chunked_from,
 ):  # fmt: skip

@@ -8,7 +8,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def _merged(first, second, skip_a, skip_b, out):  # type: ignore[no-untyped-def]
+def _merged(first, second, skip_a, skip_b, out):
     """Write the union of two sorted lists without two entries to `out`; return its length."""
     i = j = count = 0
     while i < len(first) or j < len(second):
@@ -27,7 +27,7 @@ def _merged(first, second, skip_a, skip_b, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):  # type: ignore[no-untyped-def]
+def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):
     """Return `vertices` in minimum-degree order.
 
     Once every degree exceeds `degree_cap` the rest follows as it stands: no exact algorithm could

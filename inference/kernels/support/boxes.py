@@ -9,7 +9,7 @@ from inference.kernels.support.consistency import state_offsets
 
 
 @kernel
-def grow_box(  # type: ignore[no-untyped-def]
+def grow_box(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
     considered, order, box,
 ):  # fmt: skip
@@ -45,7 +45,7 @@ def grow_box(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _meets_zero(  # type: ignore[no-untyped-def]
+def _meets_zero(
     f, variable, state, cardinalities, scope_starts, scope_variables, table_starts, log_values,
     state_starts, box, digits,
 ):  # fmt: skip
@@ -72,7 +72,7 @@ def _meets_zero(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):  # type: ignore[no-untyped-def]
+def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):
     """Return the factor graph on some of the states, without the variables that have one left.
 
     Args:

@@ -50,7 +50,7 @@ class Domains(NamedTuple):
 
 
 @kernel
-def state_offsets(cardinalities):  # type: ignore[no-untyped-def]
+def state_offsets(cardinalities):
     """Return where the states of every variable begin, and how many there are in all."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
@@ -59,7 +59,7 @@ def state_offsets(cardinalities):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values):  # type: ignore[no-untyped-def]
+def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values):
     """Return domains in which every state is left."""
     n_factors = len(scope_starts) - 1
     state_starts = state_offsets(cardinalities)
@@ -96,7 +96,7 @@ def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_v
 
 
 @kernel
-def drop(domains, variable, state):  # type: ignore[no-untyped-def]
+def drop(domains, variable, state):
     """Drop a state that is left."""
     at = domains.state_starts[variable] + state
     domains.alive[at] = False
@@ -106,7 +106,7 @@ def drop(domains, variable, state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def restore(domains, mark):  # type: ignore[no-untyped-def]
+def restore(domains, mark):
     """Take back every drop after the first `mark` of them."""
     for i in range(mark, domains.dropped[0]):
         at = domains.trail[i]
@@ -116,7 +116,7 @@ def restore(domains, mark):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def settle(cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, first):  # type: ignore[no-untyped-def]
+def settle(cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, first):
     """Drop states until every factor supports those that are left.
 
     Args:
@@ -166,7 +166,7 @@ def settle(cardinalities, scope_starts, scope_variables, table_starts, log_value
 
 
 @kernel
-def _enqueue(domains, variable, but, head, count):  # type: ignore[no-untyped-def]
+def _enqueue(domains, variable, but, head, count):
     size = len(domains.queue)
     for entry in range(domains.factor_starts[variable], domains.factor_starts[variable + 1]):
         f = domains.factors[entry]
@@ -178,7 +178,7 @@ def _enqueue(domains, variable, but, head, count):  # type: ignore[no-untyped-de
 
 
 @kernel
-def _find_support(  # type: ignore[no-untyped-def]
+def _find_support(
     f, cardinalities, scope_starts, scope_variables, table_starts, log_values, domains
 ):
     """Mark in `domains.supported` the states that occur in a possible entry of a factor."""

@@ -26,7 +26,7 @@ _FIRST_ALLOWANCE = 100
 
 
 @kernel
-def hard_components(scope_starts, scope_variables, domains):  # type: ignore[no-untyped-def]
+def hard_components(scope_starts, scope_variables, domains):
     """Return (starts, variables): groups of variables that factors with zeros connect.
 
     Variables with one state left, and those that no factor with a zero touches, are in no group.
@@ -66,7 +66,7 @@ def hard_components(scope_starts, scope_variables, domains):  # type: ignore[no-
 
 
 @kernel
-def find_assignment(  # type: ignore[no-untyped-def]
+def find_assignment(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, random,
     max_work,
 ):  # fmt: skip
@@ -110,7 +110,7 @@ def find_assignment(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def keep_one(domains, variable, place):  # type: ignore[no-untyped-def]
+def keep_one(domains, variable, place):
     """Drop every state of a variable but the one that is number `place` of those left."""
     start, stop = domains.state_starts[variable], domains.state_starts[variable + 1]
     seen = 0
@@ -126,7 +126,7 @@ def keep_one(domains, variable, place):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _run(  # type: ignore[no-untyped-def]
+def _run(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
     random, members, weights, in_order, allowance, end,
 ):  # fmt: skip
@@ -176,7 +176,7 @@ def _run(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _most_constrained(members, domains, weights):  # type: ignore[no-untyped-def]
+def _most_constrained(members, domains, weights):
     best = -1
     least = np.inf
     for v in members:

@@ -38,7 +38,7 @@ class Entries(NamedTuple):
 
 
 @kernel
-def possible_entries(cardinalities, graph):  # type: ignore[no-untyped-def]
+def possible_entries(cardinalities, graph):
     """Return the possible states, message entries and table entries of a reduced graph.
 
     Every state that is numbered has a possible entry in each factor of its variable, and every
@@ -125,7 +125,7 @@ def possible_entries(cardinalities, graph):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def table_sources(cardinalities, scope_starts, scope_variables, table_starts, graph):  # type: ignore[no-untyped-def]
+def table_sources(cardinalities, scope_starts, scope_variables, table_starts, graph):
     """Return which given entries each number of a reduced graph is the sum of.
 
     Args:

@@ -12,7 +12,7 @@ _ROUNDING = 1e-12
 
 
 @kernel
-def signs(graph):  # type: ignore[no-untyped-def]
+def signs(graph):
     """Return, per factor of two binary variables, 1 if they attract, -1 if they repel, else 0."""
     n_factors = len(graph.scope_starts) - 1
     result = np.zeros(n_factors, dtype=np.int64)
@@ -33,7 +33,7 @@ def signs(graph):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_cycles(graph, sign):  # type: ignore[no-untyped-def]
+def count_cycles(graph, sign):
     """Return (fundamental cycles, those with an odd number of negative signs among them).
 
     The spanning forest is breadth-first from the first variable of each component; factors of

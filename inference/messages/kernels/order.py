@@ -10,7 +10,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def breadth_first(n, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+def breadth_first(n, scope_starts, scope_variables):
     """Return all variables in breadth-first order from the first variable of each component."""
     starts, factors = factors_by_variable(n, scope_starts, scope_variables)
     listed = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
@@ -42,7 +42,7 @@ def breadth_first(n, scope_starts, scope_variables):  # type: ignore[no-untyped-
 
 
 @kernel
-def sweep_targets(n, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+def sweep_targets(n, scope_starts, scope_variables):
     """Return the slots whose messages a pass in breadth-first order renews, and a pass back.
 
     When a variable has its turn, each of its factors renews the message to the next variable of
@@ -89,7 +89,7 @@ def sweep_targets(n, scope_starts, scope_variables):  # type: ignore[no-untyped-
 
 
 @kernel
-def slots_of(factors, scope_starts, out):  # type: ignore[no-untyped-def]
+def slots_of(factors, scope_starts, out):
     """Write the slots of factors to `out`, one factor after another."""
     at = 0
     for factor in factors:
@@ -99,7 +99,7 @@ def slots_of(factors, scope_starts, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def raise_priority(heap, place, priority, factor, amount):  # type: ignore[no-untyped-def]
+def raise_priority(heap, place, priority, factor, amount):
     """Add to a factor's priority and move it up the heap.
 
     Args:
@@ -121,7 +121,7 @@ def raise_priority(heap, place, priority, factor, amount):  # type: ignore[no-un
 
 
 @kernel
-def clear_first(heap, place, priority):  # type: ignore[no-untyped-def]
+def clear_first(heap, place, priority):
     """Set the priority of the first factor to 0, move it down the heap and return it."""
     factor = heap[0]
     priority[factor] = 0.0

@@ -79,7 +79,7 @@ class Pairs(NamedTuple):
 
 
 @kernel
-def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
     """Do what `solve.solve` does for a reduced graph of binary pairs, message by message.
 
     Returns:
@@ -95,7 +95,7 @@ def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):  # t
 
 
 @kernel
-def _initial(graph):  # type: ignore[no-untyped-def]
+def _initial(graph):
     """Return the pairs with uniform messages."""
     n = len(graph.fixed)
     count = len(graph.scope_starts) - 1
@@ -155,7 +155,7 @@ def _initial(graph):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _multiply(v, ratio, pairs):  # type: ignore[no-untyped-def]
+def _multiply(v, ratio, pairs):
     """Multiply the odds of a belief, and keep them in range."""
     belief = pairs.beliefs[v] * ratio
     while _HIGH < belief < np.inf:
@@ -168,7 +168,7 @@ def _multiply(v, ratio, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _refresh(pairs):  # type: ignore[no-untyped-def]
+def _refresh(pairs):
     """Multiply the beliefs anew, which rids them of the rounding of many replacements."""
     pairs.beliefs[:] = pairs.own_beliefs
     pairs.units[:] = pairs.own_units
@@ -178,7 +178,7 @@ def _refresh(pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _in_range(pairs):  # type: ignore[no-untyped-def]
+def _in_range(pairs):
     """Return whether all odds of messages are numbers that the others can be computed from."""
     for i in range(len(pairs.factors)):
         for side in range(2):
@@ -188,7 +188,7 @@ def _in_range(pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scaled(v, own, pairs):  # type: ignore[no-untyped-def]
+def _scaled(v, own, pairs):
     """Return two numbers in the ratio of a belief's odds to `own`, of which the larger is exact."""
     belief, units = pairs.beliefs[v], pairs.units[v]
     if units > 0:
@@ -199,7 +199,7 @@ def _scaled(v, own, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _change(i, side, pairs):  # type: ignore[no-untyped-def]
+def _change(i, side, pairs):
     """Return the ratio of the new to the old odds of the message to the variable on one side."""
     belief, own = _scaled(pairs.variables[i, 1 - side], pairs.odds[i, 1 - side], pairs)
     t00, t11 = pairs.tables[i, 0], pairs.tables[i, 3]
@@ -209,7 +209,7 @@ def _change(i, side, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _apply(i, side, ratio, damping, pairs):  # type: ignore[no-untyped-def]
+def _apply(i, side, ratio, damping, pairs):
     if damping > 0.0:
         ratio = math.exp((1.0 - damping) * math.log(ratio))
     pairs.odds[i, side] *= ratio
@@ -217,7 +217,7 @@ def _apply(i, side, ratio, damping, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pass(turns, side, damping, pairs):  # type: ignore[no-untyped-def]
+def _pass(turns, side, damping, pairs):
     """Renew the messages of pairs to one side; return (largest, smallest) ratio to the old ones."""
     highest = 1.0
     lowest = 1.0
@@ -230,7 +230,7 @@ def _pass(turns, side, damping, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _flood(ratios, damping, pairs):  # type: ignore[no-untyped-def]
+def _flood(ratios, damping, pairs):
     """Renew all messages from those before; return (largest, smallest) ratio to the old ones."""
     highest = 1.0
     lowest = 1.0
@@ -246,7 +246,7 @@ def _flood(ratios, damping, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     """Return (code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
     count = len(pairs.factors)
     residuals = np.empty(max_iterations, dtype=np.float64)
@@ -314,7 +314,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):  # t
 
 
 @kernel
-def _read_out(graph, pairs):  # type: ignore[no-untyped-def]
+def _read_out(graph, pairs):
     """Return (marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
     accurate = True
     marginals = np.empty(len(graph.unary), dtype=np.float64)
@@ -355,7 +355,7 @@ def _read_out(graph, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _normalise(log_values, out):  # type: ignore[no-untyped-def]
+def _normalise(log_values, out):
     largest = -np.inf
     for value in log_values:
         largest = max(largest, value)

@@ -11,7 +11,7 @@ from inference.messages.kernels.state import incoming
 
 
 @kernel
-def _normalise(log_beliefs, zeros, out):  # type: ignore[no-untyped-def]
+def _normalise(log_beliefs, zeros, out):
     """Write normalised probabilities to `out`; return the log of their sum, -inf if impossible."""
     largest = -np.inf
     for i in range(len(out)):
@@ -29,7 +29,7 @@ def _normalise(log_beliefs, zeros, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def read_marginals(graph, messages):  # type: ignore[no-untyped-def]
+def read_marginals(graph, messages):
     """Return (marginals, sum of the logarithms of the variables' normalisers).
 
     The sum is -inf if some variable has no state left.
@@ -45,7 +45,7 @@ def read_marginals(graph, messages):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def read_out(cardinalities, graph, messages):  # type: ignore[no-untyped-def]
+def read_out(cardinalities, graph, messages):
     """Return (marginals, Bethe log Z); log Z is -inf if some variable has no state left.
 
     log Z = sum of log local partition functions of factors and variables, less those of their
@@ -91,7 +91,7 @@ def read_out(cardinalities, graph, messages):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _log_sum(factor, cardinalities, graph, messages, log_in, digits):  # type: ignore[no-untyped-def]
+def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
     """Return the log of the sum of a factor's table times its incoming messages."""
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]

@@ -59,7 +59,7 @@ class Reduced(NamedTuple):
 
 
 @kernel
-def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values):  # type: ignore[no-untyped-def]
+def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values):
     """Return the reduced graph; its log partition function and marginals are the given one's."""
     n = len(cardinalities)
     state_starts = np.zeros(n + 1, dtype=np.int64)
@@ -88,7 +88,7 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
 
 
 @kernel
-def _merge(  # type: ignore[no-untyped-def]
+def _merge(
     cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
 ):
     """Return the reduced graph in which only some states are possible."""
@@ -201,7 +201,7 @@ def _merge(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fit_pairs(state_starts, unary, fixed, values):  # type: ignore[no-untyped-def]
+def _fit_pairs(state_starts, unary, fixed, values):
     """Return whether the tables of pairs and of single binary variables suit `pairs`."""
     for at in range(0, len(values), 4):
         lowest = np.inf
@@ -224,7 +224,7 @@ def _fit_pairs(state_starts, unary, fixed, values):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _add_table(cardinalities, scope, strides, digits, source, at, target, start, stop):  # type: ignore[no-untyped-def]
+def _add_table(cardinalities, scope, strides, digits, source, at, target, start, stop):
     """Add a table to one over a scope that holds its own; `strides` are the first one's."""
     digits[: len(scope)] = 0
     for entry in range(start, stop):
@@ -240,7 +240,7 @@ def _add_table(cardinalities, scope, strides, digits, source, at, target, start,
 
 
 @kernel
-def _hosts(n, scope_starts, scope_variables, fixed, arities):  # type: ignore[no-untyped-def]
+def _hosts(n, scope_starts, scope_variables, fixed, arities):
     """Return, per factor of two or more free variables, the factor that takes it in.
 
     It is the first of the largest scopes that hold its own, be it itself; -1 for other factors.
@@ -291,7 +291,7 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities):  # type: ignore[no
 
 
 @kernel
-def _strike_out(  # type: ignore[no-untyped-def]
+def _strike_out(
     cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
 ):
     """Mark the states as dead that some factor excludes with what others allow; return if any.
@@ -354,7 +354,7 @@ def _strike_out(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find_supported(  # type: ignore[no-untyped-def]
+def _find_supported(
     factor, cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
     alive, supported, digits,
 ):  # fmt: skip

@@ -40,7 +40,7 @@ EASE = 0.97
 
 
 @kernel
-def adapted(damping, residual, smallest, waited):  # type: ignore[no-untyped-def]
+def adapted(damping, residual, smallest, waited):
     """Return (damping, smallest residual, iterations since then) for the next iteration.
 
     Ten iterations in a row without a new smallest residual mean an oscillation: the damping rises
@@ -56,7 +56,7 @@ def adapted(damping, residual, smallest, waited):  # type: ignore[no-untyped-def
 
 
 @kernel
-def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed):
     """Pass messages until the largest residual of an iteration is at most `tolerance`.
 
     One iteration renews every message once: along a breadth-first order of the variables from its

@@ -14,7 +14,7 @@ NOT_PAIRS = 3
 
 
 @kernel
-def reduce_and_solve_pairs(  # type: ignore[no-untyped-def]
+def reduce_and_solve_pairs(
     cardinalities, scope_starts, scope_variables, table_starts, log_values,
     schedule, damping, tolerance, max_iterations, seed,
 ):  # fmt: skip
@@ -37,7 +37,7 @@ def reduce_and_solve_pairs(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed):  # type: ignore[no-untyped-def]
+def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed):
     """Run belief propagation on a reduced graph of any factors.
 
     Args:

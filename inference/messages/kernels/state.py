@@ -63,7 +63,7 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def initial_messages(cardinalities, graph, weights):  # type: ignore[no-untyped-def]
+def initial_messages(cardinalities, graph, weights):
     """Return the uniform messages of a reduced graph."""
     n_slots = len(graph.scope_variables)
     slot_starts = np.zeros(n_slots + 1, dtype=np.int64)
@@ -81,7 +81,7 @@ def initial_messages(cardinalities, graph, weights):  # type: ignore[no-untyped-
 
 
 @kernel
-def workspace(graph, messages):  # type: ignore[no-untyped-def]
+def workspace(graph, messages):
     """Return the workspace of a reduced graph."""
     owners = np.empty(len(graph.scope_variables), dtype=np.int64)
     log_potentials = graph.log_values.copy()
@@ -108,7 +108,7 @@ def workspace(graph, messages):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def incoming(slot, start, count, messages, out):  # type: ignore[no-untyped-def]
+def incoming(slot, start, count, messages, out):
     """Write the log message of a variable to the factor of `slot` to `out`, largest 0.
 
     Args:
@@ -137,7 +137,7 @@ def incoming(slot, start, count, messages, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fresh_message(target, cardinalities, graph, messages, work):  # type: ignore[no-untyped-def]
+def fresh_message(target, cardinalities, graph, messages, work):
     """Write the message of a slot's factor to its variable to `work.fresh` (log, largest 0).
 
     Returns:
@@ -186,7 +186,7 @@ def fresh_message(target, cardinalities, graph, messages, work):  # type: ignore
 
 
 @kernel
-def _fresh_log_message(target, cardinalities, graph, messages, work):  # type: ignore[no-untyped-def]
+def _fresh_log_message(target, cardinalities, graph, messages, work):
     factor = work.owners[target]
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]
@@ -224,7 +224,7 @@ def _fresh_log_message(target, cardinalities, graph, messages, work):  # type: i
 
 
 @kernel
-def replace_message(slot, damping, graph, messages, work):  # type: ignore[no-untyped-def]
+def replace_message(slot, damping, graph, messages, work):
     """Move one slot's message towards the fresh one, and the variable's belief with it.
 
     Damping is on logarithms; a fresh zero is taken at once, since it is a fact, not an estimate.
@@ -273,7 +273,7 @@ def replace_message(slot, damping, graph, messages, work):  # type: ignore[no-un
 
 
 @kernel
-def refresh_beliefs(graph, messages):  # type: ignore[no-untyped-def]
+def refresh_beliefs(graph, messages):
     """Sum the beliefs anew, which rids them of the rounding of many replacements."""
     for i in range(len(graph.unary)):
         impossible = graph.unary[i] == -np.inf

@@ -13,7 +13,7 @@ from inference.messages.kernels.schedules import SWEEP, ZERO, run
 
 
 @kernel
-def _root(parents, v):  # type: ignore[no-untyped-def]
+def _root(parents, v):
     while parents[v] != v:
         parents[v] = parents[parents[v]]
         v = parents[v]
@@ -21,7 +21,7 @@ def _root(parents, v):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spanning_forests(graph, least, seed):  # type: ignore[no-untyped-def]
+def spanning_forests(graph, least, seed):
     """Draw sets of factors without a cycle, to which no factor can be added.
 
     Factors that are in fewer of the earlier sets come first, in random order otherwise. There are
@@ -64,7 +64,7 @@ def spanning_forests(graph, least, seed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _joins(parents, scope):  # type: ignore[no-untyped-def]
+def _joins(parents, scope):
     """Join the trees of a scope's variables if all are different; return whether they are."""
     for i in range(len(scope)):
         for j in range(i):
@@ -76,7 +76,7 @@ def _joins(parents, scope):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reparametrised(graph, messages, members):  # type: ignore[no-untyped-def]
+def reparametrised(graph, messages, members):
     """Return the model of some factors, divided by their messages, with the beliefs as unaries.
 
     Tables are raised to the power 1 / weight before. With weights 1 and all factors, the product
@@ -118,7 +118,7 @@ def reparametrised(graph, messages, members):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def solve_reweighted(  # type: ignore[no-untyped-def]
+def solve_reweighted(
     cardinalities, graph, starts, members, schedule, damping, tolerance, max_iterations, seed
 ):
     """Pass tree-reweighted messages; return what they say and the bound that the forests certify.

@@ -41,7 +41,7 @@ class Layouts(NamedTuple):
 
 
 @kernel
-def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):  # type: ignore[no-untyped-def]
+def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """Return the layouts of all mini-buckets; positions of messages count from the last factor."""
     n_nodes = len(tree.parents)
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
@@ -88,7 +88,7 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):  
 
 
 @kernel
-def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, digits):  # type: ignore[no-untyped-def]
+def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, digits):
     """Add inputs number `first` to `last` - 1 of the mini-bucket to its table."""
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
@@ -108,7 +108,7 @@ def _add_inputs(node, first, last, cardinalities, tree, layouts, values, table, 
 
 
 @kernel
-def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digits):  # type: ignore[no-untyped-def]
+def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digits):
     """Sum a table of the mini-bucket onto the axes of its input number `k`, at `out[. - shift]`."""
     variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
     outer, block = layouts.outers[node], layouts.blocks[node]
@@ -125,7 +125,7 @@ def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digi
 
 
 @kernel
-def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):  # type: ignore[no-untyped-def]
+def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):
     """Write exp(F / w) times the parent's answer, largest 1, to `out`; return if it is finite."""
     start = tree.table_starts[node]
     size = tree.table_starts[node + 1] - start
@@ -145,7 +145,7 @@ def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out): 
 
 
 @kernel
-def forward(  # type: ignore[no-untyped-def]
+def forward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers, use_answers,
     step, scratch, moments, digits,
 ):  # fmt: skip
@@ -238,7 +238,7 @@ def forward(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _power_sum(tables, start, count, weight):  # type: ignore[no-untyped-def]
+def _power_sum(tables, start, count, weight):
     """Return w log sum exp(F / w) over `count` entries; for w < 0, -inf as soon as one is -inf."""
     largest = -np.inf
     for j in range(count):
@@ -252,7 +252,7 @@ def _power_sum(tables, start, count, weight):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _input_of(node, factor, tree, layouts):  # type: ignore[no-untyped-def]
+def _input_of(node, factor, tree, layouts):
     # Shifts are the factors of highest number, so they stand last among a mini-bucket's factors.
     for entry in range(tree.factor_starts[node + 1] - 1, tree.factor_starts[node] - 1, -1):
         if tree.factors[entry] == factor:
@@ -261,7 +261,7 @@ def _input_of(node, factor, tree, layouts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def backward(  # type: ignore[no-untyped-def]
+def backward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
     weight_step, marginal_starts, marginals, sums, digits,
 ):  # fmt: skip
@@ -318,7 +318,7 @@ def backward(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _renew_weights(weights, entropies, step):  # type: ignore[no-untyped-def]
+def _renew_weights(weights, entropies, step):
     """Move the weights of one bucket along the bound's gradient, which is the entropy of each."""
     n = len(weights)
     if step > 0.0:

@@ -33,7 +33,7 @@ class Matches(NamedTuple):
 
 
 @kernel
-def _shared(places, starts, nodes, out):  # type: ignore[no-untyped-def]
+def _shared(places, starts, nodes, out):
     """Write the places that all of `nodes` hold (descending) to `out`; return how many."""
     count = 0
     head = nodes[0]
@@ -56,7 +56,7 @@ def _shared(places, starts, nodes, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):  # type: ignore[no-untyped-def]
+def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):
     """Return the matches of every bucket that is split, and the tree with their shifts.
 
     All mini-buckets of a bucket are matched on what all of them hold; neighbours in the list, in
@@ -130,7 +130,7 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
 
 
 @kernel
-def _tree(cardinalities, order, mini, homes, n_nodes):  # type: ignore[no-untyped-def]
+def _tree(cardinalities, order, mini, homes, n_nodes):
     table_starts = np.zeros(n_nodes + 1, dtype=np.int64)
     message_starts = np.zeros(n_nodes + 1, dtype=np.int64)
     separators = np.empty(n_nodes, dtype=np.int64)

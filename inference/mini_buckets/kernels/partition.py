@@ -33,7 +33,7 @@ class MiniBuckets(NamedTuple):
 
 
 @kernel
-def _common(a, b):  # type: ignore[no-untyped-def]
+def _common(a, b):
     """Return how many entries two descending lists share."""
     i = j = count = 0
     while i < len(a) and j < len(b):
@@ -49,7 +49,7 @@ def _common(a, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _unite(a, b, out):  # type: ignore[no-untyped-def]
+def _unite(a, b, out):
     """Write the union of two descending lists to `out`; return its length."""
     i = j = count = 0
     while i < len(a) or j < len(b):
@@ -66,7 +66,7 @@ def _unite(a, b, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):  # type: ignore[no-untyped-def]
+def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):
     """Share the functions of every bucket out among mini-buckets of at most i_bound + 1 variables.
 
     Functions come largest scope first. Each joins a mini-bucket that it fits, the one with which
@@ -193,7 +193,7 @@ def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heur
 
 
 @kernel
-def _longer(array):  # type: ignore[no-untyped-def]
+def _longer(array):
     larger = np.empty(2 * len(array) + 16, dtype=array.dtype)
     larger[: len(array)] = array
     return larger

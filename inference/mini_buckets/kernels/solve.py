@@ -14,7 +14,7 @@ _WEIGHT_STEP = 0.5
 
 
 @kernel
-def _first_weights(mini, sign):  # type: ignore[no-untyped-def]
+def _first_weights(mini, sign):
     """Return equal weights (sign > 0), or one positive weight, the largest mini-bucket's."""
     weights = np.ones(len(mini.parents), dtype=np.float64)
     for place in range(len(mini.bucket_starts) - 1):
@@ -35,7 +35,7 @@ def _first_weights(mini, sign):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def planned_work(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):  # type: ignore[no-untyped-def]
+def planned_work(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):
     """Return how many table entries one pass walks."""
     mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
     entries = 0.0
@@ -48,7 +48,7 @@ def planned_work(cardinalities, scope_starts, scope_variables, order, i_bound, h
 
 
 @kernel
-def tighten(  # type: ignore[no-untyped-def]
+def tighten(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
     i_bound, heuristic, sign, iterations, tolerance,
 ):  # fmt: skip

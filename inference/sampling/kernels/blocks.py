@@ -52,7 +52,7 @@ class Blocks(NamedTuple):
 
 
 @kernel
-def choose_blocks(  # type: ignore[no-untyped-def]
+def choose_blocks(
     scope_starts, scope_variables, factor_starts, factors, group_starts, group_variables, random,
 ):  # fmt: skip
     """Return blocks that cover all variables, each grown until no variable can be added.
@@ -115,14 +115,14 @@ def choose_blocks(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(root, node):  # type: ignore[no-untyped-def]
+def _find(root, node):
     while root[node] != node:
         node = root[node]
     return node
 
 
 @kernel
-def _add(variables, member, n, factor_starts, factors, root, size, undo):  # type: ignore[no-untyped-def]
+def _add(variables, member, n, factor_starts, factors, root, size, undo):
     """Add variables to a block if it stays a forest: all of them or none.
 
     Variables and factors are nodes of trees that are joined where a variable is in a factor; two
@@ -153,9 +153,7 @@ def _add(variables, member, n, factor_starts, factors, root, size, undo):  # typ
 
 
 @kernel
-def root_blocks(  # type: ignore[no-untyped-def]
-    cardinalities, scope_starts, scope_variables, factor_starts, factors, member
-):
+def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, factors, member):
     """Return the blocks as rooted forests.
 
     Args:

@@ -12,7 +12,7 @@ from inference.kernels.support.consistency import state_offsets
 
 
 @kernel
-def slot_strides(cardinalities, scope_starts, scope_variables):  # type: ignore[no-untyped-def]
+def slot_strides(cardinalities, scope_starts, scope_variables):
     """Return how far apart in its factor's table neighbouring states of every slot are."""
     strides = np.empty(len(scope_variables), dtype=np.int64)
     for f in range(len(scope_starts) - 1):
@@ -24,7 +24,7 @@ def slot_strides(cardinalities, scope_starts, scope_variables):  # type: ignore[
 
 
 @kernel
-def run_chain(  # type: ignore[no-untyped-def]
+def run_chain(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
     blocks, states, random, burn_in, drawn, sums,
 ):  # fmt: skip
@@ -101,7 +101,7 @@ def run_chain(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _link_base(link, blocks, strides, places, states):  # type: ignore[no-untyped-def]
+def _link_base(link, blocks, strides, places, states):
     """Return the entry of a link's factor where its block's variables have state 0."""
     slot = blocks.parent_slots[link]
     base = places[blocks.factors[link]]
@@ -112,7 +112,7 @@ def _link_base(link, blocks, strides, places, states):  # type: ignore[no-untype
 
 
 @kernel
-def _collect(  # type: ignore[no-untyped-def]
+def _collect(
     b, cardinalities, log_values, blocks, strides, owners, places, states, state_starts, upward,
     conditionals, digits,
 ):  # fmt: skip
@@ -165,7 +165,7 @@ def _collect(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _next(digits, first, last, cardinalities, blocks):  # type: ignore[no-untyped-def]
+def _next(digits, first, last, cardinalities, blocks):
     for child in range(last - 1, first - 1, -1):
         digits[child - first] += 1
         if digits[child - first] < cardinalities[blocks.variables[child]]:
@@ -174,7 +174,7 @@ def _next(digits, first, last, cardinalities, blocks):  # type: ignore[no-untype
 
 
 @kernel
-def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs):  # type: ignore[no-untyped-def]
+def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs):
     """Write to `beliefs` the marginals of a block's variables given all others."""
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
         v = blocks.variables[m]
@@ -211,7 +211,7 @@ def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, di
 
 
 @kernel
-def _draw(  # type: ignore[no-untyped-def]
+def _draw(
     b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks, strides,
     places, states, state_starts, beliefs, conditionals, random,
 ):  # fmt: skip
@@ -240,7 +240,7 @@ def _draw(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _draw_from(probabilities, start, stop, random):  # type: ignore[no-untyped-def]
+def _draw_from(probabilities, start, stop, random):
     """Return an index between `start` and `stop` with the given probabilities, never of zero."""
     remaining = uniform(random)
     last = start
@@ -254,7 +254,7 @@ def _draw_from(probabilities, start, stop, random):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _move(  # type: ignore[no-untyped-def]
+def _move(
     variable, state, factor_starts, factors, scope_starts, scope_variables, strides, places, states
 ):
     change = state - states[variable]

@@ -9,7 +9,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def count_states(  # type: ignore[no-untyped-def]
+def count_states(
     cardinalities, scope_starts, scope_variables, table_starts, tree, tables, counted, below
 ):
     """Return the probability of each number of variables in their counted states.

@@ -12,7 +12,7 @@ from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 
 @kernel
-def log_messages(  # type: ignore[no-untyped-def]
+def log_messages(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree, room
 ):
     """Return log tables, messages to parents and messages from parents, one after another.
@@ -56,7 +56,7 @@ def log_messages(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def conditionals(  # type: ignore[no-untyped-def]
+def conditionals(
     cardinalities,
     scope_starts,
     scope_variables,

@@ -49,7 +49,7 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def workspace(cardinalities, tree):  # type: ignore[no-untyped-def]
+def workspace(cardinalities, tree):
     """Return room enough for every cluster of `tree`."""
     axes, inputs, offsets = workspace_sizes(cardinalities, tree)
     slots = inputs + 2
@@ -77,7 +77,7 @@ def workspace(cardinalities, tree):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def load(  # type: ignore[no-untyped-def]
+def load(
     c, cardinalities, scope_starts, scope_variables, table_starts, tree, first_up, first_down, work
 ):
     """Lay out cluster `c`: factors and children as `prepare` does, then the parent's message.
@@ -101,7 +101,7 @@ def load(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def place(c, slot, scope, position, outer, block, cardinalities, tree, work):  # type: ignore[no-untyped-def]
+def place(c, slot, scope, position, outer, block, cardinalities, tree, work):
     """Lay out values over `scope`, which begin at `position`, in a slot of cluster `c`."""
     variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
     work.strides[slot, : len(variables)] = 0
@@ -112,7 +112,7 @@ def place(c, slot, scope, position, outer, block, cardinalities, tree, work):  #
 
 
 @kernel
-def multiply(c, n_slots, outer, block, values, cardinalities, tree, work):  # type: ignore[no-untyped-def]
+def multiply(c, n_slots, outer, block, values, cardinalities, tree, work):
     """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`."""
     variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
     work.digits[:outer] = 0
@@ -136,7 +136,7 @@ def multiply(c, n_slots, outer, block, values, cardinalities, tree, work):  # ty
 
 
 @kernel
-def send(c, slot, shift, length, outer, block, values, cardinalities, tree, work):  # type: ignore[no-untyped-def]
+def send(c, slot, shift, length, outer, block, values, cardinalities, tree, work):
     """Sum the product of cluster `c`, with a slot left out of it, over all but the slot's scope.
 
     A slot that is not in the product is not left out of it either.

@@ -11,12 +11,12 @@ from inference.tasks.kernels.log_tables import load, multiply, workspace
 
 
 @kernel
-def _eliminates(tree, c):  # type: ignore[no-untyped-def]
+def _eliminates(tree, c):
     return tree.separator_sizes[c] < tree.starts[c + 1] - tree.starts[c]
 
 
 @kernel
-def maximise(  # type: ignore[no-untyped-def]
+def maximise(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree, maximised
 ):
     """Sum some variables out, maximise over the others, and trace the maximum back.

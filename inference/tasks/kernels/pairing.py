@@ -9,7 +9,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def pair_states(  # type: ignore[no-untyped-def]
+def pair_states(
     cardinalities, scope_starts, scope_variables, table_starts, tree, tables, weights, below, pairs
 ):
     """Add up the joint probabilities of every two targets of one tree.

@@ -16,7 +16,7 @@ from inference.tasks.kernels.log_tables import load, multiply, place, send, work
 
 
 @kernel
-def _normalise(values, start, stop):  # type: ignore[no-untyped-def]
+def _normalise(values, start, stop):
     """Turn logarithms into probabilities."""
     largest = values[start:stop].max()
     total = 0.0
@@ -28,7 +28,7 @@ def _normalise(values, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _smallest_part(clusters, g, count, parents, component, inside, is_top, pending, part):  # type: ignore[no-untyped-def]
+def _smallest_part(clusters, g, count, parents, component, inside, is_top, pending, part):
     """Write to `part`, children first, the clusters that connect the first `count` of `clusters`.
 
     Sets `inside` to `g` and `is_top` for them. In each component they form a subtree.
@@ -62,7 +62,7 @@ def _smallest_part(clusters, g, count, parents, component, inside, is_top, pendi
 
 
 @kernel
-def posteriors_without(  # type: ignore[no-untyped-def]
+def posteriors_without(
     cardinalities, scope_starts, scope_variables, table_starts, values, tree,
     group_starts, groups, near_starts, near, states, given, below, near_result, result,
 ):  # fmt: skip

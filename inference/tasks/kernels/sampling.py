@@ -6,7 +6,7 @@ from inference.kernels.compiled import kernel
 
 
 @kernel
-def draw(cardinalities, tree, tables, uniforms, states):  # type: ignore[no-untyped-def]
+def draw(cardinalities, tree, tables, uniforms, states):
     """Draw one assignment for each row of `uniforms`.
 
     Args:

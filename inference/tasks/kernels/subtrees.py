@@ -38,7 +38,7 @@ class Subtrees(NamedTuple):
 
 
 @kernel
-def subtrees(tree, weights, extra):  # type: ignore[no-untyped-def]
+def subtrees(tree, weights, extra):
     """Return where the targets of `tree` lie.
 
     Args:
