@@ -7,21 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from factormodels.claims import Atom, Context, Relation, RelationKind, validated_id
 from factormodels.compile import CompiledFacts, compile_fact_graph
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
+from factormodels.preview import Preview, Previewed, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item", Atom, Context)
 
 
-@dataclass(frozen=True)
-class FactGraph:
+@dataclass(frozen=True, repr=False)
+class FactGraph(Previewed):
     """The typed graph of one response: atoms, contexts and relations, in a fixed order.
 
     Attributes:
@@ -109,6 +113,38 @@ class FactGraph:
             InputError: if the encoding is unknown.
         """
         return self.compiled.to_factor_graph(encoding=encoding)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The atoms, then the contexts, a row each: id, kind, prior, label and text.
+
+        Every field, and the relations, has `factormodels.interchange.to_frames`.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(self._rows(len(self.atoms) + len(self.contexts)), columns=_COLUMNS)
+        return frame.astype({"prior": float, "label": "boolean"})
+
+    def preview(self, most: int) -> Preview:
+        """The heading of this graph and the first of its atoms and contexts."""
+        labelled = sum(atom.label is not None for atom in self.atoms)
+        heading = (
+            f"FactGraph {self.id!r}: {counted(len(self.atoms), 'atom')} ({labelled:,} labelled), "
+            f"{counted(len(self.contexts), 'context')}, "
+            f"{counted(len(self.relations), 'relation')}"
+        )
+        rows = [
+            (name, kind, f"{prior:g}", "" if label is None else str(label), text)
+            for name, kind, prior, label, text in self._rows(most)
+        ]
+        return Preview(heading, _COLUMNS, rows, len(self.atoms) + len(self.contexts))
+
+    def _rows(self, most: int) -> list[tuple[str, str, float, bool | None, str]]:
+        atoms = [(a.id, "atom", a.prior, a.label, a.text) for a in self.atoms[:most]]
+        contexts = self.contexts[: most - len(atoms)]
+        return [*atoms, *((c.id, "context", c.prior, None, c.text or c.title) for c in contexts)]
+
+
+_COLUMNS = ("id", "kind", "prior", "label", "text")
 
 
 def _with_priors(

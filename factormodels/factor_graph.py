@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +21,19 @@ from factormodels.arrays import (
     whole_scope,
 )
 from factormodels.errors import InputError
+from factormodels.preview import Preview, Previewed, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNOBSERVED = -1
 """Entry of `FactorGraph.evidence` for a variable that is not observed."""
 
-_NAMES_SHOWN = 5
+_SHOWN = 5
 
 
-@dataclass(frozen=True, eq=False)
-class FactorGraph:
+@dataclass(frozen=True, eq=False, repr=False)
+class FactorGraph(Previewed):
     """An immutable factor graph over discrete variables.
 
     Build one with `FactorGraph.from_factors`; the flat constructor serves readers and generators
@@ -277,6 +281,38 @@ class FactorGraph:
             evidence=np.full(self.n_variables, UNOBSERVED, dtype=np.int64),
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """The factors, a row each: number, scope (names of variables), log table (an array).
+
+        The array has an axis per variable of the scope, as `log_table` returns it.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "factor": np.arange(self.n_factors),
+                "scope": pd.Series([self._named(f) for f in range(self.n_factors)], dtype=object),
+                "log_table": pd.Series([table for _, table in self.factors()], dtype=object),
+            }
+        )
+
+    def preview(self, most: int) -> Preview:
+        """The heading of this graph and the first of its factors."""
+        observed = int(np.count_nonzero(self.evidence != UNOBSERVED))
+        heading = (
+            f"FactorGraph: {counted(self.n_variables, 'variable')} ({observed:,} observed), "
+            f"{counted(self.n_factors, 'factor')}, "
+            f"{counted(len(self.log_values), 'number')} in their tables"
+        )
+        rows = [
+            (str(factor), _listed(self._named(factor)), _values(self.log_table(factor)))
+            for factor in range(min(most, self.n_factors))
+        ]
+        return Preview(heading, ("factor", "scope", "log table"), rows, self.n_factors)
+
+    def _named(self, factor: int) -> tuple[str, ...]:
+        return tuple(self.names[variable] for variable in self.scope(factor))
+
     def _consistent_entries(self, observed: NDArray[np.bool_]) -> NDArray[np.bool_]:
         # One pass per position in a scope, from the last, whose variable has stride 1: a graph of
         # a million factors must not cost a million turns of an interpreted loop.
@@ -346,8 +382,13 @@ def default_names(count: int) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_SHOWN])
-    return shown if len(names) <= _NAMES_SHOWN else f"{shown}, ... ({len(names)} in all)"
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown}, ... ({len(names)} in all)"
+
+
+def _values(table: NDArray[np.float64]) -> str:
+    shown = " ".join(f"{value:.4g}" for value in table.flat[:_SHOWN])
+    return shown if table.size <= _SHOWN else f"{shown} ... ({table.size} in all)"
 
 
 def _validate(graph: FactorGraph) -> None:

@@ -59,7 +59,8 @@ def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any)
         settings: settings of the backend, if it is given by name.
 
     Raises:
-        InputError: for an unknown backend or setting.
+        InputError: for an unknown backend or setting, or what is no factor graph; the message
+            then names what makes one of it.
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for this graph.
     """

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
-from inference.evidence import with_observed
+from inference.evidence import checked_graph, with_observed
 from inference.posterior import Posterior
 from inference.team import Team
 
@@ -103,11 +103,12 @@ class Backend(ABC):
         """Return the posterior of `graph` given its evidence.
 
         Raises:
+            InputError: if `graph` is no factor graph; the message names what makes one of it.
             ZeroPartitionError: if the graph gives every assignment potential zero.
             InferenceError: if this algorithm cannot answer; the message names alternatives.
         """
         start = time.perf_counter()
-        absorbed = graph.absorb_evidence()
+        absorbed = checked_graph(graph).absorb_evidence()
         posterior = self.solve(absorbed)
         marginals = posterior.marginals
         if absorbed is not graph:

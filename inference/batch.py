@@ -20,7 +20,7 @@ from factormodels.arrays import number_array
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, Result
-from inference.evidence import with_observed, without_evidence
+from inference.evidence import checked_graph, with_observed, without_evidence
 from inference.posterior import Posterior
 from inference.registry import as_backend, entries
 
@@ -105,7 +105,7 @@ def infer_settings(
             counted from 0.
     """
     built = as_backend(backend, **settings)
-    rows = _checked_rows(graph, log_values)
+    rows = _checked_rows(checked_graph(graph), log_values)
     return list(_posteriors(settings_results(graph, rows, built, threads), "setting"))
 
 
@@ -212,7 +212,7 @@ def _windows(graphs: Iterable[FactorGraph]) -> Iterator[list[FactorGraph]]:
     held = 0
     for graph in graphs:
         window.append(graph)
-        held += len(graph.log_values)
+        held += len(checked_graph(graph).log_values)
         if len(window) == _WINDOW or held > _WINDOW_ENTRIES:
             yield window
             window, held = [], 0

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.posterior import Marginals
+
+
+def checked_graph(graph: Any) -> FactorGraph:
+    """The factor graph that was given.
+
+    Raises:
+        InputError: if it is something else; the message names what makes a factor graph of it.
+    """
+    if isinstance(graph, FactorGraph):
+        return graph
+    from factormodels.interchange.foreign import conversion_of
+
+    kind = type(graph)
+    library = kind.__module__.partition(".")[0]
+    of = "" if library in ("builtins", "factormodels") else f" of {library}"
+    raise InputError(
+        f"inference takes a factor graph, not a {kind.__name__}{of}; {conversion_of(graph)}"
+    )
 
 
 def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]]:

@@ -6,10 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from factormodels.preview import Preview, Previewed, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHOWN_STATES = 6
 
 
 class LogZKind(StrEnum):
@@ -32,7 +39,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class Marginals(Mapping[str, NDArray[np.float64]]):
+class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
     """Marginal distributions by name of variable, in the graph's order, over one flat array.
 
     Attributes:
@@ -78,18 +85,44 @@ class Marginals(Mapping[str, NDArray[np.float64]]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def __repr__(self) -> str:
-        return f"Marginals({len(self.names)} variables)"
-
     def of_state(self, state: int, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """Return the probability of one state for several variables (all of them by default)."""
         if names is None:
             return self.flat[self.starts[:-1] + state]
         return np.array([self[name][state] for name in names], dtype=np.float64)
 
+    def to_frame(self) -> pd.DataFrame:
+        """The variables, a row each: its name, then p0, p1, ... of its states.
 
-@dataclass(frozen=True)
-class Posterior:
+        What a variable with fewer states than another does not have is NaN.
+        """
+        import pandas as pd
+
+        cardinalities = np.diff(self.starts)
+        widest = int(cardinalities.max(initial=0))
+        values = np.full((len(self.names), widest), np.nan)
+        values[np.arange(widest) < cardinalities[:, None]] = self.flat
+        frame = pd.DataFrame(values, columns=[f"p{state}" for state in range(widest)])
+        frame.insert(0, "variable", list(self.names))
+        return frame
+
+    def preview(self, most: int) -> Preview:
+        """The number of variables and the probabilities of the first ones."""
+        return self._preview(f"Marginals of {counted(len(self.names), 'variable')}", most)
+
+    def _preview(self, heading: str, most: int) -> Preview:
+        vectors = [(name, self[name][:_SHOWN_STATES]) for name in self.names[:most]]
+        widest = max((len(vector) for _, vector in vectors), default=0)
+        rows = [
+            (name, *(f"{p:.4f}" for p in vector), *[""] * (widest - len(vector)))
+            for name, vector in vectors
+        ]
+        titles = ("variable", *(f"p{state}" for state in range(widest)))
+        return Preview(heading, titles, rows, len(self.names))
+
+
+@dataclass(frozen=True, repr=False)
+class Posterior(Previewed):
     """What an inference algorithm found out about a factor graph.
 
     Attributes:
@@ -109,3 +142,19 @@ class Posterior:
     status: Status
     stats: Mapping[str, Any] = field(default_factory=dict)
     backend: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """The marginals, a row per variable; see `Marginals.to_frame`."""
+        return self.marginals.to_frame()
+
+    def preview(self, most: int) -> Preview:
+        """Who computed this posterior, how that ended, log Z, and the first marginals."""
+        log_z = ""
+        if self.log_z is not None:
+            rounded = round(self.log_z, 6) + 0.0  # so that -0.0 is shown as 0
+            log_z = f", log Z {rounded:.6f} ({self.log_z_kind})"
+        heading = (
+            f"Posterior of {counted(len(self.marginals), 'variable')} "
+            f"by {self.backend or 'no backend'}: {self.status}{log_z}"
+        )
+        return self.marginals._preview(heading, most)
