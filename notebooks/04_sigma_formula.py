@@ -41,14 +41,19 @@
 # knows.
 
 # %%
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.self_knowledge import (
+    ClaimLabel,
+    ModelJudgement,
     Setting,
     Truth,
+    as_claims,
     claims_of_counts,
     label_shift,
     rejections,
@@ -110,20 +115,15 @@ subjects = {
 }
 BENCHMARK = "Factcheck-Bench"
 labelled = claims_of_graphs(datasets.load("factcheck-bench").graphs, BENCHMARK).records
-human = pd.DataFrame(
-    {
-        "response": [one.response for one in labelled],
-        "supported": [one.label == "S" for one in labelled],
-    }
-)
-per_response = human.groupby("response").supported.agg(["sum", "count"])
-supported, unsupported = per_response["sum"], per_response["count"] - per_response["sum"]
-generator = np.random.default_rng(SEED)
+correct = np.array([0.8 if one.label is ClaimLabel.SUPPORTED else 1 - 0.7 for one in labelled])
 subjects[BENCHMARK] = []
-for _ in range(DRAWN):
-    known, trusted = generator.binomial(supported, 0.8), generator.binomial(unsupported, 0.3)
-    counts = np.column_stack([known, supported - known, trusted, unsupported - trusted])
-    subjects[BENCHMARK].append(claims_of_counts(counts, ASKED))
+for at in range(DRAWN):
+    draws = np.random.default_rng(SEED + at).random(len(labelled))
+    judged_claims = [
+        replace(claim, direct_asking=ModelJudgement.TRUE if yes else ModelJudgement.FALSE)
+        for claim, yes in zip(labelled, draws < correct, strict=True)
+    ]
+    subjects[BENCHMARK].append(as_claims(judged_claims))
 
 samples = pd.DataFrame(
     [
