@@ -102,15 +102,16 @@ def capped(text: str, characters: int = CONTEXT_CHARACTERS) -> str:
     return text[: cut if cut > 0 else characters].rstrip()
 
 
-def fetch_page(client: httpx.Client, link: str, settings: HttpSettings) -> tuple[str, str | None]:
-    """Return (text of a web page, None), or ("", why there is none)."""
-    try:
-        body, charset = request(client, "GET", link, settings)
-    except RequestFailed as error:
-        return "", str(error)
+def fetch_page(client: httpx.Client, link: str, settings: HttpSettings) -> str:
+    """The text of a web page.
+
+    Raises:
+        RequestFailed: if there is no answer, or it is no page of text.
+    """
+    body, charset = request(client, "GET", link, settings)
     if b"\0" in body[:1024]:
-        return "", f"{link.partition('?')[0]}: this is no page of text"
-    return page_text(_decoded(body, charset))[1], None
+        raise RequestFailed(f"{link.partition('?')[0]}: this is no page of text")
+    return page_text(_decoded(body, charset))[1]
 
 
 def plain_snippet(html: str) -> str:
