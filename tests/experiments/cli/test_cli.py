@@ -92,7 +92,9 @@ def loaded(arguments: list[str], names: tuple[str, ...]) -> list[str]:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    assert loaded(["--help"], (*HEAVY, "inference", "calibration", "experiments.study")) == []
+    assert (
+        loaded(["--help"], (*HEAVY, "inference", "calibration", "experiments.study.config")) == []
+    )
 
 
 def test_the_posterior_of_one_graph_loads_no_study() -> None:
