@@ -128,6 +128,7 @@ main()
 """
 
 
+@pytest.mark.kill
 def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTIBLE, "run", "compare", "--out", "results"],
