@@ -254,3 +254,35 @@ def test_faults_of_library_code_are_seen() -> None:
         "line 3: basicConfig",
         "line 5: basicConfig",
     ]
+
+
+MARKED = {
+    "service": ("ScriptedServer", "WebServer", "LocalCluster"),
+    "notebook": ("tests.notebooks.execution", "execute_notebooks import"),
+    "browser": ("playwright.sync_api",),
+    "kill": ("SIGKILL", "SIGINT", "killed_run import"),
+}
+"""By marker of a test, what a module holds whose tests, or some of them, must carry it."""
+
+
+def missing_markers(source: str) -> list[str]:
+    return [
+        marker
+        for marker, signs in MARKED.items()
+        if any(sign in source for sign in signs) and f"pytest.mark.{marker}" not in source
+    ]
+
+
+def test_what_a_quick_run_leaves_out_is_marked() -> None:
+    paths = [path for path in sources("tests") if path.name.startswith("test_")]
+    found = {
+        str(path.relative_to(ROOT)): missing_markers(path.read_text(encoding="utf-8"))
+        for path in paths
+        if path != Path(__file__).resolve()
+    }
+    assert {name: markers for name, markers in found.items() if markers} == {}
+
+
+def test_a_missing_marker_is_seen() -> None:
+    source = "from x import ScriptedServer\nos.kill(1, SIGKILL)\npytestmark = pytest.mark.kill\n"
+    assert missing_markers(source) == ["service"]

@@ -18,6 +18,8 @@ import typer
 
 from tests.pages import Block, blocks, faults, run_page
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 

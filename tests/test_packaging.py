@@ -153,6 +153,7 @@ def test_optional_libraries_are_refused_where_they_should_be_absent() -> None:
     assert "no_such_library" not in sys.modules
 
 
+@pytest.mark.notebook
 def test_a_notebook_is_executed_from_its_own_folder(tmp_path: Path) -> None:
     folder = tmp_path / "notebooks"
     folder.mkdir()
@@ -164,6 +165,7 @@ def test_a_notebook_is_executed_from_its_own_folder(tmp_path: Path) -> None:
     assert "42" in executed.read_text(encoding="utf-8")
 
 
+@pytest.mark.notebook
 def test_a_notebook_that_fails_is_an_error(tmp_path: Path) -> None:
     from nbclient.exceptions import CellExecutionError
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.assess.response import AssessedResponse
 from experiments.paper.text import counted, duration
 from inference.warm_up import unannounced
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from experiments.assess.response import AssessedResponse
     from experiments.run.runner import Progress
     from factormodels.extraction.accounting import Ledger
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -67,11 +68,16 @@ def removals_of(
     """
     from inference.exact.backend import Exact
 
+    @cache
+    def found(relation_model: str, variant: str) -> FactGraph:
+        # Views under other encodings, priors or strengths have the same relations.
+        return related_graph(graph, related, relation_model, variant)
+
     exact = Exact(memory_limit=_MEMORY, threads=1)
     by_key = {fit.key: fit for fit in fits}
     result = []
     for view in views:
-        one, believed = _seen(graph, view, related, by_key)
+        one, believed = _seen(view, found, related, by_key)
         if one.seen is not None and believed is not None:
             model = factor_graph(believed.compiled, view)
             cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
@@ -88,7 +94,10 @@ _TOO_LONG = "it would take too long"
 
 
 def _seen(
-    graph: FactGraph, view: GraphView, related: Related, fits: Mapping[Key, CrossFittedPriors]
+    view: GraphView,
+    found: Callable[[str, str], FactGraph],
+    related: Related,
+    fits: Mapping[Key, CrossFittedPriors],
 ) -> tuple[ViewRemovals, FactGraph | None]:
     """Return a view as it was found, and as inference saw it: with what was learned; None: unknown.
 
@@ -100,7 +109,7 @@ def _seen(
     if model != RECORDED and (model, view.variant) not in related:
         return ViewRemovals(None, None, f"the relations that {model} found were not kept"), None
     try:
-        seen = related_graph(graph, related, model, view.variant)
+        seen = found(model, view.variant)
     except NoRelationsError as error:
         return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
     if view.prior.learned is None:

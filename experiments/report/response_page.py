@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
-from experiments.assess.evidence import Removal, evidence_of_atoms, recorded_context
+from experiments.assess.evidence import (
+    ContextEvidence,
+    Removal,
+    evidence_of_atoms,
+    recorded_context,
+)
 from experiments.report.graph_shapes import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals
 from experiments.report.subject import Answer, Part, Place
@@ -24,6 +29,9 @@ from factormodels.fact_graph import FactGraph
 _SNIPPET = 150
 
 FAILED_TEXT = "failed"
+
+_Bearing = Mapping[str, Sequence[ContextEvidence]]
+"""What bears on each atom in one view, by its id; nothing where the view is not known."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,11 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
         removals: of the contexts, per view of the dataset.
     """
     answers = part.answers.get(graph.id, {})
-    evidence = _evidence(graph, removals)
+    bearing = [
+        {} if one.seen is None else evidence_of_atoms(graph, one.seen, one.removals)
+        for one in removals
+    ]
+    evidence = _evidence(graph, bearing)
     labels = [atom.label for atom in graph.atoms]
     return {
         "graph": graph,
@@ -158,7 +170,7 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
         ],
         "main_view": min(part.main[0], len(part.views) - 1),
         "remarks": part.remarks.get(graph.id, ()),
-        "contexts": list(_contexts(graph, removals)),
+        "contexts": list(_contexts(graph, removals, bearing)),
         "context_numbers": {name: number for number, name in enumerate(graph.context_ids, 1)},
         "cells": list(_cells(part, answers, labels)),
         "drawings": _drawings(part, graph, answers, removals),
@@ -251,17 +263,13 @@ def _told(answer: Answer | None, row: int) -> Told:
     return Told(fixed(float(answer.p[row])), unsure=answer.status == "not_converged")
 
 
-def _evidence(
-    graph: FactGraph, removals: Sequence[ViewRemovals]
-) -> dict[str, tuple[EvidenceRow, ...]]:
+def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[EvidenceRow, ...]]:
     """Return the evidence of every atom, the strongest first, as any view has it."""
     found: dict[str, dict[tuple[str, RelationKind, float], dict[int, Removal | None]]] = {
         atom: {} for atom in graph.atom_ids
     }
-    for view, one in enumerate(removals):
-        if one.seen is None:
-            continue
-        for atom, items in evidence_of_atoms(graph, one.seen, one.removals).items():
+    for view, own in enumerate(bearing):
+        for atom, items in own.items():
             for item in items:
                 key = (item.context, item.relation, item.probability)
                 found[atom].setdefault(key, {})[view] = item.removal
@@ -277,8 +285,8 @@ def _evidence(
                 relation=kind,
                 against=kind is RelationKind.CONTRADICTION,
                 probability=f"{probability:.2f}",
-                without=tuple(_in_views(by_view, len(removals), lambda one: fixed(one.without))),
-                changes=tuple(_in_views(by_view, len(removals), lambda one: change(one.change))),
+                without=tuple(_in_views(by_view, len(bearing), lambda one: fixed(one.without))),
+                changes=tuple(_in_views(by_view, len(bearing), lambda one: change(one.change))),
             )
             for (context, kind, probability), by_view in ordered
         )
@@ -300,13 +308,14 @@ def _in_views(by_view: Mapping[int, Removal | None], n_views: int, show: Any) ->
             yield ABSENT if removal is None else show(removal)
 
 
-def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[ContextRow]:
+def _contexts(
+    graph: FactGraph, removals: Sequence[ViewRemovals], bearing: Sequence[_Bearing]
+) -> Iterator[ContextRow]:
     counts = [None if one.seen is None else _n_relations(graph, one.seen) for one in removals]
     largest: list[dict[str, tuple[float, str]]] = []
-    for one in removals:
+    for by_atom in bearing:
         own: dict[str, tuple[float, str]] = {}
-        bearing = {} if one.seen is None else evidence_of_atoms(graph, one.seen, one.removals)
-        for atom, items in bearing.items():
+        for atom, items in by_atom.items():
             for item in items:
                 if item.removal is not None:
                     before = own.get(item.context, (0.0, ""))

@@ -100,6 +100,17 @@ def test_bootstrap_interval_is_that_of_the_replicates_expanded_for_few_responses
     np.testing.assert_allclose([estimates.lower[0], estimates.upper[0]], expected, rtol=1e-9)
 
 
+def test_every_bit_of_wilsons_interval_is_that_of_statsmodels() -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
+    rng = np.random.default_rng(0)
+    trials = rng.integers(1, 500, 1000)
+    share = rng.integers(0, trials + 1) / trials
+    for level in (0.5, 0.95):
+        expected = proportion_confint(share * trials, trials, alpha=1 - level, method="wilson")
+        np.testing.assert_array_equal(wilson_interval(share, trials, level), expected)
+
+
 def test_a_share_that_no_redraw_moves_has_wilsons_interval() -> None:
     # Newcombe 1998, table I, method 3: 0 of 20 gives 0 to 0.1611. Twenty responses, five claims
     # each, none true, count as twenty observations.

@@ -23,6 +23,8 @@ from tests.inference.graphs import chain_reference, forest, long_chain, odd_grap
 from tests.inference.promises import PROMISES, Promise
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 
 def differences(graph: FactorGraph, posterior: Posterior) -> tuple[float, float]:
     """Return the largest error of a marginal and the error of log Z relative to max(1, |log Z|)."""

@@ -17,6 +17,8 @@ from inference.conformance.checks import Check
 from inference.enumeration import Enumeration
 from tests.inference.exactness import EXACTNESS, Exactness
 
+pytestmark = pytest.mark.slow
+
 BACKENDS = tuple(entries())
 
 BY_NAME = {check.__name__: check for check in CHECKS}

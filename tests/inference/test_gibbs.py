@@ -25,6 +25,8 @@ from tests.inference.exactness import errors
 from tests.inference.graphs import frustrated, moderate, odd_graph
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 DIFFERENT = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 

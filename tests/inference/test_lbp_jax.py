@@ -25,6 +25,8 @@ from inference.peers.lbp_jax import bethe
 from inference.peers.lbp_jax.structure import Model
 from tests.inference.graphs import forest, odd_graph
 
+pytestmark = pytest.mark.slow
+
 SAME_STEPS = 1e-10
 """Both take the same steps in doubles; after a hundred of them roundings differ by less."""
 

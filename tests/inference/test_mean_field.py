@@ -15,6 +15,8 @@ from inference import Posterior, Status, get_backend, infer
 from tests.inference.graphs import frustrated, odd_graph
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 
 def worked_example() -> FactorGraph:
     return FactGraph(

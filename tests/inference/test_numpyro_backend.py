@@ -14,6 +14,8 @@ from inference.sampling.chains import by_variable
 from tests.inference.exactness import errors
 from tests.inference.graphs import moderate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])
 def test_marginals_are_within_their_standard_errors(seed: int) -> None:

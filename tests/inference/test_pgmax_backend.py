@@ -16,6 +16,8 @@ from factormodels.synthetic import fr2
 from inference import InferenceError, Status, infer
 from tests.inference.graphs import odd_graph
 
+pytestmark = pytest.mark.slow
+
 SETTLED = 1e-7
 """Both stop where no message changes by more than 1e-9; what is left adds up around cycles."""
 

@@ -10,6 +10,8 @@ import pytest
 from inference import entries
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("01_worked_examples", tmp_path)

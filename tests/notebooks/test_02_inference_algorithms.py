@@ -11,6 +11,8 @@ from factormodels.synthetic import grid
 from inference import infer
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("02_inference_algorithms", tmp_path)

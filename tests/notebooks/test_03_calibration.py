@@ -9,6 +9,8 @@ import pytest
 
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("03_calibration", tmp_path)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("04_sigma_formula", tmp_path)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("05_core_gaming", tmp_path)

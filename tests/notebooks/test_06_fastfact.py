@@ -13,6 +13,8 @@ import pytest
 from factormodels import datasets
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("06_fastfact", tmp_path)

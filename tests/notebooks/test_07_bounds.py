@@ -11,6 +11,8 @@ from factormodels.synthetic import FactLaws, fr2, mixed_reliability
 from inference import infer
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 def test_numbers(tmp_path: Path) -> None:
     folder = run("07_bounds", tmp_path)

@@ -26,6 +26,8 @@ from tests.notebooks.recorded_answers import (
     written_relations,
 )
 
+pytestmark = pytest.mark.notebook
+
 
 def expected_graph() -> FactGraph:
     """Return the written claims with the passages that are found, related as was written."""

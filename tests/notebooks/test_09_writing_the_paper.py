@@ -17,6 +17,8 @@ from factormodels.variants import fr2
 from inference import infer
 from tests.notebooks.execution import run
 
+pytestmark = pytest.mark.notebook
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -11,6 +11,8 @@ from nbclient.exceptions import CellExecutionError
 from tests.execute_notebooks import execute, main, notebooks_in, twin
 from tests.notebooks.execution import NOTEBOOKS
 
+pytestmark = pytest.mark.notebook
+
 SCRIPTS = notebooks_in(NOTEBOOKS)
 
 

@@ -16,6 +16,8 @@ from tests.experiments.conftest import Invoke
 from tests.experiments.run.test_study_assessors import as_model, keyed, provider
 from tests.factormodels.extraction.server import ScriptedServer
 
+pytestmark = pytest.mark.service
+
 __all__ = ["keyed"]
 
 OPTIONS = ("--relations", "lexical", "--variant", "FR1")

@@ -23,6 +23,8 @@ from factormodels import read_many
 from tests.experiments.conftest import environment
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
+pytestmark = [pytest.mark.service, pytest.mark.kill]
+
 N_RESPONSES = 70
 FINISHED_AT_THE_KILL = 90
 PATIENCE = 120.0

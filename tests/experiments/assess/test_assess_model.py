@@ -14,6 +14,8 @@ from factormodels import RelationKind, read_many
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
+pytestmark = pytest.mark.service
+
 KEY = "sk-scripted-0123456789"
 
 STAGES = {

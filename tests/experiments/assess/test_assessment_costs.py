@@ -39,6 +39,8 @@ from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
+pytestmark = pytest.mark.service
+
 N = 6
 SENTENCES = [f"Sentence number {k} tells of ship {k}." for k in range(1, N + 1)]
 RESPONSE = " ".join(SENTENCES)

@@ -92,7 +92,9 @@ def loaded(arguments: list[str], names: tuple[str, ...]) -> list[str]:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    assert loaded(["--help"], (*HEAVY, "inference", "calibration", "experiments.study")) == []
+    assert (
+        loaded(["--help"], (*HEAVY, "inference", "calibration", "experiments.study.config")) == []
+    )
 
 
 def test_the_posterior_of_one_graph_loads_no_study() -> None:
@@ -126,6 +128,7 @@ main()
 """
 
 
+@pytest.mark.kill
 def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTIBLE, "run", "compare", "--out", "results"],

@@ -45,6 +45,8 @@ from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.service
+
 GRAPHS = datasets.load("demonstration").graphs
 CHOICES = CoreChoices(LexicalRelations())
 

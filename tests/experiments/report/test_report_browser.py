@@ -17,6 +17,8 @@ from tests.experiments.report.reported import HOSTILE, run_study, write_data
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+pytestmark = pytest.mark.browser
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -34,6 +34,8 @@ from tests.experiments.report.test_report import body_rows, in_turn, number
 from tests.experiments.run.test_study_assessors import KEY, provider
 from tests.factormodels.extraction.server import ScriptedServer
 
+pytestmark = pytest.mark.service
+
 STUDY = """
 study: everything
 datasets: [{name: demonstration, limit: 3}]

@@ -19,6 +19,8 @@ from tests.experiments import strange
 from tests.experiments.conftest import study_file
 from tests.experiments.run.test_runner import assert_same_files
 
+pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
+
 STUDY = """
 study: s
 datasets:

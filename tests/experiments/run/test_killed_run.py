@@ -13,6 +13,8 @@ from tests.experiments.conftest import study_file
 from tests.experiments.killed_run import deaths
 from tests.experiments.run.test_runner import assert_same_files
 
+pytestmark = [pytest.mark.kill, pytest.mark.slow]
+
 STUDY = """
 study: s
 datasets:

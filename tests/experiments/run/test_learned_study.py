@@ -36,6 +36,8 @@ from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.killed_run import deaths
 from tests.experiments.run.test_runner import assert_same_files
 
+pytestmark = [pytest.mark.kill, pytest.mark.slow]
+
 LEARNED = "{parameters: [atom_prior, temperature], by: kind, folds: 3}"
 
 STUDY = f"""

@@ -27,6 +27,8 @@ from factormodels.variants import merge_duplicate_contexts
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
 from tests.experiments.run.test_runner import assert_same_files
 
+pytestmark = [pytest.mark.service, pytest.mark.slow]
+
 STUDY = """
 study: s
 datasets: [{name: demonstration, limit: 3}]

@@ -23,6 +23,8 @@ from tests.experiments import strange
 from tests.experiments.conftest import Invoke, environment, study_file
 from tests.experiments.killed_run import EMPTY_JOURNAL, size
 
+pytestmark = [pytest.mark.kill, pytest.mark.slow]
+
 STUDY = """
 study: s
 datasets:

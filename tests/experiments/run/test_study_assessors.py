@@ -22,6 +22,8 @@ from tests.experiments.run.test_runner import assert_same_files
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
+pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
+
 KEY = "sk-scripted-0123456789"
 
 STUDY = """

@@ -27,6 +27,8 @@ from factormodels.selection.pipeline import selection_stage
 from tests.experiments.conftest import Invoke, study_file
 from tests.experiments.run.test_runner import assert_same_files
 
+pytestmark = pytest.mark.slow
+
 CORE, INFORMATIVE = "core", "informative"
 
 STUDY = """

@@ -12,6 +12,8 @@ from factormodels.extraction.assessors import ASSESSORS, Verdict, assess, poster
 from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
+pytestmark = pytest.mark.service
+
 GRAPH = FactGraph(
     "r",
     atoms=(Atom("a1", "The hut has forty beds."), Atom("a2", "The hut is blue.")),

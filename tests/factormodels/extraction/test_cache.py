@@ -27,6 +27,8 @@ from factormodels.extraction.language_model import (
 )
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.service
+
 ROOT = Path(__file__).resolve().parents[3]
 
 REQUEST = Request((Message("user", "Who?"),), PromptIdentity("p", 1, "0" * 64), "stage")
@@ -218,6 +220,7 @@ def ask(url: str, path: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.kill
 def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
     def script(request: dict[str, object], _number: int) -> Reply:
         messages: list[dict[str, str]] = request["messages"]  # type: ignore[assignment]

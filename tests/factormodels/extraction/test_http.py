@@ -18,6 +18,8 @@ from factormodels.extraction.retrieval.http import (
 )
 from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
 
+pytestmark = pytest.mark.service
+
 QUICK = HttpSettings(timeout=5.0, total=10.0, attempts=3, first_wait=0.001, longest_wait=0.01)
 
 SECRET = "sk-never-to-be-told"

@@ -23,6 +23,8 @@ from factormodels.extraction.language_model import (
 from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings, without_secrets
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
+pytestmark = pytest.mark.service
+
 KEY = "sk-not-a-real-key-0123"
 
 REQUEST = Request(

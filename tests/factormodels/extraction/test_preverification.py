@@ -25,6 +25,8 @@ from factormodels.extraction.retrieval.base import Passage, Retrieved
 from factormodels.extraction.sentences import Chunk
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
+pytestmark = pytest.mark.service
+
 RESPONSE = "One is odd. Two is even. Three is prime. Four is even. Five is odd."
 CHUNK = Chunk(1, ("One is odd.", "Two is even."))
 

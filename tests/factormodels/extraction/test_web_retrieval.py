@@ -19,6 +19,8 @@ from factormodels.extraction.retrieval.pages import Reading, capped
 from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
 
+pytestmark = pytest.mark.service
+
 QUICK = HttpSettings(timeout=5.0, attempts=2, first_wait=0.001, longest_wait=0.01)
 
 KEY = "serper-key-0123456789"
