@@ -66,7 +66,7 @@ class NamedModel:
     name: str
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return a failure."""
+        """A failure."""
         return Failure(f"stage {request.stage!r} asked in a dry run")
 
 
@@ -86,7 +86,7 @@ class _Size:
 
 
 def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimate]:
-    """Return what the stages would ask for, in their order; nothing is sent.
+    """What the stages would ask for, in their order; nothing is sent.
 
     The relation stage is given for FR1, O(kn) calls, FR2, O(nm), and FR3, O(nm + m^2), whichever
     is chosen. Answers that are in the cache are not taken off.
@@ -124,7 +124,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
 
 
 def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:
-    """Return the number of pairs that a variant asks about.
+    """The number of pairs that a variant asks about.
 
     Args:
         variant: FR1, FR2 or FR3.
@@ -222,7 +222,7 @@ def _row(
 
 
 def _empty(prompt: str) -> int:
-    """Return the characters of a prompt without what it is filled with."""
+    """The characters of a prompt without what it is filled with."""
     template = load_prompt(prompt)
     messages = template.render(**dict.fromkeys(template.fields, ""))
     return sum(len(message.content) for message in messages)

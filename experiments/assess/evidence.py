@@ -51,7 +51,7 @@ class ContextEvidence:
 def evidence_of_atoms(
     graph: FactGraph, seen: FactGraph, removals: Removals | None
 ) -> dict[str, list[ContextEvidence]]:
-    """Return the evidence of every atom by its id, in the order of the relations.
+    """The evidence of every atom by its id, in the order of the relations.
 
     Args:
         graph: the response as recorded.
@@ -79,7 +79,7 @@ def evidence_of_atoms(
 def context_removals(
     seen: FactGraph, factor_graph: FactorGraph, exact: Exact | None = None
 ) -> Removals | None:
-    """Return what becomes of the atoms when each context is taken away by itself.
+    """What becomes of the atoms when each context is taken away by itself.
 
     Args:
         seen: the view of a response.
@@ -110,7 +110,7 @@ def context_removals(
 
 
 def recorded_context(context: str, atom: str, graph: FactGraph) -> str:
-    """Return the context that FR1's copy for an atom was made from."""
+    """The context that FR1's copy for an atom was made from."""
     if context in graph.context_ids:
         return context
     return context.removesuffix(f"{COPY_SEPARATOR}{atom}")

@@ -31,7 +31,7 @@ def load_responses(
     response: str | None = None,
     passages: Path | None = None,
 ) -> tuple[FactGraph, ...]:
-    """Return the responses of a file, of standard input, or of an embedded dataset.
+    """The responses of a file, of standard input, or of an embedded dataset.
 
     A text is one response. JSON is one response or, in lines, many: fact graphs, the other formats
     that `factormodels.read_many` knows, or objects with `response` and optionally `id`, `query` and

@@ -68,7 +68,7 @@ class GradedScores:
 def labelled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
 ) -> list[LabelledPair]:
-    """Return pairs with the relation that people's probability comes to.
+    """Pairs with the relation that people's probability comes to.
 
     They go into `relation_forecasts`, `relation_scores` and `fit_lexical`. Pairs of one premise
     are one response to the intervals.
@@ -104,7 +104,7 @@ def labelled_from_judged(
 def graded_forecasts(
     model: RelationModel, pairs: Sequence[JudgedPair], *, neutral: float = NEUTRAL_TRUTH
 ) -> GradedForecasts:
-    """Return a model's probabilities of hypotheses: P(entailment) + `neutral` · P(neutral).
+    """A model's probabilities of hypotheses: P(entailment) + `neutral` · P(neutral).
 
     Args:
         model: the relation model.
@@ -133,7 +133,7 @@ def graded_forecasts(
 def graded_scores(
     found: GradedForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
 ) -> GradedScores:
-    """Return how near forecasts come to judgements, with percentile intervals over premises.
+    """How near forecasts come to judgements, with percentile intervals over premises.
 
     Args:
         found: the forecasts.

@@ -42,7 +42,7 @@ class AssessmentView:
 
 
 def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
-    """Return the assessment of a response under each view, as JSON values by name of the variant.
+    """The assessment of a response under each view, as JSON values by name of the variant.
 
     Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`) and
     `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
@@ -119,7 +119,7 @@ class AssessedResponse:
 
 
 def judged(graph: FactGraph) -> AssessedResponse:
-    """Return what tables need of an assessed response."""
+    """What tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
@@ -142,7 +142,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
 
 
 def summarise_judged(responses: Sequence[AssessedResponse], name: str) -> Summary | None:
-    """Return the summary of a variant or assessor over responses; None if no atom was judged.
+    """The summary of a variant or assessor over responses; None if no atom was judged.
 
     Unlabelled atoms are left out of scores, atoms without a verdict altogether.
     """

@@ -133,7 +133,7 @@ class AssessmentPlan:
 def make_plan(
     graphs: Sequence[FactGraph], options: AssessmentOptions, backend: Backend
 ) -> AssessmentPlan:
-    """Return the plan for responses.
+    """The plan for responses.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -204,7 +204,7 @@ def make_plan(
 def language_model(
     settings: LitellmSettings, cache: Path, ledger: Ledger, *, replay: bool = False
 ) -> LanguageModel:
-    """Return the language model behind a cache, its answers counted.
+    """The language model behind a cache, its answers counted.
 
     Args:
         settings: how the provider is called.
@@ -357,7 +357,7 @@ def _model_facts(options: AssessmentOptions, model: LanguageModel) -> dict[str, 
 
 
 def stride_of(text: str, option: str) -> int | None:
-    """Return sentences per call as an option says them; None for all.
+    """Sentences per call as an option says them; None for all.
 
     Raises:
         InputError: for what is no number from 1, nor "all".
@@ -370,7 +370,7 @@ def stride_of(text: str, option: str) -> int | None:
 
 
 def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel, dict[str, Any]]:
-    """Return the relation model of a name of `RELATIONS`, and what results depend on of it.
+    """The relation model of a name of `RELATIONS`, and what results depend on of it.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.

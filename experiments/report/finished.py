@@ -30,7 +30,7 @@ _TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status
 
 
 def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> RunContents:
-    """Return what a report of a finished run is about.
+    """What a report of a finished run is about.
 
     Args:
         folder: the folder of the run's results.
@@ -90,7 +90,7 @@ def list_pages(folder: Path, pages: Sequence[Path]) -> None:
 
 
 def with_pages(subject: RunContents, responses: int | None) -> RunContents:
-    """Return a subject of whose datasets so many responses have a page; None: as the study says."""
+    """A subject of whose datasets so many responses have a page; None: as the study says."""
     if responses is None:
         return subject
     report = replace(subject.study.report, responses=responses)
@@ -110,7 +110,7 @@ def _by_name(files: Iterable[str]) -> dict[str, str]:
 def _with_files(
     config: Mapping[str, Any], files: Mapping[str, str], folder: Path
 ) -> dict[str, Any]:
-    """Return the study's plain form in which files are where they are now."""
+    """The study's plain form in which files are where they are now."""
     datasets = []
     read = {}
     for dataset in config["datasets"]:

@@ -82,7 +82,7 @@ class Drawing:
 def drawing_of(
     graph: FactGraph, seen: FactGraph, posteriors: Mapping[str, float]
 ) -> Drawing | None:
-    """Return the drawing of a view of a response; None if it is too large, or has nothing.
+    """The drawing of a view of a response; None if it is too large, or has nothing.
 
     Args:
         graph: the response as recorded.

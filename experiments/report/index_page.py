@@ -95,7 +95,7 @@ class ResponseRow:
 
 
 def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """Return what the template of the first page shows."""
+    """What the template of the first page shows."""
     errors, n_errors = _errors(subject, parts)
     # The selections of a cell share its units.
     cells = subject.summary.drop_duplicates(list(CELL))
@@ -199,7 +199,7 @@ def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, s
 def _scores(
     subject: RunContents, part: Part
 ) -> dict[tuple[str, str], dict[str, tuple[float, float, float]]]:
-    """Return (estimate, lower, upper) by cell and measure, of the cells that have scores."""
+    """(estimate, lower, upper) by cell and measure, of the cells that have scores."""
     result = {}
     for record in subject.summary.to_dict("records"):
         place = part.cells.get(tuple(record[name] for name in CELL))
@@ -242,7 +242,7 @@ def _p_value(p: float) -> str:
 
 
 def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
-    """Return the failures, the first `MAX_ERRORS`, and how many kinds there are."""
+    """The failures, the first `MAX_ERRORS`, and how many kinds there are."""
     import pyarrow.compute as pc
 
     titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}

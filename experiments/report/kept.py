@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 def with_kept_relations(
     data: Sequence[StudyData], folder: Path, manifest: Mapping[str, Any]
 ) -> tuple[StudyData, ...]:
-    """Return the data of a run with the relations that it found, where these are still there.
+    """The data of a run with the relations that it found, where these are still there.
 
     Relations that are not those of the manifest, as after a run that was begun anew and died, are
     left out.
@@ -55,7 +55,7 @@ def kept_priors(
     folder: Path,
     manifest: Mapping[str, Any],
 ) -> tuple[CrossFittedPriors, ...]:
-    """Return what a run learned, if that is still there; nothing if it is not what its file says.
+    """What a run learned, if that is still there; nothing if it is not what its file says.
 
     Args:
         asked: which priors.

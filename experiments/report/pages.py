@@ -19,7 +19,7 @@ RESPONSE = "response.html"
 
 
 def environment() -> Environment:
-    """Return the templates, in which every text is escaped."""
+    """The templates, in which every text is escaped."""
     from jinja2 import Environment as Templates
     from jinja2 import FunctionLoader, StrictUndefined
 
@@ -48,7 +48,7 @@ def environment() -> Environment:
 
 
 def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
-    """Return a page.
+    """A page.
 
     Args:
         found: the templates.

@@ -29,7 +29,7 @@ _BINS = 20
 
 
 def inline_svg(figure: Figure, prefix: str, title: str) -> str:
-    """Return a figure as an SVG element whose black is the colour of the text around it.
+    """A figure as an SVG element whose black is the colour of the text around it.
 
     Args:
         figure: the figure.
@@ -60,7 +60,7 @@ _NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 def scores_figure(
     scores: Mapping[tuple[str, str], Mapping[str, Score]], measures: Mapping[str, str]
 ) -> Figure:
-    """Return scores with their intervals: a row per cell, a panel per measure.
+    """Scores with their intervals: a row per cell, a panel per measure.
 
     Args:
         scores: by (view, algorithm), those of one view side by side.
@@ -118,7 +118,7 @@ def _draw_scores(
 
 
 def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
-    """Return how posteriors are spread over [0, 1], by human label.
+    """How posteriors are spread over [0, 1], by human label.
 
     Args:
         p: posteriors (n,).

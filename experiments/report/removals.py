@@ -56,7 +56,7 @@ def removals_of(
     related: Related = MappingProxyType({}),
     fits: Iterable[CrossFittedPriors] = (),
 ) -> tuple[list[ViewRemovals], float]:
-    """Return the removals of contexts from each view of a response, and the seconds that are left.
+    """The removals of contexts from each view of a response, and the seconds that are left.
 
     Args:
         graph: the response.
@@ -90,7 +90,7 @@ _TOO_LONG = "it would take too long"
 def _seen(
     graph: FactGraph, view: GraphView, related: Related, fits: Mapping[Key, CrossFittedPriors]
 ) -> tuple[ViewRemovals, FactGraph | None]:
-    """Return a view as it was found, and as inference saw it: with what was learned; None: unknown.
+    """A view as it was found, and as inference saw it: with what was learned; None: unknown.
 
     What is not known is never replaced by what the data say.
     """
@@ -115,7 +115,7 @@ def _seen(
 
 
 def _in_words(fit: CrossFittedPriors) -> str:
-    """Return what one response was given."""
+    """What one response was given."""
     own = fit.fits[fit.fold[0]]
     others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
     values = ", ".join(f"{one['name']} {one['estimate']:.3f}" for one in own.table)
@@ -123,7 +123,7 @@ def _in_words(fit: CrossFittedPriors) -> str:
 
 
 def _predicted_seconds(model: FactorGraph, exact: Exact) -> float:
-    """Return a bound: the width times a propagation, in which every table is the largest one."""
+    """A bound: the width times a propagation, in which every table is the largest one."""
     prediction = exact.predict(model)
     entries = model.n_variables * math.pow(2.0, min(prediction.log2_largest_table, 1000.0))
     return _SECONDS_PER_ENTRY * entries * (prediction.induced_width + 2)

@@ -138,7 +138,7 @@ class CellRow:
 
 
 def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]) -> dict[str, Any]:
-    """Return what the template of a response's page shows.
+    """What the template of a response's page shows.
 
     Args:
         part: its dataset.
@@ -174,12 +174,12 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
 
 
 def precision(answer: Answer) -> float:
-    """Return the share of judged atoms with P above 1/2; NaN without any."""
+    """The share of judged atoms with P above 1/2; NaN without any."""
     return float(_supported(answer.judged).mean()) if answer.judged.size else math.nan
 
 
 def brier(answer: Answer, labels: Sequence[bool | None]) -> float:
-    """Return the Brier score over the judged and labelled atoms of a response; NaN without any."""
+    """The Brier score over the judged and labelled atoms of a response; NaN without any."""
     if answer.status == FAILED:
         return math.nan
     pairs = zip(answer.p.tolist(), labels, strict=True)
@@ -192,7 +192,7 @@ def _supported(p: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _by_text(texts: Iterable[str]) -> list[tuple[list[int], str]]:
-    """Return each text of views that have one, with their numbers."""
+    """Each text of views that have one, with their numbers."""
     found: dict[str, list[int]] = {}
     for number, text in enumerate(texts):
         if text:
@@ -254,7 +254,7 @@ def _told(answer: Answer | None, row: int) -> Told:
 def _evidence(
     graph: FactGraph, removals: Sequence[ViewRemovals]
 ) -> dict[str, tuple[EvidenceRow, ...]]:
-    """Return the evidence of every atom, the strongest first, as any view has it."""
+    """The evidence of every atom, the strongest first, as any view has it."""
     found: dict[str, dict[tuple[str, RelationKind, float], dict[int, Removal | None]]] = {
         atom: {} for atom in graph.atom_ids
     }
@@ -328,7 +328,7 @@ def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[Co
 
 
 def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
-    """Return the number of relations that each context has in a view."""
+    """The number of relations that each context has in a view."""
     counts: Counter[str] = Counter()
     contexts = set(seen.context_ids)
     for relation in seen.relations:
@@ -360,7 +360,7 @@ def _cells(
 
 
 def _failures(part: Part, answers: Mapping[Place, Answer]) -> list[tuple[str, list[str]]]:
-    """Return every error with the cells that it ended."""
+    """Every error with the cells that it ended."""
     found: dict[str, list[str]] = {}
     for place, answer in sorted(answers.items()):
         if answer.status == FAILED:
@@ -374,7 +374,7 @@ def _drawings(
     answers: Mapping[Place, Answer],
     removals: Sequence[ViewRemovals],
 ) -> list[tuple[list[int], str, Drawing]]:
-    """Return a drawing per variant and source of relations.
+    """A drawing per variant and source of relations.
 
     Each is (the views that it stands for, its caption, the drawing).
     """

@@ -98,23 +98,23 @@ class Part:
         return sorted(held | {self.main})
 
     def view(self, place: Place) -> str:
-        """Return the name of a cell's view."""
+        """The name of a cell's view."""
         return WITHOUT_GRAPH if place[1] in self.assessors else self.views[place[0]][0]
 
     def title(self, place: Place) -> str:
-        """Return the name of a cell."""
+        """The name of a cell."""
         algorithm = self.algorithms[place[1]]
         return algorithm if place[1] in self.assessors else f"{self.view(place)} · {algorithm}"
 
     def answer(self, response: str, view: int, algorithm: int) -> Answer | None:
-        """Return what an algorithm says under a view; an assessor says the same under each."""
+        """What an algorithm says under a view; an assessor says the same under each."""
         if algorithm in self.assessors:
             view = next(place[0] for place in self.cells.values() if place[1] == algorithm)
         return self.answers.get(response, {}).get((view, algorithm))
 
 
 def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
-    """Return the datasets of a run that have rows, as their report shows them.
+    """The datasets of a run that have rows, as their report shows them.
 
     One cell is in memory at a time.
 
@@ -195,7 +195,7 @@ def _algorithm(cell: StudyCell) -> tuple[str, int]:
 
 
 def view_title(view: GraphView) -> str:
-    """Return the name of a view: what it does not take from the data is said."""
+    """The name of a view: what it does not take from the data is said."""
     if view == NO_VIEW:
         return WITHOUT_GRAPH
     parts = [view.variant]

@@ -66,7 +66,7 @@ def _leaders(
     values: pd.Series[float],
     measure: str,
 ) -> list[int]:
-    """Return the cells that are significantly best, none if that cannot be said."""
+    """The cells that are significantly best, none if that cannot be said."""
     from calibration.significance import adjust
     from calibration.significance.measures import MEASURES
 

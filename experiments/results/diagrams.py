@@ -144,7 +144,7 @@ def diagrams(
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
-    """Return the curves of one dataset and encoding; cells with the same posteriors share one.
+    """The curves of one dataset and encoding; cells with the same posteriors share one.
 
     Cells with a failed unit are left out: a curve over fewer atoms is another question.
     """
@@ -166,7 +166,7 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
 
 
 def _curve_key(cell: CellRows) -> tuple[str, ...]:
-    """Return what tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    """What tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
     named = cell.named()
     if named["variant"] == NO_GRAPH:
         return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
@@ -206,7 +206,7 @@ def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Reliabi
 
 
 def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
-    """Return the points of a diagram, one row per curve and bin."""
+    """The points of a diagram, one row per curve and bin."""
     import pandas as pd
 
     names = ("mean_predicted", "observed", "lower", "upper", "count")
@@ -226,7 +226,7 @@ def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
 
 
 def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
-    """Return the name of a curve: its cells, less what every cell of the diagram shares."""
+    """The name of a curve: its cells, less what every cell of the diagram shares."""
     parts = []
     values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
     product = 1

@@ -58,7 +58,7 @@ def publish(files: Sequence[Path], folder: Path) -> None:
 
 
 def _listed(path: Path) -> set[str]:
-    """Return what a manifest lists in its own folder, the report as one; none if there is none."""
+    """What a manifest lists in its own folder, the report as one; none if there is none."""
     try:
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -69,7 +69,7 @@ def _listed(path: Path) -> set[str]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run.
+    """The manifest of a run.
 
     Raises:
         InputError: if the folder holds none.

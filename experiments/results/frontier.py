@@ -15,7 +15,7 @@ FLOOR = 1e-12
 
 
 def pareto(found: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points that no other beats in both, from the fastest to the most accurate."""
+    """The points that no other beats in both, from the fastest to the most accurate."""
     best = math.inf
     kept = []
     for seconds, error in sorted(found.values()):

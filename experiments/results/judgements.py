@@ -42,7 +42,7 @@ class Judgements:
     counts: NDArray[np.bool_]
 
     def selected(self, selection: str) -> Judgements:
-        """Return the rows with posteriors only of the atoms that a selection keeps."""
+        """The rows with posteriors only of the atoms that a selection keeps."""
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
         counts = keeps[self.kept]
         return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
@@ -60,7 +60,7 @@ class Judgements:
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the positions of the rows that two cells of one dataset have in common.
+        """The positions of the rows that two cells of one dataset have in common.
 
         Rows are in the order of the data, so that of the responses in common they are the same;
         where the data differ (two runs), atoms are matched by their ids.
@@ -86,7 +86,7 @@ class Judgements:
 
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
-    """Return what a cell judged."""
+    """What a cell judged."""
     table = rows.read(cell, _COLUMNS).combine_chunks()
     encoded = table["response"].combine_chunks().dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
@@ -107,5 +107,5 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
-    """Return a column as numbers, null as NaN."""
+    """A column as numbers, null as NaN."""
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)

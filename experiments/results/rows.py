@@ -144,7 +144,7 @@ class CellRows:
         return self.key[:_QUESTION]
 
     def named(self) -> dict[str, Any]:
-        """Return the cell's values by column."""
+        """The cell's values by column."""
         return dict(zip(CELL, self.key, strict=True))
 
 
@@ -173,7 +173,7 @@ class RowsFile:
             )
 
     def cells(self) -> list[CellRows]:
-        """Return every cell of the file, in its order."""
+        """Every cell of the file, in its order."""
         columns = [*CELL, "backend", "setting"]
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number in range(self._file.num_row_groups):
@@ -186,12 +186,12 @@ class RowsFile:
         ]
 
     def read(self, cell: CellRows, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
-        """Return columns of the rows of one cell."""
+        """Columns of the rows of one cell."""
         return self._file.read_row_groups(list(cell.groups), columns=list(columns))
 
 
 def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
-    """Return the schema with facts about the study in its metadata."""
+    """The schema with facts about the study in its metadata."""
     return SCHEMA.with_metadata(dict(metadata))
 
 
@@ -220,12 +220,12 @@ def write_csv(rows: RowsFile, path: Path) -> None:
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the rows of a rows.parquet file as a data frame with nullable columns."""
+    """The rows of a rows.parquet file as a data frame with nullable columns."""
     return as_frame(pq.read_table(path, columns=None if columns is None else list(columns)))
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a data frame whose missing values are null, never NaN or a guess."""
+    """A table as a data frame whose missing values are null, never NaN or a guess."""
     import pandas as pd
 
     nullable = {
@@ -239,7 +239,7 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
 
 
 def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
-    """Return rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
+    """Rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
 
     The coordinates of `cell` are those that tell cells apart; of `claim` the dataset, response and
     atom, with the label. A claim that a cell does not have is NaN.

@@ -32,7 +32,7 @@ sides that differ in selection are each over their own."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
-    """Return every test that a study asks for, with p-values corrected over all of them.
+    """Every test that a study asks for, with p-values corrected over all of them.
 
     A pair is tested wherever two cells differ in it alone, over the labelled claims that both
     judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
@@ -67,23 +67,23 @@ class Side:
     selection: str | None
 
     def named(self) -> dict[str, Any]:
-        """Return what tells it from the others, by column."""
+        """What tells it from the others, by column."""
         own = {} if self.selection is None else {"selection": self.selection}
         return {**self.cell.named(), **own}
 
     def judgements(self, rows: RowsFile) -> Judgements:
-        """Return what it judged."""
+        """What it judged."""
         everything = read_judgements(rows, self.cell)
         return everything if self.selection is None else everything.selected(self.selection)
 
 
 def sides_of(study: Study, rows: RowsFile) -> list[Side]:
-    """Return what may be compared, in the order of the summary's rows."""
+    """What may be compared, in the order of the summary's rows."""
     return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
 
 
 def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
-    """Return the tests of a study as a table of a paper, a block per dataset."""
+    """The tests of a study as a table of a paper, a block per dataset."""
     settings = study.significance
     corrected = settings.correction != "none"
     p_value = "corrected" if corrected else "p_value"
@@ -213,7 +213,7 @@ _Claims = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[_Claims]:
-    """Return the labelled claims of each side, in the responses in which both have some."""
+    """The labelled claims of each side, in the responses in which both have some."""
     from calibration.labels import apply_policy
 
     sides: list[_Claims] = []
@@ -229,7 +229,7 @@ def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[
 def labelled_pair(
     first: Judgements, second: Judgements, policy: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (p of the first, p of the second, labels, responses) of the claims that both judged.
+    """(p of the first, p of the second, labels, responses) of the claims that both judged.
 
     Args:
         first: one cell.
@@ -260,7 +260,7 @@ def difference_interval(
     k: int | str,
     seed: int,
 ) -> tuple[float, float]:
-    """Return the interval of a measure's difference, by the paired bootstrap over responses.
+    """The interval of a measure's difference, by the paired bootstrap over responses.
 
     Args:
         p: probabilities (n,) of one method.

@@ -54,7 +54,7 @@ class StudySummary:
 def summarise_study(
     rows: RowsFile, *, policy: str, k: int | str, selections: Sequence[str] = ()
 ) -> StudySummary:
-    """Return the summary of a study's rows.
+    """The summary of a study's rows.
 
     Args:
         rows: tidy rows; those of one cell are in memory at a time, and of the exact backend's.

@@ -79,7 +79,7 @@ class Child:
     def call(
         self, function: Callable[..., Any], *arguments: Any, limit: float | None = None
     ) -> Any:
-        """Return ``function(kept, *arguments)``, computed in the child.
+        """``function(kept, *arguments)``, computed in the child.
 
         Args:
             function: a function that can be pickled.

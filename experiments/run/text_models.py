@@ -272,7 +272,7 @@ def check_texts(
 def open_models(
     loaded: LoadedStudy, models: Iterable[TextModel], ledger: Ledger
 ) -> tuple[OpenedTextModel, ...]:
-    """Return text models, opened: local ones loaded, language models behind their caches.
+    """Text models, opened: local ones loaded, language models behind their caches.
 
     Args:
         loaded: the study.

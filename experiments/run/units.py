@@ -218,7 +218,7 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
 
 
 def encode(results: Sequence[UnitResult]) -> bytes:
-    """Return results as bytes, which `decode` reads."""
+    """Results as bytes, which `decode` reads."""
     import pyarrow as pa
 
     # A list column made of offsets and one flat array needs no Python object per number.
