@@ -66,6 +66,7 @@ class Judgements:
         where the data differ (two runs), atoms are matched by their ids.
         """
         if self.responses == other.responses and np.array_equal(self.atoms, other.atoms):
+            # The usual case, two cells of one run, needs no matching.
             everything = np.arange(len(self.p))
             return everything, everything
         place = {
@@ -81,6 +82,7 @@ class Judgements:
             )
             if (key := (other.responses[response], atom)) in place
         ]
+        # The reshape gives two columns even without any pair.
         both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
@@ -88,8 +90,10 @@ class Judgements:
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
     """What a cell judged."""
     table = rows.read(cell, _COLUMNS).combine_chunks()
+    # The dictionary lists ids by first appearance, which is the order of the data.
     encoded = table["response"].combine_chunks().dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
+    # What is the same for a whole response is taken from its first row.
     _, first = np.unique(index, return_index=True)
     selections = table["selections"].fill_null("").combine_chunks().dictionary_encode()
     return Judgements(

@@ -74,6 +74,7 @@ def manifest(
         "version": 2,
         "complete": missing == 0,
         "study": study.study,
+        # Every default is written out: what a default is may change with a later version.
         "config": as_plain(study),
         "config_sha256": config_hash(study),
         "data": data_facts(data, relations),
@@ -82,6 +83,7 @@ def manifest(
         "units": dict(units),
         "units_missing": missing,
         "code_of_units": list(code),
+        # Names without folders, as they stand beside the manifest.
         "files": {path.name: file_hash(path) for path in files},
         **environment(),
     }
@@ -166,6 +168,7 @@ def _version(name: str) -> str | None:
 
 def _commit() -> dict[str, Any]:
     """The commit of the checkout that this file is tracked in, if it is in one."""
+    # An installed copy may lie inside somebody else's repository, whose commit says nothing of us.
     if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return {}
     commit = _git("rev-parse", "--verify", "HEAD")
@@ -177,6 +180,8 @@ def _commit() -> dict[str, Any]:
 def _git(*arguments: str) -> str | None:
     try:
         result = subprocess.run(
+            # Without optional locks, so that asking does not get in the way of a git command at
+            # work.
             ["git", "--no-optional-locks", *arguments],
             cwd=Path(__file__).parent,
             capture_output=True,

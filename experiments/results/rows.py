@@ -158,6 +158,7 @@ class RowsFile:
             InputError: if there is none, or it does not have the columns of rows.
         """
         try:
+            # Reads the footer alone; rows are read cell by cell.
             self._file = pq.ParquetFile(path)
         except FileNotFoundError:
             raise InputError(
@@ -205,6 +206,7 @@ def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, st
     """
     with pq.ParquetWriter(path, schema_with(metadata), compression="zstd") as writer:
         for table in tables:
+            # A row group never holds two cells, which is what lets one cell be read by itself.
             for start in range(0, table.num_rows, _GROUP_ROWS):
                 writer.write_table(table.slice(start, _GROUP_ROWS), row_group_size=_GROUP_ROWS)
 
@@ -216,6 +218,7 @@ def write_csv(rows: RowsFile, path: Path) -> None:
     options = csv.WriteOptions(quoting_style="needed")
     with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
         for cell in rows.cells():
+            # The writer wants exactly the schema it was opened with, without the file's metadata.
             writer.write_table(rows.read(cell).cast(SCHEMA))
 
 
@@ -228,6 +231,7 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
     """A table as a data frame whose missing values are null, never NaN or a guess."""
     import pandas as pd
 
+    # Without this mapping pandas would turn null into NaN, and integers with nulls into floats.
     nullable = {
         pa.int64(): pd.Int64Dtype(),
         pa.float64(): pd.Float64Dtype(),
@@ -269,6 +273,7 @@ def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
         names = ("dataset", "response", "atom", "label")
         places = []
         for *claim, label in zip(*(table[name].to_pylist() for name in names), strict=True):
+            # The first cell that has a claim gives it its number; the others look it up.
             places.append(claims.setdefault(tuple(claim), (len(claims), label))[0])
         found.append((places, {name: table[name].to_numpy() for name in values}))
     arrays = {name: np.full((len(cells), len(claims)), np.nan) for name in values}
