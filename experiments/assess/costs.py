@@ -226,6 +226,7 @@ def stride_ablation(
     rows = []
     for stride in strides:
         ledger = Ledger()
+        # A ledger for each stride, or their counts would run together.
         counted = MeteredModel(model, ledger)
         claims = expected = failures = 0
         differences = []
@@ -240,6 +241,7 @@ def stride_ablation(
         rows.append(
             StrideRow(
                 stride=stride,
+                # A call from the cache, or one that failed, is still a call that the method makes.
                 calls=usage.calls + usage.cached + usage.failures,
                 expected=expected,
                 claims=claims,

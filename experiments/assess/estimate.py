@@ -100,8 +100,11 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
     atoms = sum(size.atoms for size in sizes)
     if choices.atoms == "model":
         stride = choices.stride
+        # A stride of None takes the whole response at once.
         calls = [ceil(s.sentences / (stride or max(1, s.sentences))) for s in sizes]
         questions = sum(
+            # Each call repeats the whole response besides its own chunk; the chunks together make
+            # it once more.
             c * (_empty("atomizer") + s.response_characters) + s.response_characters
             for c, s in zip(calls, sizes, strict=True)
         )
@@ -179,6 +182,7 @@ def _relations(
     if choices.relations != "model":
         return StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
     repeated = choices.samples if choices.method == "samples" else 1
+    # Samples and log-probabilities ask with the same prompt.
     prompt = "relation_verbalised" if choices.method == "verbalised" else "relation"
     questions = sum(
         count * (_empty(prompt) + size.passage_characters + size.atom_characters)

@@ -62,8 +62,11 @@ def evidence_of_atoms(
     contexts = set(seen.context_ids)
     for relation in seen.relations:
         ends = (relation.source, relation.target)
+        # Exactly one end must be a context: what joins two atoms, or two contexts, is no evidence
+        # by itself.
         if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
             continue
+        # Relations may be stated in either direction.
         context, atom = ends if ends[0] in contexts else ends[::-1]
         evidence[atom].append(
             ContextEvidence(
@@ -105,6 +108,8 @@ def context_removals(
         for removed, target, present, without in zip(
             effects.removed, effects.targets, effects.present, effects.without, strict=True
         )
+        # Variables are the atoms first, then the contexts; what a context does to others is left
+        # out.
         if target < len(seen.atoms)
     }
 
@@ -113,4 +118,5 @@ def recorded_context(context: str, atom: str, graph: FactGraph) -> str:
     """The context that FR1's copy for an atom was made from."""
     if context in graph.context_ids:
         return context
+    # FR1 copies a context for each of its atoms, and names the copies after both.
     return context.removesuffix(f"{COPY_SEPARATOR}{atom}")

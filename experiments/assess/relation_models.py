@@ -84,6 +84,7 @@ def content_hash(path: Path) -> str:
         InputError: if a file is not there or cannot be read.
     """
     if path.is_dir():
+        # Names are part of it, since models look files up by name; the folder's own name is not.
         parts = [f"{one.name} {content_hash(one)}\n" for one in sorted(path.iterdir())]
         return hashlib.sha256("".join(parts).encode()).hexdigest()
     try:

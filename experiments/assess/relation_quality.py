@@ -72,6 +72,7 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
                     kind = RelationKind.NEUTRAL
                 if kind is None or not (context.text and atom.text):
                     continue
+                # A relation model has three answers; an equivalent context entails the claim.
                 if kind is RelationKind.EQUIVALENCE:
                     kind = RelationKind.ENTAILMENT
                 pair = TextPair(context.text, atom.text, context.id, atom.id)
@@ -179,7 +180,9 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     if len(set(groups)) < folds:
         raise InputError(f"{len(set(groups))} responses do not make {folds} folds; use fewer")
     features = pair_features([item.pair for item in labelled])
+    # scikit-learn's C is the inverse of the ridge penalty.
     model = LogisticRegression(C=1.0, max_iter=1000)
+    # Folds of whole responses: pairs of one response share texts, which would leak.
     validated = cross_val_predict(
         model, features, codes, groups=groups, cv=GroupKFold(folds), method="predict_proba"
     )

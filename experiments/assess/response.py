@@ -58,11 +58,15 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
+    # An encoding or setting that does not fit is for the user to mend; other errors are this
+    # view's.
     except InputError:
         raise
     except FactormodelsError as error:
         return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
     p = posterior.marginals.of_state(1, seen.atom_ids)
+    # Removals are computed exactly even if the posterior is approximate, hence `change` may be None
+    # where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
     return {
         "encoding": view.encoding,
@@ -83,6 +87,7 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
         return {"n_atoms": 0}
     # A batch would repeat the warning about E for every response; the summary gives it once.
     with entropy_warnings():
+        # All atoms belong to response 0, so every measure has one entry.
         measured = measure_responses(p, np.zeros(p.size, dtype=int))
     return {name: getattr(measured, name)[0].item() for name in MEASURES}
 
