@@ -32,6 +32,8 @@ def with_kept_relations(
         manifest: its manifest.
     """
     answers = TextAnswers.of(_read(folder, TEXTS))
+    # The manifest was written with the rows, the journal may have changed since: only answers whose
+    # hash is in the manifest belong to these rows.
     own = content_hashes(answers)
     judged = {
         (dataset, model, variant)
@@ -67,6 +69,7 @@ def kept_priors(
     if not asked:
         return ()
     fits = kept_fits(asked, data, seed, _read(folder, PRIORS))
+    # priors.csv is a function of the fits, so its hash in the manifest vouches for them.
     text = csv_text(priors_table(fits))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return fits if digest == manifest["files"].get("priors.csv") else ()

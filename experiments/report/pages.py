@@ -27,12 +27,14 @@ def environment() -> Environment:
     found = Templates(
         loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
         autoescape=True,
+        # A name that a template misspells is an error, not an empty place.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     script = (folder / "report.js").read_text(encoding="utf-8")
+    # The policy below allows exactly this script, by its hash.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     found.globals |= {
         "style": (folder / "report.css").read_text(encoding="utf-8"),

@@ -156,6 +156,7 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
             _card(part, graph, row, removals, evidence[atom.id])
             for row, atom in enumerate(graph.atoms)
         ],
+        # An assessor stands behind the last view, where there is none to show.
         "main_view": min(part.main[0], len(part.views) - 1),
         "remarks": part.remarks.get(graph.id, ()),
         "contexts": list(_contexts(graph, removals)),
@@ -217,6 +218,7 @@ def _card(
         )
         for view in range(len(part.views))
     )
+    # Over all cells: they are compared with the label, and with each other.
     supported = _supported(p)
     tags = [label_word(atom.label)]
     if atom.label is not None and (supported != atom.label).any():
@@ -227,6 +229,7 @@ def _card(
     kept_by = () if own is None else own[row]
     tags += [f"in:{name}" for name in kept_by]
     known = [view for view, one in enumerate(removals) if one.seen is not None]
+    # Empty where the view lacks the relation; `ABSENT` where only its effect is not known.
     borne = {view for view in known for one in evidence if one.without[view]}
     return AtomCard(
         atom=atom,
@@ -263,11 +266,13 @@ def _evidence(
             continue
         for atom, items in evidence_of_atoms(graph, one.seen, one.removals).items():
             for item in items:
+                # One row for all views that agree on the relation; where they differ, a row each.
                 key = (item.context, item.relation, item.probability)
                 found[atom].setdefault(key, {})[view] = item.removal
     contexts = {context.id: context for context in graph.contexts}
     rows: dict[str, tuple[EvidenceRow, ...]] = {}
     for atom, relations in found.items():
+        # The strongest effect in any view; stable, so that ties stay in the order of the relations.
         ordered = sorted(relations.items(), key=lambda entry: -_strength(entry[1], entry[0][2]))
         rows[atom] = tuple(
             EvidenceRow(
@@ -305,6 +310,7 @@ def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[Co
     largest: list[dict[str, tuple[float, str]]] = []
     for one in removals:
         own: dict[str, tuple[float, str]] = {}
+        # Over all atoms, to find the one on which a context bears most.
         bearing = {} if one.seen is None else evidence_of_atoms(graph, one.seen, one.removals)
         for atom, items in bearing.items():
             for item in items:
@@ -316,6 +322,7 @@ def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[Co
     for context in graph.contexts:
         yield ContextRow(
             context=context,
+            # No other scheme: a link of a data set could be a script.
             link=context.link if context.link.startswith(("http://", "https://")) else "",
             n_relations=tuple(ABSENT if own is None else str(own[context.id]) for own in counts),
             largest=tuple(
@@ -382,6 +389,7 @@ def _drawings(
     for number, (_, view) in enumerate(part.views):
         found.setdefault((view.variant, view.relation_model), []).append(number)
     result = []
+    # Encodings and priors do not change which relations there are, so they share a drawing.
     for numbers in found.values():
         seen = removals[numbers[0]].seen
         if seen is None:

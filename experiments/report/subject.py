@@ -132,8 +132,10 @@ def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ())
             near = nearest(name, present)
             hint = f"did you mean {near!r}?" if near else "check the id"
             raise InputError(f"the run has no response {name!r}; {hint}")
+    # Rows know a cell by its key alone; the study knows its view and algorithm.
     by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
     held = [cell for cell in subject.rows.cells() if cell.key in by_key]
+    # Numbered over all datasets, so that every page has a name of its own.
     numbers = itertools.count(1)
     parts = []
     for data in subject.data:
@@ -157,6 +159,7 @@ def _part(
     inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
     titles = [title for title, _ in algorithms]
+    # The exact backend is shown first, or the first cell where it was not run.
     main = next((cell for _, cell in cells if cell.algorithm.name == REFERENCE), cells[0][1])
     # The one that is shown first comes first, so that no limit leaves it out.
     ordered = sorted(cells, key=lambda cell: cell[1] is not main)
@@ -164,6 +167,7 @@ def _part(
     n_atoms = {graph.id: len(graph.atoms) for graph, _ in responses}
 
     def place(cell: StudyCell) -> Place:
+        # Behind the last view, as `Place` says.
         view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
         return view, algorithms.index(_algorithm(cell))
 
@@ -217,6 +221,7 @@ def _answers(
 
     names = ("response", "p", "status", "error")
     table = rows.read(cell, names)
+    # Before anything becomes Python objects: a cell may have many more responses than pages.
     table = table.filter(pc.is_in(table["response"], pa.array(list(n_atoms), pa.string())))
     records = zip(*(table[name].to_pylist() for name in names), strict=True)
     for response, group in itertools.groupby(records, key=lambda record: record[0]):
@@ -241,5 +246,6 @@ def _kept_by(
         for response, names in zip(*columns, strict=True):
             if response in n_atoms:
                 own.setdefault(response, []).append(tuple((names or "").split()))
+        # What an earlier cell said stays: selections are the same in every cell.
         kept = own | kept
     return kept
