@@ -175,7 +175,7 @@ class CrossFittedPriors:
         return self.variant, self.relation_model, self.encoding, self.prior.title
 
     def of(self, responses: Sequence[int]) -> CrossFittedPriors:
-        """Return it for some responses alone, by position."""
+        """The same priors for some responses alone, by position."""
         return replace(self, fold=tuple(self.fold[response] for response in responses))
 
     def graph(self, response: int, graph: FactGraph) -> FactGraph:

@@ -111,7 +111,7 @@ class Selections:
     found: Mapping[tuple[str, str], tuple[Selected, ...]] = field(default_factory=dict)
 
     def of_atoms(self, dataset: StudyData) -> list[list[str]]:
-        """Return for every atom of every response the selections that keep it, side by side."""
+        """The selections that keep each atom of each response, their titles separated by spaces."""
         result = []
         for position, graph in enumerate(dataset.graphs):
             # In the order of the titles, so that the text of a set of selections is always the
