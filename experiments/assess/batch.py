@@ -89,6 +89,7 @@ def assess_responses(
     with nullcontext() if out is None else _open(out, settings) as journal:
         keys: list[str] = []
         for graph, key in _with_keys(graphs, journal):
+            # Hashed by content, so a response that was edited since is assessed anew.
             if journal is not None and key in journal:
                 text = decode(journal[key], journal.path)
                 assessed: FactGraph | None = parse_fact_graph(text, journal.path)
@@ -101,10 +102,13 @@ def assess_responses(
                 keys.append(key)
                 found.append(judged(assessed))
                 if keep is not None:
+                    # Graphs may be large; none is held here once the caller has seen it.
                     keep(assessed)
             if report is not None:
                 report(None if assessed is None else found[-1])
         if journal is not None and out is not None:
+            # Written even if some responses failed: these are then left out, and the journal stays
+            # for the next try.
             _write(journal, keys, out)
             if not failed:
                 journal.path.unlink()
@@ -119,6 +123,7 @@ def response_key(graph: FactGraph) -> str:
 @contextmanager
 def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeyedJournal]:
     """Open the journal beside an output: the texts of assessed responses by `response_key`."""
+    # Beside the output, where it is found again by the same command.
     path = out.with_name(out.name + SUFFIX)
     foreign = (
         f"{path}: it was begun with other settings or is no journal; repeat the command that began "
@@ -138,6 +143,7 @@ def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeyedJournal]:
                 f"{out}: {path.name} cannot be written beside it ({error.strerror}); name a file "
                 "in an existing folder"
             ) from None
+        # Compared as text: equal settings encode to equal bytes.
         text = encode({"format": FORMAT, "version": VERSION, **settings}, str(path))
         if not journal:
             journal.put(_SETTINGS, text)
@@ -157,6 +163,7 @@ def _with_keys(
     graphs: Sequence[FactGraph], journal: KeyedJournal | None
 ) -> Iterator[tuple[FactGraph, str]]:
     for graph in graphs:
+        # Hashing takes time, and without a journal nobody needs the hash.
         yield graph, "" if journal is None else response_key(graph)
 
 
@@ -173,6 +180,7 @@ def _assessed(
         failed.append((graph.id, str(error)))
         return None
     finally:
+        # Taken even if a stage fails, or the failed response's tokens would be charged to the next.
         taken = {} if consumption is None else {CONSUMPTION_KEY: consumption.take()}
     assessment = {METADATA_KEY: assess_graph(extracted, views)}
     return replace(extracted, metadata={**extracted.metadata, **taken, **assessment})

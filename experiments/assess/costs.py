@@ -91,46 +91,46 @@ class Cost:
 
 
 def factscore(load: Load) -> Cost:
-    """Return N and M calls, and no search: passages are local."""
+    """N and M calls, and no search: passages are local."""
     return Cost(load.sentences, load.claims, 0)
 
 
 def safe(load: Load) -> Cost:
-    """Return N + 2M + qM and M calls, and qM searches: claims are revised, checked, and each
+    """N + 2M + qM and M calls, and qM searches: claims are revised, checked, and each
     query is written by a call."""
     queries = load.queries * load.claims
     return Cost(load.sentences + 2 * load.claims + queries, load.claims, queries)
 
 
 def veriscore(load: Load) -> Cost:
-    """Return N and M calls, and qM searches."""
+    """N and M calls, and qM searches."""
     return Cost(load.sentences, load.claims, load.queries * load.claims)
 
 
 def fastfact(load: Load) -> Cost:
-    """Return N/w, rounded up, and pM calls, and pqM searches."""
+    """N/w, rounded up, and pM calls, and pqM searches."""
     pruned = load.unsure * load.claims
     return Cost(math.ceil(load.sentences / load.stride), pruned, load.queries * pruned)
 
 
 def fr1(load: Load) -> Cost:
-    """Return N/w + n extracting calls, kn pairs of claim and context, and qn searches."""
+    """N/w + n extracting calls, kn pairs of claim and context, and qn searches."""
     return _factreasoner(load, load.per_claim * load.claims)
 
 
 def fr2(load: Load) -> Cost:
-    """Return N/w + n extracting calls, nm pairs of claim and context, and qn searches."""
+    """N/w + n extracting calls, nm pairs of claim and context, and qn searches."""
     return _factreasoner(load, load.claims * load.distinct)
 
 
 def fr3(load: Load) -> Cost:
-    """Return those of FR2, and both orders of every two contexts, m(m - 1) more pairs."""
+    """Those of FR2, and both orders of every two contexts, m(m - 1) more pairs."""
     m = load.distinct
     return _factreasoner(load, load.claims * m + m * (m - 1))
 
 
 def core(load: Load, templates: int = 0, *, faithful: bool = False) -> Cost:
-    """Return what selection adds: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
+    """What selection adds: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
 
     These are pairs for a relation model, which may be a small one; no search.
 
@@ -188,7 +188,7 @@ def load_of_length(
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
     distinct_share: float = 1.0,
 ) -> Load:
-    """Return the load of a response of some length, all else as in `settings`.
+    """The load of a response of some length, all else as in `settings`.
 
     Args:
         sentences: N.
@@ -209,7 +209,7 @@ def load_of_length(
 def stride_ablation(
     responses: Sequence[FactGraph], model: LanguageModel, strides: Sequence[int | None]
 ) -> list[StrideRow]:
-    """Return what the extraction of responses costs and finds with each stride (FaStfact, fig. 3).
+    """What the extraction of responses costs and finds with each stride (FaStfact, fig. 3).
 
     Args:
         responses: responses with texts; atoms that they have are taken for the claims that should
@@ -226,6 +226,7 @@ def stride_ablation(
     rows = []
     for stride in strides:
         ledger = Ledger()
+        # A ledger for each stride, or their counts would run together.
         counted = MeteredModel(model, ledger)
         claims = expected = failures = 0
         differences = []
@@ -240,6 +241,7 @@ def stride_ablation(
         rows.append(
             StrideRow(
                 stride=stride,
+                # A call from the cache, or one that failed, is still a call that the method makes.
                 calls=usage.calls + usage.cached + usage.failures,
                 expected=expected,
                 claims=claims,
@@ -259,7 +261,7 @@ def cost_figure(
     distinct_share: float = 1.0,
     claims_per_sentence: float = CLAIMS_PER_SENTENCE,
 ) -> Figure:
-    """Return a figure of calls of the language model against the length of the response.
+    """A figure of calls of the language model against the length of the response.
 
     Args:
         settings: q, p, w, k; its sentences and claims are not read.

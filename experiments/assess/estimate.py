@@ -66,7 +66,7 @@ class NamedModel:
     name: str
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return a failure."""
+        """A failure."""
         return Failure(f"stage {request.stage!r} asked in a dry run")
 
 
@@ -86,7 +86,7 @@ class _Size:
 
 
 def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimate]:
-    """Return what the stages would ask for, in their order; nothing is sent.
+    """What the stages would ask for, in their order; nothing is sent.
 
     The relation stage is given for FR1, O(kn) calls, FR2, O(nm), and FR3, O(nm + m^2), whichever
     is chosen. Answers that are in the cache are not taken off.
@@ -100,8 +100,11 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
     atoms = sum(size.atoms for size in sizes)
     if choices.atoms == "model":
         stride = choices.stride
+        # A stride of None takes the whole response at once.
         calls = [ceil(s.sentences / (stride or max(1, s.sentences))) for s in sizes]
         questions = sum(
+            # Each call repeats the whole response besides its own chunk; the chunks together make
+            # it once more.
             c * (_empty("atomizer") + s.response_characters) + s.response_characters
             for c, s in zip(calls, sizes, strict=True)
         )
@@ -124,7 +127,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
 
 
 def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:
-    """Return the number of pairs that a variant asks about.
+    """The number of pairs that a variant asks about.
 
     Args:
         variant: FR1, FR2 or FR3.
@@ -179,6 +182,7 @@ def _relations(
     if choices.relations != "model":
         return StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
     repeated = choices.samples if choices.method == "samples" else 1
+    # Samples and log-probabilities ask with the same prompt.
     prompt = "relation_verbalised" if choices.method == "verbalised" else "relation"
     questions = sum(
         count * (_empty(prompt) + size.passage_characters + size.atom_characters)
@@ -222,7 +226,7 @@ def _row(
 
 
 def _empty(prompt: str) -> int:
-    """Return the characters of a prompt without what it is filled with."""
+    """The characters of a prompt without what it is filled with."""
     template = load_prompt(prompt)
     messages = template.render(**dict.fromkeys(template.fields, ""))
     return sum(len(message.content) for message in messages)

@@ -51,7 +51,7 @@ class ContextEvidence:
 def evidence_of_atoms(
     graph: FactGraph, seen: FactGraph, removals: Removals | None
 ) -> dict[str, list[ContextEvidence]]:
-    """Return the evidence of every atom by its id, in the order of the relations.
+    """The evidence of every atom by its id, in the order of the relations.
 
     Args:
         graph: the response as recorded.
@@ -62,8 +62,11 @@ def evidence_of_atoms(
     contexts = set(seen.context_ids)
     for relation in seen.relations:
         ends = (relation.source, relation.target)
+        # Exactly one end must be a context: what joins two atoms, or two contexts, is no evidence
+        # by itself.
         if relation.kind is RelationKind.NEUTRAL or (ends[0] in contexts) == (ends[1] in contexts):
             continue
+        # Relations may be stated in either direction.
         context, atom = ends if ends[0] in contexts else ends[::-1]
         evidence[atom].append(
             ContextEvidence(
@@ -79,7 +82,7 @@ def evidence_of_atoms(
 def context_removals(
     seen: FactGraph, factor_graph: FactorGraph, exact: Exact | None = None
 ) -> Removals | None:
-    """Return what becomes of the atoms when each context is taken away by itself.
+    """What becomes of the atoms when each context is taken away by itself.
 
     Args:
         seen: the view of a response.
@@ -105,12 +108,15 @@ def context_removals(
         for removed, target, present, without in zip(
             effects.removed, effects.targets, effects.present, effects.without, strict=True
         )
+        # Variables are the atoms first, then the contexts; what a context does to others is left
+        # out.
         if target < len(seen.atoms)
     }
 
 
 def recorded_context(context: str, atom: str, graph: FactGraph) -> str:
-    """Return the context that FR1's copy for an atom was made from."""
+    """The context that FR1's copy for an atom was made from."""
     if context in graph.context_ids:
         return context
+    # FR1 copies a context for each of its atoms, and names the copies after both.
     return context.removesuffix(f"{COPY_SEPARATOR}{atom}")

@@ -31,7 +31,7 @@ def load_responses(
     response: str | None = None,
     passages: Path | None = None,
 ) -> tuple[FactGraph, ...]:
-    """Return the responses of a file, of standard input, or of an embedded dataset.
+    """The responses of a file, of standard input, or of an embedded dataset.
 
     A text is one response. JSON is one response or, in lines, many: fact graphs, the other formats
     that `factormodels.read_many` knows, or objects with `response` and optionally `id`, `query` and
@@ -59,6 +59,7 @@ def load_responses(
 
         graphs = with_passages(graphs, passages)
     if response is not None:
+        # `_no` never returns: it raises, naming the ids that there are.
         graphs = [graph for graph in graphs if graph.id == response] or _no(
             response, graphs, source
         )
@@ -75,14 +76,17 @@ def load_responses(
 def _parsed(text: str, source: Path, name: str) -> Sequence[FactGraph]:
     if not text.strip():
         raise InputError(f"{name}: it is empty; give the text of a response")
+    # Said here, since otherwise the list would be assessed as a text.
     if text.lstrip().startswith("[") and _is_json(text):
         raise InputError(f"{name}: it is a JSON list; give one object per line, without brackets")
     if not text.lstrip().startswith("{"):
         stem = "response" if source == STANDARD_INPUT else record_id(source)
         return [FactGraph(stem, (), response=text.strip())]
     records = _objects(text, name)
+    # Only if every record is plain: a mixture goes to the reader of graphs, whose error is better.
     if all(_is_plain(value) for value, _ in records):
         return _unique((_plain(value, name, line) for value, line in records), name)
+    # Standard input is used up by now, so the reader of files cannot be asked.
     if source == STANDARD_INPUT:
         from factormodels.io.fact_graph_json import parse_fact_graph
 
@@ -92,6 +96,8 @@ def _parsed(text: str, source: Path, name: str) -> Sequence[FactGraph]:
 
 def _objects(text: str, name: str) -> list[tuple[Any, int | None]]:
     lines = [line for line in text.split("\n") if line.strip()]
+    # JSON Lines or one object over several lines: in JSON Lines the first line closes what it opens
+    # and the second opens anew.
     if len(lines) > 1 and lines[1].lstrip().startswith("{") and lines[0].rstrip().endswith("}"):
         return [(value, line) for line, value in decode_lines(text, name)]
     return [(decode(text, name), None)]

@@ -66,8 +66,11 @@ class Journal:
         Raises:
             OSError: if it cannot be written, as on a full disk.
         """
+        # `read` moves the position, so the end is looked up each time.
         start = self._file.seek(0, os.SEEK_END)
         self._file.write(_HEADER.pack(_MARK, len(record), _checksum(record)) + record)
+        # Once flushed, the record is in the kernel's hands and survives the death of this process.
+        # Only a power failure needs fdatasync, which is too slow for every record.
         self._file.flush()
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             os.fdatasync(self._file.fileno())
@@ -80,6 +83,7 @@ class Journal:
         Raises:
             InputError: if it is no longer what was written.
         """
+        # Checked at every read, since a value may be read long after the file was opened.
         record = _record_at(self._file, start)
         if record is None:
             raise InputError(self._errors.damaged)
@@ -95,6 +99,7 @@ class Journal:
 
     def clear(self) -> None:
         """Drop every record."""
+        # The file stays open and locked; removing it would let another process lock a new one.
         self._file.truncate(len(_MAGIC))
 
 
@@ -108,6 +113,8 @@ class KeyedJournal(Mapping[str, Any]):
     def __init__(self, journal: Journal) -> None:
         self.path = journal.path
         self._journal = journal
+        # Only where each value starts is held in memory; of a key that was put twice, the later
+        # place.
         self._starts = {json.loads(record)[0]: start for start, record in journal.records()}
 
     def put(self, key: str, value: Any) -> None:
@@ -144,11 +151,16 @@ def open_journal(path: Path, errors: JournalErrors, *, anew: bool = False) -> It
         InputError: if another process has it open, it is no journal, or a record is damaged.
         OSError: if the file cannot be opened for writing.
     """
+    # Append mode creates the file but does not empty it, as "w" would before the lock is held.
     with path.open("a+b") as file:
         try:
+            # The lock belongs to the open file and goes with the process, however it ends: no stale
+            # lock files.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(errors.busy) from None
+        # Where the last whole record ends; 0 also rewrites a file that is cut off within its magic
+        # line.
         end = 0
         if not anew:
             for start, record in _records(file, errors):
@@ -157,6 +169,7 @@ def open_journal(path: Path, errors: JournalErrors, *, anew: bool = False) -> It
         if not end:
             file.write(_MAGIC)
             file.flush()
+        # On an error the final sync is skipped, as `append` has already handed over every record.
         yield Journal(path, file, errors)
         file.flush()
         os.fdatasync(file.fileno())
@@ -175,6 +188,7 @@ def read_journal(path: Path, errors: JournalErrors) -> Iterator[bytes]:
     Raises:
         InputError: if it is no journal, or a record is damaged.
     """
+    # No lock is taken: a reader may look at a run at work, and takes what is whole by then.
     if path.exists():
         with path.open("rb") as file:
             for _, record in _records(file, errors):
@@ -192,6 +206,7 @@ def _records(file: BinaryIO, errors: JournalErrors) -> Iterator[tuple[int, bytes
     size = os.fstat(file.fileno()).st_size
     file.seek(0)
     magic = file.read(len(_MAGIC))
+    # An empty or torn magic line is our own, of a process killed at the very start.
     if magic != _MAGIC and not _MAGIC.startswith(magic):
         raise InputError(errors.foreign)
     start = len(_MAGIC)
@@ -211,6 +226,7 @@ def _record_at(file: BinaryIO, start: int) -> bytes | None:
     """The record that starts there, None if it is not whole or not what was written."""
     file.seek(start)
     header = file.read(_HEADER.size)
+    # The file ends within a header.
     if len(header) < _HEADER.size:
         return None
     mark, length, checksum = _HEADER.unpack(header)
@@ -220,4 +236,5 @@ def _record_at(file: BinaryIO, start: int) -> bytes | None:
 
 
 def _checksum(record: bytes) -> int:
+    # The length is covered too: a damaged one would otherwise read past the record.
     return zlib.crc32(record, zlib.crc32(len(record).to_bytes(4, "little")))

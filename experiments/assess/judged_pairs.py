@@ -68,7 +68,7 @@ class GradedScores:
 def labelled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
 ) -> list[LabelledPair]:
-    """Return pairs with the relation that people's probability comes to.
+    """Pairs with the relation that people's probability comes to.
 
     They go into `relation_forecasts`, `relation_scores` and `fit_lexical`. Pairs of one premise
     are one response to the intervals.
@@ -104,7 +104,7 @@ def labelled_from_judged(
 def graded_forecasts(
     model: RelationModel, pairs: Sequence[JudgedPair], *, neutral: float = NEUTRAL_TRUTH
 ) -> GradedForecasts:
-    """Return a model's probabilities of hypotheses: P(entailment) + `neutral` · P(neutral).
+    """A model's probabilities of hypotheses: P(entailment) + `neutral` · P(neutral).
 
     Args:
         model: the relation model.
@@ -114,6 +114,7 @@ def graded_forecasts(
     Raises:
         InputError: if `neutral` is no probability.
     """
+    # A neutral premise says nothing, so the hypothesis keeps its prior.
     weight = validated_probability(neutral, "neutral")
     answers = ask(model, [TextPair(pair.premise, pair.hypothesis) for pair in pairs])
     kept = [
@@ -133,7 +134,7 @@ def graded_forecasts(
 def graded_scores(
     found: GradedForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
 ) -> GradedScores:
-    """Return how near forecasts come to judgements, with percentile intervals over premises.
+    """How near forecasts come to judgements, with percentile intervals over premises.
 
     Args:
         found: the forecasts.
@@ -151,6 +152,7 @@ def graded_scores(
     premises, position = np.unique(found.groups, return_inverse=True)
 
     def redrawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        # A premise drawn k times brings each of its pairs k times.
         times = weights[:, position].astype(np.int64)
         indices = [np.repeat(np.arange(position.size), row) for row in times]
         return np.array(
@@ -182,6 +184,7 @@ def _scores(forecast: NDArray[Any], judged: NDArray[Any]) -> dict[str, float]:
 
 
 def _correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
+    # A constant has no correlation; numpy would warn and give NaN as well.
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])

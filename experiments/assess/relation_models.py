@@ -22,7 +22,7 @@ def build_relation_model(
     method: Method = "logprobs",
     samples: int = 5,
 ) -> RelationModel:
-    """Return a relation model, loaded and ready.
+    """A relation model, loaded and ready.
 
     Args:
         kind: lexical, prompted, recorded or nli.
@@ -57,7 +57,7 @@ def build_relation_model(
 def relation_model_facts(
     kind: str, *, path: Path | None = None, method: Method = "logprobs", samples: int = 5
 ) -> dict[str, Any]:
-    """Return what the answers of a relation model depend on, as JSON values; nothing is loaded.
+    """What the answers of a relation model depend on, as JSON values; nothing is loaded.
 
     Of a file or folder it is the hash of the content, of a language model the prompts with theirs.
 
@@ -78,12 +78,13 @@ def relation_model_facts(
 
 
 def content_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and hashes of all that a folder holds.
+    """The SHA-256 of a file, or of the names and hashes of all that a folder holds.
 
     Raises:
         InputError: if a file is not there or cannot be read.
     """
     if path.is_dir():
+        # Names are part of it, since models look files up by name; the folder's own name is not.
         parts = [f"{one.name} {content_hash(one)}\n" for one in sorted(path.iterdir())]
         return hashlib.sha256("".join(parts).encode()).hexdigest()
     try:

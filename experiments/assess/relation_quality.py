@@ -52,7 +52,7 @@ class RelationForecasts:
 
 
 def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> list[LabelledPair]:
-    """Return the recorded relations from contexts to atoms as pairs whose relation is known.
+    """The recorded relations from contexts to atoms as pairs whose relation is known.
 
     Args:
         graphs: graphs with texts whose relations people judged; in Factcheck-Bench, map the stance
@@ -72,6 +72,7 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
                     kind = RelationKind.NEUTRAL
                 if kind is None or not (context.text and atom.text):
                     continue
+                # A relation model has three answers; an equivalent context entails the claim.
                 if kind is RelationKind.EQUIVALENCE:
                     kind = RelationKind.ENTAILMENT
                 pair = TextPair(context.text, atom.text, context.id, atom.id)
@@ -84,7 +85,7 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
 def relation_forecasts(
     model: RelationModel, labelled: Sequence[LabelledPair]
 ) -> dict[RelationKind, RelationForecasts]:
-    """Return a model's probabilities of entailment, contradiction and neutral for labelled pairs.
+    """A model's probabilities of entailment, contradiction and neutral for labelled pairs.
 
     Where a judgement has the probability of its own relation alone, the other two share the rest.
     The arrays go into `calibration`: `calibration.auroc`, `calibration.score_table`,
@@ -117,7 +118,7 @@ def relation_scores(
     n_bootstrap: int = 1000,
     seed: int = 0,
 ) -> dict[RelationKind, tuple[ScoreRow, ...]]:
-    """Return scores of `calibration` for each relation, with intervals over responses.
+    """Scores of `calibration` for each relation, with intervals over responses.
 
     Args:
         model: the relation model.
@@ -161,7 +162,7 @@ class LexicalFit:
 
 
 def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> LexicalFit:
-    """Return the multinomial logistic regression (ridge penalty 1) behind the lexical model.
+    """The multinomial logistic regression (ridge penalty 1) behind the lexical model.
 
     Its published coefficients are those of Factcheck-Bench, rounded to two decimals.
 
@@ -179,7 +180,9 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     if len(set(groups)) < folds:
         raise InputError(f"{len(set(groups))} responses do not make {folds} folds; use fewer")
     features = pair_features([item.pair for item in labelled])
+    # scikit-learn's C is the inverse of the ridge penalty.
     model = LogisticRegression(C=1.0, max_iter=1000)
+    # Folds of whole responses: pairs of one response share texts, which would leak.
     validated = cross_val_predict(
         model, features, codes, groups=groups, cv=GroupKFold(folds), method="predict_proba"
     )
@@ -191,7 +194,7 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
 
 
 def distribution(answer: Judgement) -> tuple[float, float, float]:
-    """Return a judgement's probabilities of (entailment, contradiction, neutral).
+    """A judgement's probabilities of (entailment, contradiction, neutral).
 
     Where it has that of its own relation alone, the other two share the rest.
     """

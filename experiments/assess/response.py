@@ -42,7 +42,7 @@ class AssessmentView:
 
 
 def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
-    """Return the assessment of a response under each view, as JSON values by name of the variant.
+    """The assessment of a response under each view, as JSON values by name of the variant.
 
     Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`) and
     `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
@@ -58,11 +58,15 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
+    # An encoding or setting that does not fit is for the user to mend; other errors are this
+    # view's.
     except InputError:
         raise
     except FactormodelsError as error:
         return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
     p = posterior.marginals.of_state(1, seen.atom_ids)
+    # Removals are computed exactly even if the posterior is approximate, hence `change` may be None
+    # where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
     return {
         "encoding": view.encoding,
@@ -83,6 +87,7 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
         return {"n_atoms": 0}
     # A batch would repeat the warning about E for every response; the summary gives it once.
     with entropy_warnings():
+        # All atoms belong to response 0, so every measure has one entry.
         measured = measure_responses(p, np.zeros(p.size, dtype=int))
     return {name: getattr(measured, name)[0].item() for name in MEASURES}
 
@@ -119,7 +124,7 @@ class AssessedResponse:
 
 
 def judged(graph: FactGraph) -> AssessedResponse:
-    """Return what tables need of an assessed response."""
+    """What tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
@@ -142,7 +147,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
 
 
 def summarise_judged(responses: Sequence[AssessedResponse], name: str) -> Summary | None:
-    """Return the summary of a variant or assessor over responses; None if no atom was judged.
+    """The summary of a variant or assessor over responses; None if no atom was judged.
 
     Unlabelled atoms are left out of scores, atoms without a verdict altogether.
     """

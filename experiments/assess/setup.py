@@ -133,7 +133,7 @@ class AssessmentPlan:
 def make_plan(
     graphs: Sequence[FactGraph], options: AssessmentOptions, backend: Backend
 ) -> AssessmentPlan:
-    """Return the plan for responses.
+    """The plan for responses.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -153,6 +153,7 @@ def make_plan(
         "relations": relations,
         "variants": list(options.variants),
         "encoding": options.encoding,
+        # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
     if options.model is not None:
@@ -193,6 +194,7 @@ def make_plan(
         searcher=searcher,
         relations=relations,
         method=options.method,
+        # Only the prompted model has them.
         samples=getattr(model, "samples", 1),
         widest=widest,
         model="" if options.model is None else options.model.name,
@@ -204,7 +206,7 @@ def make_plan(
 def language_model(
     settings: LitellmSettings, cache: Path, ledger: Ledger, *, replay: bool = False
 ) -> LanguageModel:
-    """Return the language model behind a cache, its answers counted.
+    """The language model behind a cache, its answers counted.
 
     Args:
         settings: how the provider is called.
@@ -220,6 +222,7 @@ def language_model(
     from factormodels.extraction.cache import AnswerCache, CachedModel
     from factormodels.extraction.litellm_model import LitellmModel
 
+    # Metered outside the cache, so that answers from it are counted as well.
     answers = AnswerCache(cache, read_only=replay)
     provider = None if replay else LitellmModel(settings)
     return MeteredModel(CachedModel(provider, answers, name=settings.model), ledger)
@@ -238,6 +241,7 @@ def _variants(names: Sequence[str]) -> Sequence[str]:
 
 def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
     given = any(graph.atoms for graph in graphs)
+    # What makes atoms if the input has none.
     without = "sentences" if options.model is None else "model"
     name = options.atoms or ("given" if given else without)
     if name not in ATOMS:
@@ -261,6 +265,8 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
         if options.documents is not None:
             name = "local"
         elif passages:
+            # Passages found for the input's own atoms fit no others; as documents they can be
+            # searched.
             name = "given" if atoms == "given" else "local"
         else:
             raise InputError(
@@ -286,6 +292,7 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
 def _retriever(
     name: str, graphs: Sequence[FactGraph], options: AssessmentOptions
 ) -> tuple[Retriever, dict[str, Any]]:
+    # Left out rather than None, so that each retriever has its own default.
     top: dict[str, Any] = {} if options.top_k is None else {"top_k": options.top_k}
     if name == "local":
         from factormodels.extraction.retrieval.collection import build_collection
@@ -335,6 +342,7 @@ def _digest(documents: Iterable[Document]) -> str:
     digest = hashlib.sha256()
     for document in documents:
         for part in (document.title, document.link, document.text):
+            # With its length, so that no two lists of parts give the same text.
             digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
@@ -357,7 +365,7 @@ def _model_facts(options: AssessmentOptions, model: LanguageModel) -> dict[str, 
 
 
 def stride_of(text: str, option: str) -> int | None:
-    """Return sentences per call as an option says them; None for all.
+    """Sentences per call as an option says them; None for all.
 
     Raises:
         InputError: for what is no number from 1, nor "all".
@@ -370,7 +378,7 @@ def stride_of(text: str, option: str) -> int | None:
 
 
 def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel, dict[str, Any]]:
-    """Return the relation model of a name of `RELATIONS`, and what results depend on of it.
+    """The relation model of a name of `RELATIONS`, and what results depend on of it.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.
@@ -380,6 +388,7 @@ def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel
     if name == "model":
         method: Any = options.method
         model = _model(options, "--relations model")
+        # Without facts of its own: `_model_facts` has its name, method and prompts.
         return build_relation_model("prompted", model=model, method=method), {}
     if name == "lexical":
         return build_relation_model(name), {}

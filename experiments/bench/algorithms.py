@@ -51,7 +51,7 @@ class BenchAlgorithm:
 
 
 def prepare_backend(name: str, settings: Mapping[str, Any], graph: FactorGraph) -> Prepared:
-    """Return a registered backend with settings, ready for a graph."""
+    """A registered backend with settings, ready for a graph."""
     from experiments.study.backend_settings import build_backend
 
     built = build_backend(name, settings)
@@ -69,7 +69,7 @@ def load_backend(name: str, settings: Mapping[str, Any]) -> None:
 def backend(
     backend_name: str, summary: str = "", name: str = "", against: str = "", **settings: Any
 ) -> BenchAlgorithm:
-    """Return a registered backend with settings as an algorithm.
+    """A registered backend with settings as an algorithm.
 
     Args:
         backend_name: its name in the registry.
@@ -186,7 +186,7 @@ ALGORITHMS: Mapping[str, BenchAlgorithm] = MappingProxyType(_table())
 def parse_algorithm(
     text: str, extra: Mapping[str, BenchAlgorithm] = MappingProxyType({})
 ) -> BenchAlgorithm:
-    """Return the algorithm that a text names.
+    """The algorithm that a text names.
 
     It is a name of the table (or of `extra`), a registered backend, or a registered backend with
     settings, as in "wmb:i_bound=8,gap=false"; "pgmpy:" is the backend and not the bare library.
@@ -215,7 +215,7 @@ def parse_algorithm(
 def parse_algorithms(
     texts: Iterable[str], extra: Mapping[str, BenchAlgorithm] = MappingProxyType({})
 ) -> tuple[BenchAlgorithm, ...]:
-    """Return the algorithms that texts name; a text without settings may hold several names.
+    """The algorithms that texts name; a text without settings may hold several names.
 
     Raises:
         InputError: for an unknown name or setting.

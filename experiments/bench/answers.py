@@ -52,7 +52,7 @@ _FACTS = ("induced_width", "iterations", "arithmetic", "chosen", "largest_table"
 
 
 def answer_of(posterior: Posterior) -> BenchAnswer:
-    """Return a posterior as an answer."""
+    """A posterior as an answer."""
     stats = posterior.stats
     return BenchAnswer(
         marginals=posterior.marginals.flat,

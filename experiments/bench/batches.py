@@ -15,7 +15,7 @@ from factormodels.factor_graph import FactorGraph
 def prepare_batch(
     name: str, settings: Mapping[str, Any], graphs: Sequence[FactorGraph]
 ) -> Prepared:
-    """Return `infer_batch` with a registered backend, ready for graphs."""
+    """`infer_batch` with a registered backend, ready for graphs."""
     from experiments.study.backend_settings import build_backend
     from inference import infer_batch
 
@@ -33,7 +33,7 @@ def prepare_batch(
 def prepare_each(
     prepare: Callable[[FactorGraph], Prepared], graphs: Sequence[FactorGraph]
 ) -> Prepared:
-    """Return an algorithm for one graph, run on graphs one after another, their models built."""
+    """An algorithm for one graph, run on graphs one after another, their models built."""
     prepared = [prepare(graph) for graph in graphs]
 
     def read(results: Sequence[Any]) -> BenchAnswer:
@@ -49,7 +49,7 @@ def prepare_each(
 def prepare_union(
     prepare: Callable[[FactorGraph], Prepared], graphs: Sequence[FactorGraph]
 ) -> Prepared:
-    """Return an algorithm for one graph, run on graphs side by side as one."""
+    """An algorithm for one graph, run on graphs side by side as one."""
     return prepare(union(graphs))
 
 
@@ -63,7 +63,7 @@ def load_batch(name: str, settings: Mapping[str, Any]) -> None:
 
 
 def union(graphs: Sequence[FactorGraph]) -> FactorGraph:
-    """Return one graph that holds several, side by side; a variable is called "GRAPH/NAME"."""
+    """One graph that holds several, side by side; a variable is called "GRAPH/NAME"."""
     if len(graphs) == 1:
         return graphs[0]
 

@@ -68,7 +68,7 @@ class BenchComparison:
 
 
 def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> BenchComparison:
-    """Return how two runs differ on the graphs and algorithms that they share.
+    """How two runs differ on the graphs and algorithms that they share.
 
     Times are taken relative to the yardstick, a fixed piece of work that was timed in every
     round, so that a machine that was slower throughout shows no change. Intervals hold together,

@@ -34,7 +34,7 @@ class Reference:
 
 
 def no_reference(number: int) -> Reference | None:  # noqa: ARG001
-    """Return None: the exact answer has to be computed."""
+    """None: the exact answer has to be computed."""
     return None
 
 
@@ -63,7 +63,7 @@ class Family:
     reference: Callable[[int], Reference | None] = no_reference
 
     def label(self, number: int) -> str:
-        """Return the name of an instance."""
+        """The name of an instance."""
         return self.labels[number] if self.labels else f"seed {number}"
 
 
@@ -265,7 +265,7 @@ FILE_ALGORITHMS = ("exact", "lbp", "lbp-1e-5", "trw", "wmb-6", "wmb-10", "pyagru
 
 
 def select(names: Iterable[str]) -> tuple[Family, ...]:
-    """Return the families of the given names, UAI files and folders of UAI files.
+    """The families of the given names, UAI files and folders of UAI files.
 
     Files whose names differ in a final number alone are one family.
 
@@ -319,7 +319,7 @@ def _file_families(files: Iterable[Path]) -> list[Family]:
 
 
 def set_name(path: Path) -> str:
-    """Return the name of the set that a network belongs to: that of its file without a number."""
+    """The name of the set that a network belongs to: that of its file without a number."""
     return re.sub(r"[_-]\d+$", "", path.stem) or path.stem
 
 

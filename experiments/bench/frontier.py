@@ -43,7 +43,7 @@ def write_frontier(
 
 
 def points(result: FamilyResult) -> tuple[str, dict[str, tuple[float, float]]]:
-    """Return what is drawn on the vertical axis of a family, and (seconds, error) by algorithm.
+    """What is drawn on the vertical axis of a family, and (seconds, error) by algorithm.
 
     The error is the largest of a marginal on any graph; where nothing is exact, the gap between
     an algorithm's bounds on log Z.
@@ -105,7 +105,7 @@ def _panel(
 
 
 def _look(at: int, peer: bool) -> dict[str, Any]:
-    """Return how an algorithm is drawn: those by other hands are hollow."""
+    """How an algorithm is drawn: those by other hands are hollow."""
     from calibration.figures.style import COLOURS, MARKERS
 
     return {

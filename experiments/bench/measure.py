@@ -41,6 +41,7 @@ LOAD_SECONDS = 300.0
 TURN_SECONDS = 0.05
 """A turn of a fast algorithm repeats its call until it has taken about so long."""
 
+# Keeps a call of nanoseconds from looping on a bad guess of its time.
 _MOST_CALLS = 1000
 
 
@@ -81,8 +82,10 @@ class Processes:
         child = self._children.get(algorithm.name)
         if child is not None and child.alive:
             return child, None
+        # Stored before it is loaded, so that `end` closes it even if loading fails.
         child = self._children[algorithm.name] = Child()
         seconds: float = child.call(_load, algorithm, limit=LOAD_SECONDS)
+        # Set after loading: the limit is on what inference takes, not on the libraries.
         if self._plan.memory_limit is not None:
             child.call(limit_memory, self._plan.memory_limit)
         return child, seconds
@@ -127,15 +130,22 @@ def measure(
     say = report or (lambda _: None)
     graphs = []
     for number in range(count):
+        # A peak is of a process's whole life, so only a fresh one tells what this graph takes.
         if plan.memory:
             processes.end()
         label = f"{family.name}, {family.label(number)}"
+        # Made here once and sent to every process, so that all see the very same graphs.
         instance = _Instance(tuple(family.graphs(number)), label)
+        # All load, build and make a first call before any takes a warm turn, so that every
+        # algorithm is at hand when turns alternate.
         firsts = {a.name: _first(instance, a, plan, processes, say) for a in algorithms}
+        # Seeded by the label too: the order on a graph does not depend on which others are
+        # measured. CRC-32, since Python's hash of a string changes from process to process.
         order = np.random.default_rng([plan.seed, zlib.crc32(label.encode())])
         say(f"{label}: warm turns")
         yardsticks = _turns(firsts, plan, order)
         answers = {name: one.answer for name, one in firsts.items() if one.answer is not None}
+        # Only now: it may be the answer of one of the algorithms measured.
         reference = find_reference(answers, family.reference(number))
         graphs.append(
             GraphResult(
@@ -194,11 +204,14 @@ def _first(
     if algorithm.missing:
         remark = f"{', '.join(algorithm.missing)} is not installed"
         return _Running(Measurement(algorithm.name, ABSENT, remark))
+    # Whatever was reached before a failure is recorded with it.
     loaded = built = None
     try:
         say(f"{instance.label}: {algorithm.name}")
         child, loaded = processes.get(algorithm)
+        # A pipe carries the graphs over; their pickling is not timed.
         built = child.call(_build, algorithm.batch, instance.graphs, limit=plan.time_limit)
+        # Some algorithms stop by themselves at their own limit and need a moment to say so.
         first: _FirstCall = child.call(_first_call, limit=plan.time_limit + algorithm.grace)
     except ChildError as error:
         failed = Measurement(
@@ -230,6 +243,7 @@ def _turns(
     running: Mapping[str, _Running], plan: MeasurementPlan, order: np.random.Generator
 ) -> list[float]:
     """Give every algorithm its turns and return the times of the yardstick."""
+    # What a call of each is thought to take: at first the first call, then its last turn.
     expected = {
         name: one.result.first_seconds
         for name, one in running.items()
@@ -244,19 +258,27 @@ def _turns(
         ]
         if not active:
             break
+        # Once a round, to see a machine that slows down or is shared meanwhile.
         yardsticks.append(yardstick())
+        # In a new order each round, so that none always follows the same algorithm, or a hot
+        # processor.
         for at in order.permutation(len(active)):
             name = active[at]
             one = running[name]
+            # Such a call would not end within the limit that it is given.
             if one.child is None or expected[name] > plan.time_limit:
                 continue
             start = time.perf_counter()
             try:
                 seconds, calls = one.child.call(_turn, expected[name], limit=2 * plan.time_limit)
             except ChildError as error:
+                # Its first call stands; only the warm ones are missing, and it takes no further
+                # turns.
                 one.result = replace(one.result, remark=f"warm: {error}")
                 del expected[name]
                 continue
+            # The whole turn with its unmeasured call and the pipe: the budget is about waiting
+            # time.
             spent[name] += time.perf_counter() - start
             expected[name] = seconds
             one.rounds.append(number)
@@ -272,6 +294,7 @@ def yardstick() -> float:
     """
     values = _yardstick_values()
     best = np.inf
+    # The best of three, since anything else on the machine can only slow it down.
     for _ in range(3):
         start = time.perf_counter()
         total = 0.0
@@ -310,11 +333,13 @@ def _load(kept: dict[str, Any], algorithm: BenchAlgorithm) -> float:
     start = time.perf_counter()
     algorithm.load()
     seconds = time.perf_counter() - start
+    # Later calls use it from here, so that it is pickled only once.
     kept["algorithm"] = algorithm
     gc.collect()
     with suppress(OSError):
         # Linux forgets the peak of a process that writes a 5 here.
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    # Measured last, after the collection: what comes on top is the graph's.
     kept["resident"] = status_bytes("VmRSS")
     return seconds
 
@@ -329,6 +354,7 @@ def _build(kept: dict[str, Any], batch: bool, graphs: Sequence[FactorGraph]) -> 
     # What was prepared for the graph before goes first.
     kept.pop("prepared", None)
     gc.collect()
+    # Outside the clock: making one graph of several is ours, not the algorithm's.
     model = graphs if batch else union(graphs)
     start = time.perf_counter()
     kept["prepared"] = kept["algorithm"].prepare(model)
@@ -342,6 +368,7 @@ def _first_call(kept: dict[str, Any]) -> _FirstCall:
     peak, resident = status_bytes("VmHWM"), kept["resident"]
     return _FirstCall(
         seconds=seconds,
+        # Not timed: reading converts a library's own form into ours.
         answer=prepared.read(result),
         peak_bytes=None if peak is None or resident is None else max(peak - resident, 0),
     )
@@ -357,6 +384,7 @@ def _turn(kept: dict[str, Any], expected: float) -> tuple[float, int]:
         expected: seconds that a call is known to take.
     """
     run = kept["prepared"].run
+    # A call that is quick is repeated until the clock's resolution no longer matters.
     calls = min(max(math.ceil(TURN_SECONDS / max(expected, 1e-9)), 1), _MOST_CALLS)
     if calls > 1:
         run()

@@ -57,7 +57,7 @@ class PeerModel:
         return sorted({v for scope in self.tables if len(scope) > 1 for v in scope})
 
     def alone(self) -> dict[int, NDArray[np.float64]]:
-        """Return the marginals of variables that share no factor: their table is their answer."""
+        """The marginals of variables that share no factor: their table is their answer."""
         linked = set(self.linked)
         return {
             scope[0]: np.exp(table - np.logaddexp.reduce(table))
@@ -66,7 +66,7 @@ class PeerModel:
         }
 
     def flat(self, vectors: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Return all marginals, those of variables without a vector by evidence or uniform."""
+        """All marginals, those of variables without a vector by evidence or uniform."""
         parts = []
         for variable, states in enumerate(self.graph.cardinalities.tolist()):
             seen = self.graph.evidence[variable]
@@ -78,7 +78,7 @@ class PeerModel:
 
 
 def peer_model(graph: FactorGraph) -> PeerModel:
-    """Return the model of a graph with its evidence absorbed."""
+    """The model of a graph with its evidence absorbed."""
     absorbed = graph.absorb_evidence()
     cardinalities = tuple(absorbed.cardinalities.tolist())
     tables: dict[tuple[int, ...], NDArray[np.float64]] = {}
@@ -96,7 +96,7 @@ def peer_model(graph: FactorGraph) -> PeerModel:
 
 
 def pyagrum_junction_tree(graph: FactorGraph) -> Prepared:
-    """Return pyAgrum's Shafer-Shenoy junction tree on a Markov random field built before."""
+    """pyAgrum's Shafer-Shenoy junction tree on a Markov random field built before."""
     model = peer_model(graph)
     name = {variable: f"x{variable}" for variable in model.variables}
     pyagrum = load_pyagrum()
@@ -137,7 +137,7 @@ def load_pyagrum() -> Any:
 
 
 def pgmpy_junction_tree(graph: FactorGraph) -> Prepared:
-    """Return pgmpy's BeliefPropagation (a junction tree) on Markov networks built before.
+    """pgmpy's BeliefPropagation (a junction tree) on Markov networks built before.
 
     pgmpy refuses a network that is not connected, so that each component is a network. Left to
     itself it triangulates into cliques that take gigabytes where tens of kilobytes do, so that
@@ -192,7 +192,7 @@ def load_pgmpy() -> Any:
 def _components(
     model: PeerModel,
 ) -> list[tuple[list[int], list[tuple[int, ...]]]]:
-    """Return the variables and scopes of every connected component of two variables or more."""
+    """The variables and scopes of every connected component of two variables or more."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -211,7 +211,7 @@ def _components(
 
 
 def pgmax_belief_propagation(graph: FactorGraph) -> Prepared:
-    """Return PGMax's belief propagation at temperature 1, jitted, its graph built before.
+    """PGMax's belief propagation at temperature 1, jitted, its graph built before.
 
     PGMax has no rule to stop: it gets as many iterations as it takes to settle, which is found
     out before, without damping where that settles and with its own default, 0.5, where not.
@@ -285,7 +285,7 @@ _PGMAX_MODULES = ("fgraph", "fgroup", "infer", "vgroup")
 
 
 def _iterations(inferer: Any, start: Any) -> tuple[int, float, bool]:
-    """Return how many iterations PGMax takes to settle, its damping, and whether it settles."""
+    """How many iterations PGMax takes to settle, its damping, and whether it settles."""
     for most, damping in ((_FEW_ITERATIONS, 0.0), (_MOST_ITERATIONS, 0.0), (_MOST_ITERATIONS, 0.5)):
         _, changes = inferer.run_with_diffs(start, num_iters=most, damping=damping, temperature=1.0)
         small = np.flatnonzero(np.asarray(changes) <= _SETTLED)
@@ -302,7 +302,7 @@ def _finite(log_table: NDArray[np.float64]) -> NDArray[np.float64]:
 def _by_shape(
     tables: Tables,
 ) -> list[tuple[list[tuple[int, ...]], Sequence[NDArray[np.float64]]]]:
-    """Return scopes and finite tables of two variables or more, grouped by shape."""
+    """Scopes and finite tables of two variables or more, grouped by shape."""
     groups: dict[tuple[int, ...], tuple[list[tuple[int, ...]], list[NDArray[np.float64]]]] = {}
     for scope, table in tables.items():
         if len(scope) > 1:

@@ -39,7 +39,7 @@ def paired_ratio(
     level: float = 0.95,
     seed: int = 0,
 ) -> TimeRatio:
-    """Return the ratio of the first times to the second, which were taken in the same rounds.
+    """The ratio of the first times to the second, which were taken in the same rounds.
 
     On each graph it is the median over rounds of the ratio within the round, so that what slows
     the machine for a while slows both; rounds are resampled, graphs are not.
@@ -63,7 +63,7 @@ def unpaired_ratio(
     level: float = 0.95,
     seed: int = 0,
 ) -> TimeRatio:
-    """Return the ratio of median times of two runs, whose rounds have nothing in common.
+    """The ratio of median times of two runs, whose rounds have nothing in common.
 
     Args:
         first: times of the numerator, graph by graph.

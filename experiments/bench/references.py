@@ -69,7 +69,7 @@ class ReferenceComparison:
 
 
 def find_networks(folder: Path) -> list[Path]:
-    """Return the networks below a folder that have a reference answer beside them, in order.
+    """The networks below a folder that have a reference answer beside them, in order.
 
     Raises:
         InputError: if there is none.
@@ -88,7 +88,7 @@ def find_networks(folder: Path) -> list[Path]:
 
 
 def compare(path: Path, backend: Backend, infer: Infer | None = None) -> list[ReferenceComparison]:
-    """Return how a backend's answer to one network differs from the reference answers.
+    """How a backend's answer to one network differs from the reference answers.
 
     Args:
         path: the network.
@@ -187,7 +187,7 @@ def _infer(kept: dict[str, Any], backend: Backend, graph: FactorGraph) -> Poster
 def groups(
     comparisons: Iterable[ReferenceComparison],
 ) -> dict[tuple[str, str, str], list[ReferenceComparison]]:
-    """Return comparisons by (set, task, backend), in order."""
+    """Comparisons by (set, task, backend), in order."""
     found: dict[tuple[str, str, str], list[ReferenceComparison]] = {}
     for one in comparisons:
         key = (set_name(Path(one.network)), one.task, one.backend)

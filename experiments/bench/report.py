@@ -13,7 +13,7 @@ from experiments.paper.text import ABSENT
 
 
 def ratio(result: FamilyResult, algorithm: str) -> tuple[str, TimeRatio] | None:
-    """Return what an algorithm is compared with and the ratio of its time to that one's.
+    """What an algorithm is compared with and the ratio of its time to that one's.
 
     Only rounds in which both were timed count; None where there is none.
     """
@@ -33,18 +33,18 @@ def ratio(result: FamilyResult, algorithm: str) -> tuple[str, TimeRatio] | None:
 
 
 def geometric(values: Sequence[float]) -> float | None:
-    """Return the geometric mean; None if there is none."""
+    """The geometric mean; None if there is none."""
     return float(np.exp(np.mean(np.log(values)))) if len(values) else None
 
 
 def gather(
     result: FamilyResult, algorithm: str, read: Callable[[Measurement], float | None]
 ) -> list[float]:
-    """Return a number of every graph on which an algorithm has it."""
+    """A number of every graph on which an algorithm has it."""
     found = [read(one) for _, one in result.of(algorithm)]
     return [value for value in found if value is not None]
 
 
 def interval(of: TimeRatio) -> str:
-    """Return the interval of a ratio as a table shows it."""
+    """The interval of a ratio as a table shows it."""
     return ABSENT if math.isnan(of.lower) else f"{of.lower:.3g} to {of.upper:.3g}"

@@ -102,7 +102,7 @@ class GraphResult:
     measurements: tuple[Measurement, ...]
 
     def of(self, algorithm: str) -> Measurement | None:
-        """Return the measurement of an algorithm."""
+        """The measurement of an algorithm."""
         return next((one for one in self.measurements if one.algorithm == algorithm), None)
 
 
@@ -128,13 +128,13 @@ class FamilyResult:
         return list(dict.fromkeys(m.algorithm for g in self.graphs for m in g.measurements))
 
     def of(self, algorithm: str) -> list[tuple[GraphResult, Measurement]]:
-        """Return the measurements of an algorithm with their graphs."""
+        """The measurements of an algorithm with their graphs."""
         found = [(graph, graph.of(algorithm)) for graph in self.graphs]
         return [(graph, one) for graph, one in found if one is not None]
 
 
 def find_reference(answers: Mapping[str, BenchAnswer], given: Reference | None) -> Reference | None:
-    """Return the answer that errors are measured against.
+    """The answer that errors are measured against.
 
     A given one (files) comes first; what it lacks, or all, is the first exact answer's.
     """
@@ -148,7 +148,7 @@ def find_reference(answers: Mapping[str, BenchAnswer], given: Reference | None) 
 
 
 def errors(answer: BenchAnswer, reference: Reference | None) -> dict[str, float | None]:
-    """Return max_error, mean_error and log_z_error of an answer; None where one cannot be told."""
+    """max_error, mean_error and log_z_error of an answer; None where one cannot be told."""
     found: dict[str, float | None] = dict.fromkeys(("max_error", "mean_error", "log_z_error"))
     if reference is None:
         return found

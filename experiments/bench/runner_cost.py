@@ -31,7 +31,7 @@ class RunnerCost:
 
 
 def small_graphs(n_responses: int) -> Study:
-    """Return a study of responses with three to six atoms, under three backends."""
+    """A study of responses with three to six atoms, under three backends."""
     return Study(
         study="small-graphs",
         datasets=(
@@ -55,7 +55,7 @@ def small_graphs(n_responses: int) -> Study:
 
 
 def measure_runner(folder: Path, n_responses: int = 10_000, workers: int = 2) -> RunnerCost:
-    """Return what a study of many small graphs costs, its results written into a fresh folder.
+    """What a study of many small graphs costs, its results written into a fresh folder.
 
     Args:
         folder: the folder of the results.

@@ -53,7 +53,7 @@ class Solver:
 
 
 def parse_solver(text: str, time_limit: float) -> BenchAlgorithm:
-    """Return the algorithm that a text "NAME=COMMAND" or "NAME:KIND=COMMAND" describes.
+    """The algorithm that a text "NAME=COMMAND" or "NAME:KIND=COMMAND" describes.
 
     The command is parted into words as a shell does, and no shell sees it. In each word
     {model} stands for the UAI file, {evidence} for its evidence file, {out} for a file name

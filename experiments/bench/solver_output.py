@@ -35,7 +35,7 @@ class Output:
 
 
 def read_outputs(files: Iterable[Path], printed: str) -> Output:
-    """Return what the files that a solver wrote say, or what it printed if they say nothing.
+    """What the files that a solver wrote say, or what it printed if they say nothing.
 
     Three forms are read: a result file of the UAI competitions (the word PR and log10 Z; the word
     MAR and the marginals), merlin's text (the same sections in one file, with the natural
@@ -102,7 +102,7 @@ def _marginals(source: str, words: Sequence[str]) -> tuple[NDArray[np.float64], 
 
 
 def _vectors(source: str, words: Sequence[str]) -> tuple[NDArray[np.float64], ...] | None:
-    """Return the vectors, or None where the counts do not fit the number of words."""
+    """The vectors, or None where the counts do not fit the number of words."""
     if not words or not words[0].isdigit():
         return None
     at, parts = 1, []

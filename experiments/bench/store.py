@@ -74,7 +74,7 @@ def write_run(
 
 
 def read_run(path: Path) -> StoredRun:
-    """Return the run that a file, or the `bench.json` of a folder, holds.
+    """The run that a file, or the `bench.json` of a folder, holds.
 
     Raises:
         InputError: if it cannot be read, or is no such file of this version.

@@ -23,7 +23,7 @@ _PACKAGES = ("factormodels", "inference", "calibration", "experiments")
 
 
 def output() -> Console:
-    """Return a console on standard output.
+    """A console on standard output.
 
     In a terminal it has the terminal's width; in a pipe or a file lines keep their natural length,
     so that nothing is cut or wrapped for the next program.
@@ -32,7 +32,7 @@ def output() -> Console:
 
 
 def messages() -> Console:
-    """Return a console on standard error, for progress and remarks."""
+    """A console on standard error, for progress and remarks."""
     return _console(stderr=True)
 
 
@@ -42,7 +42,7 @@ def heading(console: Console, text: str) -> None:
 
 
 def plain_table(left: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
-    """Return an empty table in the one style of this command line.
+    """An empty table in the one style of this command line.
 
     Args:
         left: headings of its first columns, which hold texts and are not wrapped.

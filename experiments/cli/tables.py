@@ -85,7 +85,7 @@ def _flat_table(
 def _grouped_table(
     group: pd.DataFrame, own: Sequence[PaperColumn], columns: Sequence[PaperColumn]
 ) -> Table:
-    """Return a table with what backends share in lines of their own above them."""
+    """A table with what backends share in lines of their own above them."""
     table = plain_table()
     rows = list(_texts(group, (*own, *columns)))
     at = [column.name for column in own].index("backend_label")

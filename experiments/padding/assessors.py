@@ -27,14 +27,14 @@ It may leave out atoms that do not count, as one that relates atoms to each othe
 
 
 def by_labels(graph: FactGraph) -> list[bool]:
-    """Return the human label of each atom; one without a label is not supported."""
+    """The human label of each atom; one without a label is not supported."""
     return [atom.label is True for atom in graph.atoms]
 
 
 def by_inference(
     variant: str, relations: RelationModel | None = None, encoding: str = "implication"
 ) -> Assessor:
-    """Return FactReasoner as an assessor, by exact inference.
+    """FactReasoner as an assessor, by exact inference.
 
     Args:
         variant: FR1, FR2 or FR3.
@@ -59,7 +59,7 @@ def by_inference(
 def by_related_atoms(
     variant: str, relations: RelationModel, encoding: str = "implication"
 ) -> Assessor:
-    """Return FactReasoner with atoms related to each other: of atoms that say the same, one counts.
+    """FactReasoner with atoms related to each other: of atoms that say the same, one counts.
 
     Args:
         variant: FR1, FR2 or FR3, by the relations that are recorded.
@@ -80,7 +80,7 @@ def by_related_atoms(
 
 
 def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = None) -> Assessor:
-    """Return a prompt-based assessor; an atom without a verdict is not supported.
+    """A prompt-based assessor; an atom without a verdict is not supported.
 
     Args:
         name: a name of `factormodels.extraction.assessors.ASSESSORS`.

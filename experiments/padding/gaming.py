@@ -130,7 +130,7 @@ class CanonicalRelations:
         return f"{self.model.name}, templates known"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return one answer per pair, in order."""
+        """One answer per pair, in order."""
         said = [
             replace(
                 pair,
@@ -155,14 +155,14 @@ class CanonicalRelations:
 
 
 def subject_of(graph: FactGraph) -> Subject:
-    """Return what a response is about: known of the embedded ones, otherwise its topic."""
+    """What a response is about: known of the embedded ones, otherwise its topic."""
     if graph.id in DEMONSTRATION:
         return DEMONSTRATION[graph.id]
     return Subject(graph.topic or graph.id)
 
 
 def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None = None) -> Padded:
-    """Return the response with n true sentences appended, one claim each.
+    """The response with n true sentences appended, one claim each.
 
     "repetitive": n paraphrases of its first true claim for which evidence speaks (of its first
     true claim if there is none), each with the evidence and the relations of that claim.
@@ -209,7 +209,7 @@ def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None =
 def known_templates(
     model: RelationModel, graphs: Sequence[FactGraph], n: int
 ) -> CanonicalRelations:
-    """Return a relation model that sees through n sentences of either padding of the responses.
+    """A relation model that sees through n sentences of either padding of the responses.
 
     Raises:
         InputError: as `padded` does.
@@ -228,7 +228,7 @@ def padded_by_model(
     model: LanguageModel,
     subject: Subject | None = None,
 ) -> Padded:
-    """Return the response with up to n sentences appended that a language model wrote.
+    """The response with up to n sentences appended that a language model wrote.
 
     They are labelled true, which the prompt asks for and nobody checked. A failed call appends
     nothing and is reported.
@@ -257,7 +257,7 @@ def padded_by_model(
 
 
 def padding_alone(padding: Padded, n_clean: int) -> FactGraph:
-    """Return the response that consists of the appended sentences only.
+    """The response that consists of the appended sentences only.
 
     Args:
         padding: a padded response.
@@ -269,7 +269,7 @@ def padding_alone(padding: Padded, n_clean: int) -> FactGraph:
 
 
 def corrupted(graph: FactGraph, share: float = 0.5, seed: int = 0) -> FactGraph:
-    """Return the response with some of its true claims turned into false ones (Core, section 5.3).
+    """The response with some of its true claims turned into false ones (Core, section 5.3).
 
     Each true claim is denied with the given probability: its text says that it is not so, its
     label is false, and evidence for it speaks against it. The one that repetition repeats is
@@ -307,7 +307,7 @@ def corrupted(graph: FactGraph, share: float = 0.5, seed: int = 0) -> FactGraph:
 
 
 def repeated_claim(graph: FactGraph) -> Atom:
-    """Return the claim that repetition repeats: the first true one with evidence for it.
+    """The claim that repetition repeats: the first true one with evidence for it.
 
     Raises:
         InputError: if no claim is labelled true.
@@ -369,7 +369,7 @@ def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
 
 
 def _inside(claim: str) -> str:
-    """Return a claim as it reads within a sentence: an article or pronoun loses its capital."""
+    """A claim as it reads within a sentence: an article or pronoun loses its capital."""
     first, _, rest = claim.partition(" ")
     plain = first in {"The", "A", "An", "It", "Its", "In", "He", "She", "They", "People", "Ask"}
     return f"{first.lower()} {rest}" if plain else claim

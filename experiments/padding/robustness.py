@@ -83,7 +83,7 @@ class CoreChoices:
             )
 
     def core(self, graph: FactGraph, padding: Padded | None = None) -> Core:
-        """Return Core for a response and its padded versions."""
+        """Core for a response and its padded versions."""
         model = self.relations
         if self.templates_known and padding is not None:
             model = CanonicalRelations(model, padding.canonical)
@@ -171,14 +171,14 @@ class TableRow:
 
 
 def selected(graph: FactGraph, core: Core) -> FactGraph:
-    """Return the response with the claims that count: what an assessor then sees."""
+    """The response with the claims that count: what an assessor then sees."""
     topic = subject_of(graph).name
     claims = [replace(claim, topic=topic) for claim in subclaims_of(graph)]
     return restricted(graph, [claim.id for claim in select(claims, core).chosen])
 
 
 def score(graph: FactGraph, assessor: Assessor) -> Score:
-    """Return the score of a response."""
+    """The score of a response."""
     found = list(assessor(graph))
     return Score(len(found), sum(found))
 
@@ -192,7 +192,7 @@ def robustness_curves(
     corrupt: float = 0.5,
     seed: int = 0,
 ) -> list[CurveRow]:
-    """Return precision against the number of appended sentences (Core, figure 4).
+    """Precision against the number of appended sentences (Core, figure 4).
 
     Args:
         graphs: labelled responses with texts, each with a claim labelled true.
@@ -253,7 +253,7 @@ def robustness_table(
     appended: int = 20,
     gamma: float = GAMMA,
 ) -> list[TableRow]:
-    """Return the scores of normal and padded responses with and without Core (Core, table 4).
+    """The scores of normal and padded responses with and without Core (Core, table 4).
 
     Beside the paper's columns, in which a whole response is padding ("alone"), there are those in
     which padding is appended to a normal response. One repeated claim alone is one claim after
@@ -303,7 +303,7 @@ def robustness_table(
 
 
 def robustness_figure(rows: Sequence[CurveRow], assessor: str, padding: str) -> Figure:
-    """Return the curves of one assessor and padding, with the clean responses' level as a line.
+    """The curves of one assessor and padding, with the clean responses' level as a line.
 
     Raises:
         InputError: if there are no rows of them.

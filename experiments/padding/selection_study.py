@@ -70,7 +70,7 @@ class SelectionStudy:
     selections: Mapping[str, Selection]
 
     def summary(self) -> str:
-        """Return the numbers in a sentence."""
+        """The numbers in a sentence."""
         total = self.rows[-1]
         empty = sum(not found.solution.chosen for found in self.selections.values())
         limited = sum(found.solution.status != "optimal" for found in self.selections.values())
@@ -90,7 +90,7 @@ def selection_study(
     intervals: IntervalSettings | None = None,
     n_positions: int = 5,
 ) -> SelectionStudy:
-    """Return what selection does to labelled responses.
+    """What selection does to labelled responses.
 
     Args:
         graphs: labelled responses with texts; those without claims are left out. One that does
@@ -146,7 +146,7 @@ def write(study: SelectionStudy, folder: Path, title: str) -> list[Path]:
 
 
 def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Figure:
-    """Return factuality by relative position, of all and of the selected claims."""
+    """Factuality by relative position, of all and of the selected claims."""
     from calibration.figures.sheet import panel_figure
     from calibration.figures.style import COLOURS, MARKERS
 

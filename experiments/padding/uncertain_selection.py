@@ -51,7 +51,7 @@ def uncertain_rows(
     samples: int = 200,
     seed: int = 0,
 ) -> list[UncertainRow]:
-    """Return a row per response with claims.
+    """A row per response with claims.
 
     Args:
         graphs: labelled responses with texts; a claim without a label is not supported.

@@ -33,11 +33,11 @@ class Origin:
     sha256: str
 
     def metadata(self) -> dict[str, str]:
-        """Return it as the texts that files of figures and rows carry."""
+        """The origin as metadata of files of figures and rows."""
         return {"study": self.study, "config_sha256": self.sha256}
 
     def comments(self) -> tuple[str, str]:
-        """Return it as the lines at the head of a table."""
+        """The origin as the lines at the head of a table."""
         return f"study {self.study}", f"config sha256 {self.sha256}"
 
 

@@ -44,7 +44,7 @@ def draw_fact_graph(
     neutral: bool = False,
     title: str | None = None,
 ) -> Figure:
-    """Return a drawing of a fact graph: nodes with their texts, relations with their strengths.
+    """A drawing of a fact graph: nodes with their texts, relations with their strengths.
 
     The colour and the dashes of a line say what the relation is, its thickness how probable. A
     relation within a column is an arc beside it. The bar of a claim is its posterior, the tick at
@@ -90,7 +90,7 @@ def draw_fact_graph(
 
 
 def to_dot(graph: FactGraph, posteriors: Mapping[str, float] | None = None) -> str:
-    """Return a fact graph in Graphviz's language; `dot -Tpdf` draws it where Graphviz is installed.
+    """A fact graph in Graphviz's language; `dot -Tpdf` draws it where Graphviz is installed.
 
     Args:
         graph: the fact graph.
@@ -132,7 +132,7 @@ def _probability(atom: Atom, posteriors: Mapping[str, float] | None) -> float:
 
 
 def untangled(graph: FactGraph) -> list[Context]:
-    """Return the contexts in the order of the atoms that they bear on, so that few lines cross."""
+    """The contexts in the order of the atoms that they bear on, so that few lines cross."""
     rows = {atom.id: row for row, atom in enumerate(graph.atoms)}
     near: dict[str, list[int]] = {context.id: [] for context in graph.contexts}
     for relation in graph.relations:
@@ -152,7 +152,7 @@ def untangled(graph: FactGraph) -> list[Context]:
 
 
 def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float, float]]:
-    """Return where nodes stand, evenly spaced from the top."""
+    """Where nodes stand, evenly spaced from the top."""
     step = (rows - 1) / (len(names) - 1) if len(names) > 1 else 0.0
     top = rows - 1 if len(names) > 1 else (rows - 1) / 2
     return {name: (x, top - step * row) for row, name in enumerate(names)}
@@ -226,7 +226,7 @@ def _draw_legend(figure: Figure, kinds: Sequence[RelationKind], shown: str) -> N
 
 
 def _label(name: str, text: str) -> str:
-    """Return the id and the beginning of a text, in at most two lines."""
+    """The id and the beginning of a text, in at most two lines."""
     whole = f"{name}: {' '.join(text.split())}" if text else name
     lines = textwrap.wrap(whole, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …")
     return "\n".join(lines)

@@ -28,7 +28,7 @@ _PREVIEW_DPI = 200
 
 
 def fast() -> bool:
-    """Return whether a notebook is to answer in seconds, at the cost of wider intervals.
+    """Whether a notebook is to answer in seconds, at the cost of wider intervals.
 
     Raises:
         InputError: if FACTORMODELS_FAST is set to anything but 0 or 1.
@@ -40,7 +40,7 @@ def fast() -> bool:
 
 
 def results_folder(notebook: str) -> Path:
-    """Return the folder of a notebook's results, ``results/notebooks/NAME`` of the checkout.
+    """The folder of a notebook's results, ``results/notebooks/NAME`` of the checkout.
 
     Args:
         notebook: its name without suffix, such as ``01_worked_examples``.
@@ -49,7 +49,7 @@ def results_folder(notebook: str) -> Path:
 
 
 def preview(figure: Figure) -> Image:
-    """Return a figure as a notebook shows it: what the paper gets, at its size."""
+    """A figure as a notebook shows it: what the paper gets, at its size."""
     from io import BytesIO
 
     from IPython.display import Image

@@ -134,7 +134,7 @@ def _origin_line(origin: Origin) -> str:
 
 
 def page_image(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> bytes:
-    """Return the page that `one_page` writes as PNG, for the eye; the same errors are raised."""
+    """The page that `one_page` writes as PNG, for the eye; the same errors are raised."""
     return _set(paper, Path(folder), origin, format="png", ppi=_PREVIEW_PPI)
 
 
@@ -142,7 +142,7 @@ _PREVIEW_PPI = 120
 
 
 def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
-    """Return the page in some format."""
+    """The page in some format."""
     typst = optional_module("typst", "notebooks")
     template = resources.files(__package__).joinpath("page.typ").read_bytes()
     inputs = {"paper": json.dumps(_plain(paper, origin))}

@@ -45,7 +45,7 @@ _VARYING = (
 
 
 def keys(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
-    """Return the columns that tell the cells of a study apart."""
+    """The columns that tell the cells of a study apart."""
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
@@ -94,7 +94,7 @@ TIMES = (
 
 
 def chosen(measures: Iterable[str]) -> tuple[PaperColumn, ...]:
-    """Return the columns of measures, in the order of their names given."""
+    """The columns of measures, in the order of their names given."""
     by_name = {column.name: column for column in MEASURES}
     return tuple(by_name[name] for name in measures)
 
@@ -102,7 +102,7 @@ def chosen(measures: Iterable[str]) -> tuple[PaperColumn, ...]:
 def paper(
     cells: pd.DataFrame, title: str, measures: Iterable[str] = DEFAULT_MEASURES
 ) -> PaperTable:
-    """Return the summary as a table of a paper, a block per dataset.
+    """The summary as a table of a paper, a block per dataset.
 
     Scores against labels have intervals, and the best is in bold where `experiments.results.best`
     says so, if the summary has these columns.
@@ -138,7 +138,7 @@ _NOTE = (
 
 
 def _paper_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> PaperColumn:
-    """Return a column with what `frame` knows of it: intervals, and which values are the best."""
+    """A column with what `frame` knows of it: intervals, and which values are the best."""
     if column.digits is None:
         return replace(column, right=right)
     best = f"{column.name}_best"
@@ -155,17 +155,17 @@ def _paper_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> Pape
 def shown_columns(
     cells: pd.DataFrame, own: tuple[PaperColumn, ...], measures: Iterable[str]
 ) -> tuple[PaperColumn, ...]:
-    """Return the columns of a table without timings: `own`, measures, agreement, failures."""
+    """The columns of a table without timings: `own`, measures, agreement, failures."""
     return (*own, *chosen(measures), *AGREEMENT, *troubles(cells))
 
 
 def troubles(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
-    """Return the columns of `TROUBLES` in which there is something to tell."""
+    """The columns of `TROUBLES` in which there is something to tell."""
     return tuple(column for column in TROUBLES if column.name in cells and cells[column.name].any())
 
 
 def size_of(group: pd.DataFrame) -> str:
-    """Return the size of a dataset in words, from the summary of its cells."""
+    """The size of a dataset in words, from the summary of its cells."""
     responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
     return f"{sizes}, {labelled:,} labelled"

@@ -53,7 +53,7 @@ class PaperColumn:
         return bool(self.lower and self.upper)
 
     def text(self, value: Any) -> str:
-        """Return a value as the column shows it; an undefined number as `ABSENT`."""
+        """A value as the column shows it; an undefined number as `ABSENT`."""
         if self.digits is not None:
             return number(value, self.digits)
         absent = value is None or (isinstance(value, float) and math.isnan(value))
@@ -107,12 +107,12 @@ def blocks(table: PaperTable) -> Iterator[Block]:
 
 
 def is_right(column: PaperColumn) -> bool:
-    """Return whether a column is aligned to the right."""
+    """Whether a column is aligned to the right."""
     return column.right or column.digits is not None
 
 
 def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
-    """Return a table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
+    """A table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
 
     Args:
         table: the table.
@@ -133,7 +133,7 @@ def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
 
 
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
-    """Return a table as Markdown; `comments` stand at its head, out of a reader's sight."""
+    """A table as Markdown; `comments` stand at its head, out of a reader's sight."""
     parts = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
     if table.caption:
         parts.append(f"{escape_markdown(table.caption)}\n")
@@ -166,7 +166,7 @@ def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
 
 
 def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
-    """Return an interval as text; empty where there is none."""
+    """An interval as text; empty where there is none."""
     lower, upper = row[column.lower], row[column.upper]
     if any(end is None or math.isnan(end) for end in (lower, upper)):
         return ""
@@ -174,7 +174,7 @@ def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
 
 
 def _specification(table: PaperTable, column: PaperColumn) -> str:
-    """Return the specification of a column, a number's with the digits that it needs."""
+    """The specification of a column, a number's with the digits that it needs."""
     if column.digits is None:
         return "r" if column.right else "l"
     texts = [number(value, column.digits) for value in table.frame[column.name]]

@@ -9,32 +9,32 @@ ABSENT = "--"
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, "1 unit" or "2,000 units"."""
+    """A count with its noun, "1 unit" or "2,000 units"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return `value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
+    """`value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
     if value is None or math.isnan(value):
         return ABSENT
     return f"{value:z.{digits}f}"  # z: what rounds to nothing has no sign
 
 
 def small(value: float | None) -> str:
-    """Return a difference in scientific notation with one decimal; zero as "0"."""
+    """A difference in scientific notation with one decimal; zero as "0"."""
     if value is None or math.isnan(value):
         return ABSENT
     return "0" if value == 0 else f"{value:.0e}"
 
 
 def interval(lower: float | None, upper: float | None, digits: int = 3) -> str:
-    """Return an interval with a fixed number of decimals, or `ABSENT` if it has no ends."""
+    """An interval with a fixed number of decimals, or `ABSENT` if it has no ends."""
     ends = (number(lower, digits), number(upper, digits))
     return ABSENT if ends == (ABSENT, ABSENT) else f"[{ends[0]}, {ends[1]}]"
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration with a unit that suits it."""
+    """A duration with a unit that suits it."""
     if seconds is None or math.isnan(seconds):
         return ABSENT
     if seconds < 1e-3:
@@ -54,7 +54,7 @@ Not imported from there, since that takes longer than the posterior of a small g
 
 
 def verdict(probability: float) -> str:
-    """Return what a posterior says of a claim: supported, contradicted or undecided."""
+    """What a posterior says of a claim: supported, contradicted or undecided."""
     if abs(probability - 0.5) <= UNDECIDED:
         return "undecided"
     return "supported" if probability > 0.5 else "contradicted"

@@ -30,7 +30,7 @@ _TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status
 
 
 def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> RunContents:
-    """Return what a report of a finished run is about.
+    """What a report of a finished run is about.
 
     Args:
         folder: the folder of the run's results.
@@ -48,6 +48,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
             "judges no responses; name the folder of a comparison of backends"
         )
     raw = _with_files(manifest["config"], _by_name(files), folder)
+    # Two readings of the study: this one finds the files where they are now.
     loaded = LoadedStudy(study_of_plain(raw, where), Path(), where)
     all_cells = cells(loaded.study, algorithms(loaded))
     data = load_data(loaded)
@@ -55,6 +56,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     # The study as it was: where its files are now is no part of it.
     study = study_of_plain(manifest["config"], where)
     rows = RowsFile(folder / ROWS)
+    # Priors are only looked up for cells with rows; a run that is not complete lacks some.
     held = {located.key for located in rows.cells()}
     asked = prior_requests(
         loaded, [cell for cell in all_cells if tuple(cell.key().values()) in held], data
@@ -80,6 +82,7 @@ def list_pages(folder: Path, pages: Sequence[Path]) -> None:
         pages: the pages.
     """
     manifest = read_manifest(folder)
+    # The pages of the earlier report are struck off; all other files stand as they are.
     kept = {
         name: digest
         for name, digest in manifest["files"].items()
@@ -90,7 +93,7 @@ def list_pages(folder: Path, pages: Sequence[Path]) -> None:
 
 
 def with_pages(subject: RunContents, responses: int | None) -> RunContents:
-    """Return a subject of whose datasets so many responses have a page; None: as the study says."""
+    """A subject of whose datasets so many responses have a page; None: as the study says."""
     if responses is None:
         return subject
     report = replace(subject.study.report, responses=responses)
@@ -110,7 +113,7 @@ def _by_name(files: Iterable[str]) -> dict[str, str]:
 def _with_files(
     config: Mapping[str, Any], files: Mapping[str, str], folder: Path
 ) -> dict[str, Any]:
-    """Return the study's plain form in which files are where they are now."""
+    """The study's plain form in which files are where they are now."""
     datasets = []
     read = {}
     for dataset in config["datasets"]:
@@ -162,6 +165,8 @@ def _tests(path: Path) -> pd.DataFrame:
     with path.open(encoding="utf-8", newline="") as file:
         records = [
             {
+                # Every column is a number or a text for good; pandas would guess from what is
+                # there.
                 name: text if name in _TEXTS else float(text or "nan")
                 for name, text in record.items()
             }

@@ -82,7 +82,7 @@ class Drawing:
 def drawing_of(
     graph: FactGraph, seen: FactGraph, posteriors: Mapping[str, float]
 ) -> Drawing | None:
-    """Return the drawing of a view of a response; None if it is too large, or has nothing.
+    """The drawing of a view of a response; None if it is too large, or has nothing.
 
     Args:
         graph: the response as recorded.
@@ -98,10 +98,12 @@ def drawing_of(
     height = _ROW * rows + 2 * _MARGIN
     places: dict[str, tuple[int, float]] = {}
     for x, names in ((_EVIDENCE, [one.id for one in contexts]), (_CLAIMS, list(seen.atom_ids))):
+        # The shorter column is spread over the full height.
         step = (height - 2 * _MARGIN) / max(1, len(names))
         places |= {name: (x, _MARGIN + step * (row + 0.5)) for row, name in enumerate(names)}
     nodes = []
     for context in contexts:
+        # FR1 has a copy of a context per atom; it is shown under its recorded name.
         served = context.retrieved_for[0] if context.retrieved_for else ""
         name = recorded_context(context.id, served, graph)
         lines = _lines(name, context.title or context.text)
@@ -120,6 +122,7 @@ def drawing_of(
         Edge(
             kind=one.kind,
             path=_path(places[one.source], places[one.target]),
+            # Rounded to what can be seen, which keeps pages short and the same on every platform.
             width=round(0.6 + 2.0 * one.probability, 2),
             title=f"{one.source} → {one.target}: {one.kind}, probability {one.probability:.2f}",
             both=one.kind is RelationKind.EQUIVALENCE,
@@ -141,6 +144,7 @@ def _path(start: tuple[int, float], end: tuple[int, float]) -> str:
         side = 6 if x < to_x else -6
         first, last = (x + side, y), (to_x - side, to_y)
         control = (x + 12 * side, y), (to_x - 12 * side, to_y)
+    # Five digits are a fraction of a pixel, and keep pages small.
     points = " ".join(f"{a:.5g},{b:.5g}" for a, b in (*control, last))
     return f"M{first[0]:.5g},{first[1]:.5g} C{points}"
 

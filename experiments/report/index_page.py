@@ -95,9 +95,10 @@ class ResponseRow:
 
 
 def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """Return what the template of the first page shows."""
+    """What the template of the first page shows."""
     errors, n_errors = _errors(subject, parts)
     # The selections of a cell share its units.
+    # Failures would otherwise be counted once for each selection.
     cells = subject.summary.drop_duplicates(list(CELL))
     return {
         "study": subject.study,
@@ -157,6 +158,7 @@ def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
         return Number(ABSENT)
     lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
     best = bool(record.get(f"{column.name}_best", False))
+    # 17 digits tell any two floats apart: sorting must not depend on what is shown.
     return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
@@ -199,10 +201,11 @@ def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, s
 def _scores(
     subject: RunContents, part: Part
 ) -> dict[tuple[str, str], dict[str, tuple[float, float, float]]]:
-    """Return (estimate, lower, upper) by cell and measure, of the cells that have scores."""
+    """(estimate, lower, upper) by cell and measure, of the cells that have scores."""
     result = {}
     for record in subject.summary.to_dict("records"):
         place = part.cells.get(tuple(record[name] for name in CELL))
+        # Cells that were left out of the report, and those without labels, have no score to draw.
         if place is None or not record["n_labelled"]:
             continue
         selection = record.get("selection")
@@ -220,6 +223,7 @@ def _posteriors(rows: RowsFile, part: Part) -> tuple[np.ndarray[Any, Any], np.nd
 
 
 def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
+    # Not corrected where the study asks for no correction.
     p = record["p_value"] if np.isnan(record["corrected"]) else record["corrected"]
     return {
         **{name: record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")},
@@ -242,7 +246,7 @@ def _p_value(p: float) -> str:
 
 
 def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
-    """Return the failures, the first `MAX_ERRORS`, and how many kinds there are."""
+    """The failures, the first `MAX_ERRORS`, and how many kinds there are."""
     import pyarrow.compute as pc
 
     titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
@@ -253,6 +257,7 @@ def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow]
             continue
         table = subject.rows.read(cell, ("response", "status", "error"))
         table = table.filter(pc.equal(table["status"], FAILED))
+        # A dictionary as an ordered set: a response has a row for each of its atoms.
         found: dict[str, dict[str, None]] = {}
         for response, error in zip(
             table["response"].to_pylist(), table["error"].to_pylist(), strict=True

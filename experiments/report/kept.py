@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 def with_kept_relations(
     data: Sequence[StudyData], folder: Path, manifest: Mapping[str, Any]
 ) -> tuple[StudyData, ...]:
-    """Return the data of a run with the relations that it found, where these are still there.
+    """The data of a run with the relations that it found, where these are still there.
 
     Relations that are not those of the manifest, as after a run that was begun anew and died, are
     left out.
@@ -32,6 +32,8 @@ def with_kept_relations(
         manifest: its manifest.
     """
     answers = TextAnswers.of(_read(folder, TEXTS))
+    # The manifest was written with the rows, the journal may have changed since: only answers whose
+    # hash is in the manifest belong to these rows.
     own = content_hashes(answers)
     judged = {
         (dataset, model, variant)
@@ -55,7 +57,7 @@ def kept_priors(
     folder: Path,
     manifest: Mapping[str, Any],
 ) -> tuple[CrossFittedPriors, ...]:
-    """Return what a run learned, if that is still there; nothing if it is not what its file says.
+    """What a run learned, if that is still there; nothing if it is not what its file says.
 
     Args:
         asked: which priors.
@@ -67,6 +69,7 @@ def kept_priors(
     if not asked:
         return ()
     fits = kept_fits(asked, data, seed, _read(folder, PRIORS))
+    # priors.csv is a function of the fits, so its hash in the manifest vouches for them.
     text = csv_text(priors_table(fits))
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     return fits if digest == manifest["files"].get("priors.csv") else ()

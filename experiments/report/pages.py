@@ -19,7 +19,7 @@ RESPONSE = "response.html"
 
 
 def environment() -> Environment:
-    """Return the templates, in which every text is escaped."""
+    """The templates, in which every text is escaped."""
     from jinja2 import Environment as Templates
     from jinja2 import FunctionLoader, StrictUndefined
 
@@ -27,12 +27,14 @@ def environment() -> Environment:
     found = Templates(
         loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
         autoescape=True,
+        # A name that a template misspells is an error, not an empty place.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     script = (folder / "report.js").read_text(encoding="utf-8")
+    # The policy below allows exactly this script, by its hash.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     found.globals |= {
         "style": (folder / "report.css").read_text(encoding="utf-8"),
@@ -48,7 +50,7 @@ def environment() -> Environment:
 
 
 def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
-    """Return a page.
+    """A page.
 
     Args:
         found: the templates.

@@ -29,7 +29,7 @@ _BINS = 20
 
 
 def inline_svg(figure: Figure, prefix: str, title: str) -> str:
-    """Return a figure as an SVG element whose black is the colour of the text around it.
+    """A figure as an SVG element whose black is the colour of the text around it.
 
     Args:
         figure: the figure.
@@ -43,11 +43,15 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
     text = buffer.getvalue()
     text = text[text.index("<svg ") :]
+    # matplotlib's metadata and style sheet go: a style within an inline SVG applies to the whole
+    # page.
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"\s*<style .*?</style>", "", text, flags=re.DOTALL)
+    # Ids are unique within a page only; each figure's own would clash.
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r"url\(#", f"url(#{prefix}-", text)
     text = re.sub(r'href="#', f'href="#{prefix}-', text)
+    # Text and lines take the page's colours, light or dark.
     text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
     text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
     head = f'<svg class="plot" role="img" aria-label="{escape(title)}" '
@@ -60,7 +64,7 @@ _NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 def scores_figure(
     scores: Mapping[tuple[str, str], Mapping[str, Score]], measures: Mapping[str, str]
 ) -> Figure:
-    """Return scores with their intervals: a row per cell, a panel per measure.
+    """Scores with their intervals: a row per cell, a panel per measure.
 
     Args:
         scores: by (view, algorithm), those of one view side by side.
@@ -73,6 +77,7 @@ def scores_figure(
     views = [view for view, _ in cells]
     # A gap between views keeps their rows together.
     starts = [row for row, view in enumerate(views) if row == 0 or view != views[row - 1]]
+    # Rows move down by the number of views that have begun.
     height = [row + 0.6 * sum(start <= row for start in starts) for row in range(len(cells))]
     inches = _ROW_INCHES * (height[-1] + 1) + 0.9
     with paper_style():
@@ -82,12 +87,14 @@ def scores_figure(
             _draw_scores(axes, [scores[cell][measure] for cell in cells], cells, height)
             axes.set_xlabel(title)
             axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
+        # A view is named once, in the middle of its rows.
         middles = []
         for start in starts:
             rows = [height[row] for row in range(start, len(cells)) if views[row] == views[start]]
             middles.append(sum(rows) / len(rows))
         panels[0].set_yticks(middles, [views[start] for start in starts])
         _as_plain_text(panels[0].get_yticklabels())
+        # Upside down, so that the first row is at the top.
         panels[0].set_ylim(height[-1] + 0.8, -0.0)
         panels[0].tick_params(axis="y", length=0)
         if len(algorithms) > 1:
@@ -118,7 +125,7 @@ def _draw_scores(
 
 
 def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
-    """Return how posteriors are spread over [0, 1], by human label.
+    """How posteriors are spread over [0, 1], by human label.
 
     Args:
         p: posteriors (n,).

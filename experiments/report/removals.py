@@ -57,7 +57,7 @@ def removals_of(
     related: Related = MappingProxyType({}),
     fits: Iterable[CrossFittedPriors] = (),
 ) -> tuple[list[ViewRemovals], float]:
-    """Return the removals of contexts from each view of a response, and the seconds that are left.
+    """The removals of contexts from each view of a response, and the seconds that are left.
 
     Args:
         graph: the response.
@@ -73,17 +73,23 @@ def removals_of(
         # Views under other encodings, priors or strengths have the same relations.
         return related_graph(graph, related, relation_model, variant)
 
+    # One thread and fixed memory: neither the numbers nor what is left out depend on the machine.
     exact = Exact(memory_limit=_MEMORY, threads=1)
+    # Each of these holds this response alone, at position 0.
     by_key = {fit.key: fit for fit in fits}
     result = []
     for view in views:
         one, believed = _seen(view, found, related, by_key)
         if one.seen is not None and believed is not None:
             model = factor_graph(believed.compiled, view)
+            # Predicted rather than measured: a clock would make pages differ between runs.
             cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
             removals = None
+            # Only what is done is charged, so one large view does not use up the report's budget.
             if cost <= min(VIEW_SECONDS, seconds):
                 seconds -= cost
+                # The view names the contexts; the model has the probabilities, learned and
+                # strengthened.
                 removals = context_removals(one.seen, model, exact)
             one = replace(one, removals=removals, reason=_TOO_LONG if removals is None else "")
         result.append(one)
@@ -99,11 +105,12 @@ def _seen(
     related: Related,
     fits: Mapping[Key, CrossFittedPriors],
 ) -> tuple[ViewRemovals, FactGraph | None]:
-    """Return a view as it was found, and as inference saw it: with what was learned; None: unknown.
+    """A view as it was found, and as inference saw it: with what was learned; None: unknown.
 
     What is not known is never replaced by what the data say.
     """
     model = view.relation_model
+    # Every way out below says why something is missing; a page shows the reason in its place.
     if view == NO_VIEW:
         return ViewRemovals(None, None, "assessors judge texts and have no relations"), None
     if model != RECORDED and (model, view.variant) not in related:
@@ -112,10 +119,12 @@ def _seen(
         seen = found(model, view.variant)
     except NoRelationsError as error:
         return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
+    # Set priors are applied by `factor_graph`, so the view as found is what was inferred from.
     if view.prior.learned is None:
         return ViewRemovals(seen, None), seen
     fit = fits.get((view.variant, model, view.encoding, view.prior.title))
     if fit is None:
+        # The relations are still worth showing, even if their effects cannot be computed.
         return ViewRemovals(seen, None, "what was learned for these priors was not kept"), None
     try:
         return ViewRemovals(seen, None, learned=_in_words(fit)), fit.graph(0, seen)
@@ -124,7 +133,8 @@ def _seen(
 
 
 def _in_words(fit: CrossFittedPriors) -> str:
-    """Return what one response was given."""
+    """What one response was given."""
+    # `fit.of([response])` left one response, at position 0.
     own = fit.fits[fit.fold[0]]
     others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
     values = ", ".join(f"{one['name']} {one['estimate']:.3f}" for one in own.table)
@@ -132,7 +142,8 @@ def _in_words(fit: CrossFittedPriors) -> str:
 
 
 def _predicted_seconds(model: FactorGraph, exact: Exact) -> float:
-    """Return a bound: the width times a propagation, in which every table is the largest one."""
+    """A bound: the width times a propagation, in which every table is the largest one."""
     prediction = exact.predict(model)
+    # One table per variable, none above the largest; the exponent is capped for a float to hold it.
     entries = model.n_variables * math.pow(2.0, min(prediction.log2_largest_table, 1000.0))
     return _SECONDS_PER_ENTRY * entries * (prediction.induced_width + 2)

@@ -146,7 +146,7 @@ class CellRow:
 
 
 def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]) -> dict[str, Any]:
-    """Return what the template of a response's page shows.
+    """What the template of a response's page shows.
 
     Args:
         part: its dataset.
@@ -168,6 +168,7 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
             _card(part, graph, row, removals, evidence[atom.id])
             for row, atom in enumerate(graph.atoms)
         ],
+        # An assessor stands behind the last view, where there is none to show.
         "main_view": min(part.main[0], len(part.views) - 1),
         "remarks": part.remarks.get(graph.id, ()),
         "contexts": list(_contexts(graph, removals, bearing)),
@@ -186,12 +187,12 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
 
 
 def precision(answer: Answer) -> float:
-    """Return the share of judged atoms with P above 1/2; NaN without any."""
+    """The share of judged atoms with P above 1/2; NaN without any."""
     return float(_supported(answer.judged).mean()) if answer.judged.size else math.nan
 
 
 def brier(answer: Answer, labels: Sequence[bool | None]) -> float:
-    """Return the Brier score over the judged and labelled atoms of a response; NaN without any."""
+    """The Brier score over the judged and labelled atoms of a response; NaN without any."""
     if answer.status == FAILED:
         return math.nan
     pairs = zip(answer.p.tolist(), labels, strict=True)
@@ -204,7 +205,7 @@ def _supported(p: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _by_text(texts: Iterable[str]) -> list[tuple[list[int], str]]:
-    """Return each text of views that have one, with their numbers."""
+    """Each text of views that have one, with their numbers."""
     found: dict[str, list[int]] = {}
     for number, text in enumerate(texts):
         if text:
@@ -229,6 +230,7 @@ def _card(
         )
         for view in range(len(part.views))
     )
+    # Over all cells: they are compared with the label, and with each other.
     supported = _supported(p)
     tags = [label_word(atom.label)]
     if atom.label is not None and (supported != atom.label).any():
@@ -239,6 +241,7 @@ def _card(
     kept_by = () if own is None else own[row]
     tags += [f"in:{name}" for name in kept_by]
     known = [view for view, one in enumerate(removals) if one.seen is not None]
+    # Empty where the view lacks the relation; `ABSENT` where only its effect is not known.
     borne = {view for view in known for one in evidence if one.without[view]}
     return AtomCard(
         atom=atom,
@@ -264,18 +267,20 @@ def _told(answer: Answer | None, row: int) -> Told:
 
 
 def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[EvidenceRow, ...]]:
-    """Return the evidence of every atom, the strongest first, as any view has it."""
+    """The evidence of every atom, the strongest first, as any view has it."""
     found: dict[str, dict[tuple[str, RelationKind, float], dict[int, Removal | None]]] = {
         atom: {} for atom in graph.atom_ids
     }
     for view, own in enumerate(bearing):
         for atom, items in own.items():
             for item in items:
+                # One row for all views that agree on the relation; where they differ, a row each.
                 key = (item.context, item.relation, item.probability)
                 found[atom].setdefault(key, {})[view] = item.removal
     contexts = {context.id: context for context in graph.contexts}
     rows: dict[str, tuple[EvidenceRow, ...]] = {}
     for atom, relations in found.items():
+        # The strongest effect in any view; stable, so that ties stay in the order of the relations.
         ordered = sorted(relations.items(), key=lambda entry: -_strength(entry[1], entry[0][2]))
         rows[atom] = tuple(
             EvidenceRow(
@@ -315,6 +320,7 @@ def _contexts(
     largest: list[dict[str, tuple[float, str]]] = []
     for by_atom in bearing:
         own: dict[str, tuple[float, str]] = {}
+        # Over all atoms, to find the one on which a context bears most.
         for atom, items in by_atom.items():
             for item in items:
                 if item.removal is not None:
@@ -325,6 +331,7 @@ def _contexts(
     for context in graph.contexts:
         yield ContextRow(
             context=context,
+            # No other scheme: a link of a data set could be a script.
             link=context.link if context.link.startswith(("http://", "https://")) else "",
             n_relations=tuple(ABSENT if own is None else str(own[context.id]) for own in counts),
             largest=tuple(
@@ -337,7 +344,7 @@ def _contexts(
 
 
 def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
-    """Return the number of relations that each context has in a view."""
+    """The number of relations that each context has in a view."""
     counts: Counter[str] = Counter()
     contexts = set(seen.context_ids)
     for relation in seen.relations:
@@ -369,7 +376,7 @@ def _cells(
 
 
 def _failures(part: Part, answers: Mapping[Place, Answer]) -> list[tuple[str, list[str]]]:
-    """Return every error with the cells that it ended."""
+    """Every error with the cells that it ended."""
     found: dict[str, list[str]] = {}
     for place, answer in sorted(answers.items()):
         if answer.status == FAILED:
@@ -383,7 +390,7 @@ def _drawings(
     answers: Mapping[Place, Answer],
     removals: Sequence[ViewRemovals],
 ) -> list[tuple[list[int], str, Drawing]]:
-    """Return a drawing per variant and source of relations.
+    """A drawing per variant and source of relations.
 
     Each is (the views that it stands for, its caption, the drawing).
     """
@@ -391,6 +398,7 @@ def _drawings(
     for number, (_, view) in enumerate(part.views):
         found.setdefault((view.variant, view.relation_model), []).append(number)
     result = []
+    # Encodings and priors do not change which relations there are, so they share a drawing.
     for numbers in found.values():
         seen = removals[numbers[0]].seen
         if seen is None:

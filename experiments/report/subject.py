@@ -98,23 +98,23 @@ class Part:
         return sorted(held | {self.main})
 
     def view(self, place: Place) -> str:
-        """Return the name of a cell's view."""
+        """The name of a cell's view."""
         return WITHOUT_GRAPH if place[1] in self.assessors else self.views[place[0]][0]
 
     def title(self, place: Place) -> str:
-        """Return the name of a cell."""
+        """The name of a cell."""
         algorithm = self.algorithms[place[1]]
         return algorithm if place[1] in self.assessors else f"{self.view(place)} · {algorithm}"
 
     def answer(self, response: str, view: int, algorithm: int) -> Answer | None:
-        """Return what an algorithm says under a view; an assessor says the same under each."""
+        """What an algorithm says under a view; an assessor says the same under each."""
         if algorithm in self.assessors:
             view = next(place[0] for place in self.cells.values() if place[1] == algorithm)
         return self.answers.get(response, {}).get((view, algorithm))
 
 
 def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
-    """Return the datasets of a run that have rows, as their report shows them.
+    """The datasets of a run that have rows, as their report shows them.
 
     One cell is in memory at a time.
 
@@ -132,8 +132,10 @@ def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ())
             near = nearest(name, present)
             hint = f"did you mean {near!r}?" if near else "check the id"
             raise InputError(f"the run has no response {name!r}; {hint}")
+    # Rows know a cell by its key alone; the study knows its view and algorithm.
     by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
     held = [cell for cell in subject.rows.cells() if cell.key in by_key]
+    # Numbered over all datasets, so that every page has a name of its own.
     numbers = itertools.count(1)
     parts = []
     for data in subject.data:
@@ -157,6 +159,7 @@ def _part(
     inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
     titles = [title for title, _ in algorithms]
+    # The exact backend is shown first, or the first cell where it was not run.
     main = next((cell for _, cell in cells if cell.algorithm.name == REFERENCE), cells[0][1])
     # The one that is shown first comes first, so that no limit leaves it out.
     ordered = sorted(cells, key=lambda cell: cell[1] is not main)
@@ -164,6 +167,7 @@ def _part(
     n_atoms = {graph.id: len(graph.atoms) for graph, _ in responses}
 
     def place(cell: StudyCell) -> Place:
+        # Behind the last view, as `Place` says.
         view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
         return view, algorithms.index(_algorithm(cell))
 
@@ -195,7 +199,7 @@ def _algorithm(cell: StudyCell) -> tuple[str, int]:
 
 
 def view_title(view: GraphView) -> str:
-    """Return the name of a view: what it does not take from the data is said."""
+    """The name of a view: what it does not take from the data is said."""
     if view == NO_VIEW:
         return WITHOUT_GRAPH
     parts = [view.variant]
@@ -217,6 +221,7 @@ def _answers(
 
     names = ("response", "p", "status", "error")
     table = rows.read(cell, names)
+    # Before anything becomes Python objects: a cell may have many more responses than pages.
     table = table.filter(pc.is_in(table["response"], pa.array(list(n_atoms), pa.string())))
     records = zip(*(table[name].to_pylist() for name in names), strict=True)
     for response, group in itertools.groupby(records, key=lambda record: record[0]):
@@ -241,5 +246,6 @@ def _kept_by(
         for response, names in zip(*columns, strict=True):
             if response in n_atoms:
                 own.setdefault(response, []).append(tuple((names or "").split()))
+        # What an earlier cell said stays: selections are the same in every cell.
         kept = own | kept
     return kept

@@ -30,26 +30,26 @@ class Number(NamedTuple):
 
 
 def fixed(value: float | None, digits: int = 3) -> str:
-    """Return a number with a fixed number of decimals and a real minus sign."""
+    """A number with a fixed number of decimals and a real minus sign."""
     if value is None or math.isnan(value):
         return ABSENT
     return signed_zero(f"{value:.{digits}f}").replace("-", "\N{MINUS SIGN}")
 
 
 def change(value: float | None, digits: int = 3) -> str:
-    """Return a difference with its sign."""
+    """A difference with its sign."""
     if value is None or math.isnan(value):
         return ABSENT
     return signed_zero(f"{value:+.{digits}f}").replace("-", "\N{MINUS SIGN}")
 
 
 def signed_zero(text: str) -> str:
-    """Return a number's text, without a sign if all its digits are zero."""
+    """A number's text, without a sign if all its digits are zero."""
     return text if text.strip("+-0.") else text.lstrip("+-")
 
 
 def interval(lower: float, upper: float, digits: int = 3) -> str:
-    """Return an interval; empty where it is undefined."""
+    """An interval; empty where it is undefined."""
     if math.isnan(lower) or math.isnan(upper):
         return ""
     # Beside a minus sign a dash would be misread.
@@ -58,11 +58,11 @@ def interval(lower: float, upper: float, digits: int = 3) -> str:
 
 
 def in_turn(texts: Sequence[str]) -> str:
-    """Return the texts that an element shows in turn, as its attribute holds them."""
+    """The texts that an element shows in turn, as its attribute holds them."""
     # An id may hold whatever it likes.
     return SEPARATOR.join(text.replace(SEPARATOR, "¦") for text in texts)
 
 
 def label_word(label: bool | None) -> str:
-    """Return a human label as a word."""
+    """A human label as a word."""
     return "unlabelled" if label is None else "true" if label else "false"

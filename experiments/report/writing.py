@@ -38,10 +38,12 @@ def write_pages(
         The pages, the first one first.
     """
     parts = parts_of(subject, subject.study.report.responses, chosen)
+    # A part may show some responses only; this is where each stands among all of its dataset.
     at = {data.name: {graph.id: n for n, graph in enumerate(data.graphs)} for data in subject.data}
     places = [(part, number) for part in parts for number in range(len(part.responses))]
     templates = environment()
     shared = {"run": subject.study.study, "sha256": subject.manifest["config_sha256"]}
+    # One budget for the whole report, used up in the order of the pages.
     seconds = REPORT_SECONDS
     paths = [folder / INDEX]
     with (watch or _unwatched)(len(places) + 1) as step:
@@ -92,6 +94,7 @@ def write_report(
     Raises:
         InputError: if the folder cannot be written, or holds what is no report.
     """
+    # Before any work, and before anything is written.
     check_replaceable(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -101,6 +104,7 @@ def write_report(
             f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
         ) from None
     try:
+        # mkdtemp makes folders that only their owner may read, and this one is to be published.
         workshop.chmod(0o755)
         paths = write_pages(subject, workshop, chosen=chosen, watch=watch)
         move_into_place(workshop, folder)
@@ -117,6 +121,7 @@ def check_replaceable(folder: Path) -> None:
     """
     if not folder.exists():
         return
+    # A report's folder holds pages and nothing else; anything more was put there by somebody.
     if not folder.is_dir() or any(not _is_page(path) for path in folder.iterdir()):
         raise InputError(
             f"{folder}: it holds what is no report, which would be lost; give another with --out"

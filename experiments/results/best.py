@@ -48,6 +48,7 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
     # Of two selections the claims differ, so that neither can be better over the same ones.
     together = ["dataset", *(["selection"] if study.selected else [])]
     for _, group in cells.groupby(together, sort=False):
+        # A cell that lacks units would be compared over other responses than the rest.
         whole = group["n_responses"] == group["n_responses"].max()
         complete = group[whole & (group[["n_failed", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labelled"].max():
@@ -66,7 +67,7 @@ def _leaders(
     values: pd.Series[float],
     measure: str,
 ) -> list[int]:
-    """Return the cells that are significantly best, none if that cannot be said."""
+    """The cells that are significantly best, none if that cannot be said."""
     from calibration.significance import adjust
     from calibration.significance.measures import MEASURES
 
@@ -82,6 +83,7 @@ def _leaders(
         if _alike(own, other):
             leaders.append(place)
             continue
+        # The leader is compared with every other cell, which makes one family of tests for Holm.
         p_values.append(_p_value(study, own, other, measure))
         if not p_values[-1] < LEVEL:
             return []
@@ -97,6 +99,7 @@ def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> 
     from calibration.significance import compare_methods
 
     p, its, y, responses = labelled_pair(own, other, study.unlabelled)
+    # With a single response a permutation test cannot tell anything.
     if len(np.unique(responses)) < 2:
         return 1.0
     from calibration.intervals import IntervalSettings

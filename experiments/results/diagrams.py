@@ -120,12 +120,14 @@ def diagrams(
             assessors.append(cell)
         else:
             panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    # An assessor has no encoding, so it appears in every diagram of its dataset.
     for (dataset, _), cells in panels.items():
         cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
     labelled = {
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
     }
+    # Of equals the first one, which is the study's first encoding.
     main = max(labelled, key=lambda key: labelled[key], default=None)
     for key, cells in panels.items():
         if not labelled[key]:
@@ -144,7 +146,7 @@ def diagrams(
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
-    """Return the curves of one dataset and encoding; cells with the same posteriors share one.
+    """The curves of one dataset and encoding; cells with the same posteriors share one.
 
     Cells with a failed unit are left out: a curve over fewer atoms is another question.
     """
@@ -157,6 +159,8 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
         p, label, response = own.p[judged], own.label[judged], own.index[judged]
         key = _curve_key(cell)
         for position, curve in enumerate(curves):
+            # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
+            # will do.
             if p.shape == curve.p.shape and np.allclose(p, curve.p, rtol=0, atol=SAME_CURVE):
                 curves[position] = replace(curve, cells=(*curve.cells, key))
                 break
@@ -166,7 +170,7 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
 
 
 def _curve_key(cell: CellRows) -> tuple[str, ...]:
-    """Return what tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    """What tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
     named = cell.named()
     if named["variant"] == NO_GRAPH:
         return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
@@ -186,6 +190,7 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
         return list(curves)
     exact = [curve for curve in curves if any(cell[-1] == REFERENCE for cell in curve.cells)]
     others = [curve for curve in curves if curve not in exact]
+    # By identity: curves hold arrays, which do not compare to a single truth value.
     kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
     return [curve for curve in curves if id(curve) in kept]
 
@@ -206,7 +211,7 @@ def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Reliabi
 
 
 def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
-    """Return the points of a diagram, one row per curve and bin."""
+    """The points of a diagram, one row per curve and bin."""
     import pandas as pd
 
     names = ("mean_predicted", "observed", "lower", "upper", "count")
@@ -226,12 +231,13 @@ def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
 
 
 def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
-    """Return the name of a curve: its cells, less what every cell of the diagram shares."""
+    """The name of a curve: its cells, less what every cell of the diagram shares."""
     parts = []
     values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
     product = 1
     for own in values:
         product *= len(own)
+    # Only a full grid of values can be named by its values one dimension at a time.
     if product != len(cells):
         varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
         return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)

@@ -235,9 +235,11 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     Raises:
         InputError: if a folder holds no run, or a file of it cannot be read.
     """
+    # The second run says how both are scored, since two policies would differ for no other reason.
     config = read_manifest(after)["config"]
     scoring = _Scoring(config["unlabelled"], config["k"], seed)
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
+    # Without this a renamed prior would leave every cell without a counterpart.
     replaced = _replaced(first.cells(), second.cells())
     left = {_renamed(cell, replaced): cell for cell in first.cells()}
     right = {_renamed(cell, {}): cell for cell in second.cells()}
@@ -246,6 +248,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
         if key in right:
             other = right[key]
             named, its = cell.named(), other.named()
+            # The title of a compared cell names both values where one was replaced.
             named |= {
                 name: f"{value} → {its[name]}"
                 for name, value in named.items()
@@ -338,6 +341,7 @@ def _facts(folder: Path) -> dict[str, Any]:
 def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         for key, item in value.items():
+            # A list of plain values stays one fact; lists of objects are taken apart by position.
             yield from _flat(item, f"{place}{key}." if isinstance(item, dict) else f"{place}{key}")
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for position, item in enumerate(value):
@@ -365,6 +369,7 @@ def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str
     result = {}
     for name in CELL:
         values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
+        # With two or more on a side it would be a guess which one replaced which.
         gone, new = values[0] - values[1], values[1] - values[0]
         if len(gone) == len(new) == 1:
             result[name] = (*gone, *new)
@@ -388,6 +393,8 @@ def _cell_change(
     mine, its = before.same_rows(after)
     both = before.judged[mine] & after.judged[its]
     differences = (after.p[its] - before.p[mine])[both]
+    # `both` counts claims judged in both runs, so units that failed in one are left out here and
+    # counted as only before or only after.
     changed = np.abs(differences) > SAME
     flipped = (before.p[mine][both] > 0.5) != (after.p[its][both] > 0.5)
     statuses = [dict(zip(one.responses, one.status, strict=True)) for one in (before, after)]
@@ -424,6 +431,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
         yield MeasureChange(name, was, now, result.estimate, result.lower, result.upper)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
+    # `p` is the earlier run's, `other` the later one's.
     p, other, y, responses = labelled_pair(before, after, policy)
     for name in LABELLED if len(y) else ():
         try:
@@ -450,6 +458,8 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     from calibration.grouping import group_by_response
     from calibration.intervals import RatioSums
 
+    # A ratio whose denominator is 1 for each response: the mean over responses as the engine of
+    # intervals takes it.
     means = group_by_response(index).means(values)[:, np.newaxis]
     return RatioSums(means, np.ones_like(means))
 
@@ -464,6 +474,7 @@ def _read_table(path: Path) -> pd.DataFrame:
 
     try:
         return pd.read_csv(path)
+    # An analysis that found nothing writes an empty table.
     except pd.errors.EmptyDataError:
         return pd.DataFrame()
     except (OSError, ValueError) as error:
@@ -482,6 +493,8 @@ def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> Table
         if not (is_numeric_dtype(before[name]) or is_numeric_dtype(after[name]))
     ]
     left, right = (dict(_by_texts(frame, texts)) for frame in (before, after))
+    # Rows with the same texts are matched in order, but only if both runs have equally many;
+    # otherwise their order says nothing.
     alike, others = _counts(left), _counts(right)
     matched = {key for key in left if alike[key[0]] == others[key[0]]}
     numbers = [name for name in common if name not in texts]
@@ -495,6 +508,7 @@ def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> Table
     return TableChange(
         stem,
         n_values=len(matched) * len(numbers),
+        # `matched` holds keys of the left side, and as many on the right.
         n_only_before=len(left) - len(matched),
         n_only_after=len(right) - len(matched),
         columns=tuple(n for n in (*before, *after) if n not in common),
@@ -526,6 +540,7 @@ def _row_name(key: _RowKey, alike: Counter[tuple[str, ...]]) -> str:
 
 def _same(before: Any, after: Any) -> bool:
     if isinstance(before, int | float) and isinstance(after, int | float):
+        # NaN is the only value that differs from itself.
         both_missing = before != before and after != after
         return before == after or both_missing or abs(after - before) <= SAME
     return bool(before == after)

@@ -25,6 +25,8 @@ REPORT = "report"
 def temporary_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `folder`, on the same file system; it is gone after."""
     try:
+        # Beside the folder and not in /tmp: only within one file system is a move a rename, which
+        # either happens or does not.
         name = tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")
     except OSError as error:
         raise InputError(
@@ -50,6 +52,7 @@ def publish(files: Sequence[Path], folder: Path) -> None:
             shutil.rmtree(folder / REPORT, ignore_errors=True)
         else:
             (folder / name).unlink(missing_ok=True)
+    # Each is renamed into place, so that none is ever seen half written.
     for file in files:
         if file.is_dir():
             move_into_place(file, folder / file.name)
@@ -58,18 +61,20 @@ def publish(files: Sequence[Path], folder: Path) -> None:
 
 
 def _listed(path: Path) -> set[str]:
-    """Return what a manifest lists in its own folder, the report as one; none if there is none."""
+    """What a manifest lists in its own folder, the report as one; none if there is none."""
     try:
+        # A manifest that cannot be read vouches for nothing, so nothing is removed on its word.
         files = json.loads(path.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     names = {str(name) for name in files}
     reports = {REPORT for name in names if name.startswith(f"{REPORT}/")}
+    # Only names within the folder: a manifest that was tampered with must not reach outside it.
     return {name for name in names if Path(name).name == name} | reports
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a run.
+    """The manifest of a run.
 
     Raises:
         InputError: if the folder holds none.
@@ -87,6 +92,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def move_into_place(new: Path, folder: Path) -> None:
     """Let a folder take the place of the report that is there, if any."""
+    # A folder cannot be renamed onto one that holds files, so the old one steps aside first.
     old = new.with_name(f"{new.name}.old")
     if folder.exists():
         folder.replace(old)

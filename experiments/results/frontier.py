@@ -15,9 +15,10 @@ FLOOR = 1e-12
 
 
 def pareto(found: Mapping[str, tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points that no other beats in both, from the fastest to the most accurate."""
+    """The points that no other beats in both, from the fastest to the most accurate."""
     best = math.inf
     kept = []
+    # From fast to slow: a slower one earns its place only by a smaller error.
     for seconds, error in sorted(found.values()):
         if error < best:
             kept.append((seconds, error))

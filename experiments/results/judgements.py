@@ -42,7 +42,7 @@ class Judgements:
     counts: NDArray[np.bool_]
 
     def selected(self, selection: str) -> Judgements:
-        """Return the rows with posteriors only of the atoms that a selection keeps."""
+        """The rows with posteriors only of the atoms that a selection keeps."""
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
         counts = keeps[self.kept]
         return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
@@ -60,12 +60,13 @@ class Judgements:
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the positions of the rows that two cells of one dataset have in common.
+        """The positions of the rows that two cells of one dataset have in common.
 
         Rows are in the order of the data, so that of the responses in common they are the same;
         where the data differ (two runs), atoms are matched by their ids.
         """
         if self.responses == other.responses and np.array_equal(self.atoms, other.atoms):
+            # The usual case, two cells of one run, needs no matching.
             everything = np.arange(len(self.p))
             return everything, everything
         place = {
@@ -81,15 +82,18 @@ class Judgements:
             )
             if (key := (other.responses[response], atom)) in place
         ]
+        # The reshape gives two columns even without any pair.
         both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
-    """Return what a cell judged."""
+    """What a cell judged."""
     table = rows.read(cell, _COLUMNS).combine_chunks()
+    # The dictionary lists ids by first appearance, which is the order of the data.
     encoded = table["response"].combine_chunks().dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
+    # What is the same for a whole response is taken from its first row.
     _, first = np.unique(index, return_index=True)
     selections = table["selections"].fill_null("").combine_chunks().dictionary_encode()
     return Judgements(
@@ -107,5 +111,5 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
-    """Return a column as numbers, null as NaN."""
+    """A column as numbers, null as NaN."""
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)

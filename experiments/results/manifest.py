@@ -57,7 +57,7 @@ def manifest(
     models: Mapping[str, Any] = MappingProxyType({}),
     relations: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the manifest of a run as plain data.
+    """The manifest of a run as plain data.
 
     Args:
         study: the study.
@@ -74,6 +74,7 @@ def manifest(
         "version": 2,
         "complete": missing == 0,
         "study": study.study,
+        # Every default is written out: what a default is may change with a later version.
         "config": as_plain(study),
         "config_sha256": config_hash(study),
         "data": data_facts(data, relations),
@@ -82,25 +83,26 @@ def manifest(
         "units": dict(units),
         "units_missing": missing,
         "code_of_units": list(code),
+        # Names without folders, as they stand beside the manifest.
         "files": {path.name: file_hash(path) for path in files},
         **environment(),
     }
 
 
 def manifest_text(document: Mapping[str, Any]) -> str:
-    """Return a manifest as the text of its file."""
+    """A manifest as the text of its file."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """The SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def data_facts(
     data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """Return what is to be known of datasets, by name: hash, sizes, and relations found anew."""
+    """What is to be known of datasets, by name: hash, sizes, and relations found anew."""
     return {
         dataset.name: {
             "sha256": dataset.sha256,
@@ -114,7 +116,7 @@ def data_facts(
 
 
 def environment() -> dict[str, Any]:
-    """Return what the results may depend on beside the study: code, Python, machine, packages."""
+    """What the results may depend on beside the study: code, Python, machine, packages."""
     return {
         "code": {"version": code_version(), **_commit()},
         "python": platform.python_version(),
@@ -126,7 +128,7 @@ def environment() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Return the model of the processor; its architecture where the system does not say."""
+    """The model of the processor; its architecture where the system does not say."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition(":")
@@ -138,7 +140,7 @@ def processor() -> str:
 
 
 def code_identity() -> str:
-    """Return what tells this state of the code from others: version, commit, and if modified."""
+    """What tells this state of the code from others: version, commit, and if modified."""
     commit = _commit()
     if not commit:
         return code_version()
@@ -147,12 +149,12 @@ def code_identity() -> str:
 
 
 def code_version() -> str:
-    """Return the version of this package; "unknown" where it is not installed."""
+    """The version of this package; "unknown" where it is not installed."""
     return _version(DISTRIBUTION) or "unknown"
 
 
 def package_versions() -> dict[str, str]:
-    """Return the versions of the installed packages that results may depend on."""
+    """The versions of the installed packages that results may depend on."""
     versions = {name: _version(name) for name in _PACKAGES}
     return {name: version for name, version in versions.items() if version is not None}
 
@@ -165,7 +167,8 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> dict[str, Any]:
-    """Return the commit of the checkout that this file is tracked in, if it is in one."""
+    """The commit of the checkout that this file is tracked in, if it is in one."""
+    # An installed copy may lie inside somebody else's repository, whose commit says nothing of us.
     if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return {}
     commit = _git("rev-parse", "--verify", "HEAD")
@@ -177,6 +180,8 @@ def _commit() -> dict[str, Any]:
 def _git(*arguments: str) -> str | None:
     try:
         result = subprocess.run(
+            # Without optional locks, so that asking does not get in the way of a git command at
+            # work.
             ["git", "--no-optional-locks", *arguments],
             cwd=Path(__file__).parent,
             capture_output=True,

@@ -144,7 +144,7 @@ class CellRows:
         return self.key[:_QUESTION]
 
     def named(self) -> dict[str, Any]:
-        """Return the cell's values by column."""
+        """The cell's values by column."""
         return dict(zip(CELL, self.key, strict=True))
 
 
@@ -158,6 +158,7 @@ class RowsFile:
             InputError: if there is none, or it does not have the columns of rows.
         """
         try:
+            # Reads the footer alone; rows are read cell by cell.
             self._file = pq.ParquetFile(path)
         except FileNotFoundError:
             raise InputError(
@@ -173,7 +174,7 @@ class RowsFile:
             )
 
     def cells(self) -> list[CellRows]:
-        """Return every cell of the file, in its order."""
+        """Every cell of the file, in its order."""
         columns = [*CELL, "backend", "setting"]
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number in range(self._file.num_row_groups):
@@ -186,12 +187,12 @@ class RowsFile:
         ]
 
     def read(self, cell: CellRows, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
-        """Return columns of the rows of one cell."""
+        """Columns of the rows of one cell."""
         return self._file.read_row_groups(list(cell.groups), columns=list(columns))
 
 
 def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
-    """Return the schema with facts about the study in its metadata."""
+    """The schema with facts about the study in its metadata."""
     return SCHEMA.with_metadata(dict(metadata))
 
 
@@ -205,6 +206,7 @@ def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, st
     """
     with pq.ParquetWriter(path, schema_with(metadata), compression="zstd") as writer:
         for table in tables:
+            # A row group never holds two cells, which is what lets one cell be read by itself.
             for start in range(0, table.num_rows, _GROUP_ROWS):
                 writer.write_table(table.slice(start, _GROUP_ROWS), row_group_size=_GROUP_ROWS)
 
@@ -216,18 +218,20 @@ def write_csv(rows: RowsFile, path: Path) -> None:
     options = csv.WriteOptions(quoting_style="needed")
     with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
         for cell in rows.cells():
+            # The writer wants exactly the schema it was opened with, without the file's metadata.
             writer.write_table(rows.read(cell).cast(SCHEMA))
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the rows of a rows.parquet file as a data frame with nullable columns."""
+    """The rows of a rows.parquet file as a data frame with nullable columns."""
     return as_frame(pq.read_table(path, columns=None if columns is None else list(columns)))
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:
-    """Return a table as a data frame whose missing values are null, never NaN or a guess."""
+    """A table as a data frame whose missing values are null, never NaN or a guess."""
     import pandas as pd
 
+    # Without this mapping pandas would turn null into NaN, and integers with nulls into floats.
     nullable = {
         pa.int64(): pd.Int64Dtype(),
         pa.float64(): pd.Float64Dtype(),
@@ -239,7 +243,7 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
 
 
 def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
-    """Return rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
+    """Rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
 
     The coordinates of `cell` are those that tell cells apart; of `claim` the dataset, response and
     atom, with the label. A claim that a cell does not have is NaN.
@@ -269,6 +273,7 @@ def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
         names = ("dataset", "response", "atom", "label")
         places = []
         for *claim, label in zip(*(table[name].to_pylist() for name in names), strict=True):
+            # The first cell that has a claim gives it its number; the others look it up.
             places.append(claims.setdefault(tuple(claim), (len(claims), label))[0])
         found.append((places, {name: table[name].to_numpy() for name in values}))
     arrays = {name: np.full((len(cells), len(claims)), np.nan) for name in values}

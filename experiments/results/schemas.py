@@ -29,6 +29,7 @@ def row_schema() -> Schema:
         properties[field.name] = value | {
             "description": (field.metadata or {})[b"description"].decode()
         }
+    # pyarrow's schema has types but no ranges.
     properties["p"] |= {"minimum": 0, "maximum": 1}
     return {
         "$schema": DIALECT,

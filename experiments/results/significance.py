@@ -32,7 +32,7 @@ sides that differ in selection are each over their own."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
-    """Return every test that a study asks for, with p-values corrected over all of them.
+    """Every test that a study asks for, with p-values corrected over all of them.
 
     A pair is tested wherever two cells differ in it alone, over the labelled claims that both
     judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
@@ -46,6 +46,7 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
     from calibration.significance import adjust, stars
 
     found = list(_tests(study, rows))
+    # Corrected over all tests of the study at once, so every one of them is computed first.
     correction = study.significance.correction
     if correction != "none" and found:
         corrected = adjust([one["p_value"] for one in found], correction)
@@ -67,23 +68,23 @@ class Side:
     selection: str | None
 
     def named(self) -> dict[str, Any]:
-        """Return what tells it from the others, by column."""
+        """What tells it from the others, by column."""
         own = {} if self.selection is None else {"selection": self.selection}
         return {**self.cell.named(), **own}
 
     def judgements(self, rows: RowsFile) -> Judgements:
-        """Return what it judged."""
+        """What it judged."""
         everything = read_judgements(rows, self.cell)
         return everything if self.selection is None else everything.selected(self.selection)
 
 
 def sides_of(study: Study, rows: RowsFile) -> list[Side]:
-    """Return what may be compared, in the order of the summary's rows."""
+    """What may be compared, in the order of the summary's rows."""
     return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
 
 
 def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
-    """Return the tests of a study as a table of a paper, a block per dataset."""
+    """The tests of a study as a table of a paper, a block per dataset."""
     settings = study.significance
     corrected = settings.correction != "none"
     p_value = "corrected" if corrected else "p_value"
@@ -113,6 +114,7 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
     sides = sides_of(study, rows)
     for first, second in study.significance.pairs:
+        # The first side of a pair runs over all cells it matches; the second is then determined.
         for one in sides:
             if not _matches(one, first):
                 continue
@@ -137,6 +139,7 @@ def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
         # Of a backend without seeds there is one cell, to be compared with every seed's.
         told_apart.add("seed")
     if "backend_label" in told_apart and _without_graph(one) != _without_graph(other):
+        # Without a graph there is no variant, encoding or prior to agree in.
         told_apart.update(set(CELL) - {"dataset"})
     mine, its = one.named(), other.named()
     return _matches(other, selector) and all(
@@ -168,11 +171,13 @@ def _compared(
     }
     if first[0].selection == second[0].selection:
         p, other, y, responses = labelled_pair(judgements[0], judgements[1], study.unlabelled)
+        # With one selection on both sides, both are taken over the very same claims.
         claims = [(p, y, responses), (other, y, responses)]
     else:
         claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
     for measure in settings.measures:
         if not len(claims[0][0]):
+            # The columns from value_first to p_value.
             empty = dict.fromkeys(COLUMNS[7:13], np.nan)
             yield {**shared, **empty, "measure": measure, "n_responses": 0, "n_claims": 0,
                    "status": "no_labels"}  # fmt: skip
@@ -213,14 +218,16 @@ _Claims = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[_Claims]:
-    """Return the labelled claims of each side, in the responses in which both have some."""
+    """The labelled claims of each side, in the responses in which both have some."""
     from calibration.labels import apply_policy
 
     sides: list[_Claims] = []
     for one in (first, second):
         names = np.array(one.responses, dtype=object)[one.index[one.judged]]
         scored = apply_policy(one.p[one.judged], one.label[one.judged], names, policy)
+        # By name rather than number: two cells may number their responses differently.
         sides.append((scored.p, scored.y, np.array(scored.responses, dtype=object)))
+    # The test pairs by response, so one that only a single side has is of no use.
     both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
     kept = [np.array([name in both for name in own.tolist()], dtype=bool) for *_, own in sides]
     return [(p[at], y[at], names[at]) for (p, y, names), at in zip(sides, kept, strict=True)]
@@ -229,7 +236,7 @@ def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[
 def labelled_pair(
     first: Judgements, second: Judgements, policy: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (p of the first, p of the second, labels, responses) of the claims that both judged.
+    """(p of the first, p of the second, labels, responses) of the claims that both judged.
 
     Args:
         first: one cell.
@@ -243,7 +250,9 @@ def labelled_pair(
 
     mine, its = first.same_rows(second)
     both = first.judged[mine] & second.judged[its]
+    # From here on position i is the same claim on both sides.
     mine, its = mine[both], its[both]
+    # Positions go through the policy in place of the responses, to learn which claims it keeps.
     place = np.arange(len(mine))
     # The policy decides by label alone, so that the positions it keeps are the same for both.
     scored = apply_policy(first.p[mine], first.label[mine], place, policy)
@@ -260,7 +269,7 @@ def difference_interval(
     k: int | str,
     seed: int,
 ) -> tuple[float, float]:
-    """Return the interval of a measure's difference, by the paired bootstrap over responses.
+    """The interval of a measure's difference, by the paired bootstrap over responses.
 
     Args:
         p: probabilities (n,) of one method.

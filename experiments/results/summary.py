@@ -54,7 +54,7 @@ class StudySummary:
 def summarise_study(
     rows: RowsFile, *, policy: str, k: int | str, selections: Sequence[str] = ()
 ) -> StudySummary:
-    """Return the summary of a study's rows.
+    """The summary of a study's rows.
 
     Args:
         rows: tidy rows; those of one cell are in memory at a time, and of the exact backend's.
@@ -69,9 +69,12 @@ def summarise_study(
 
     summaries = []
     with entropy_warnings() as misordered:
+        # Cells of one question follow each other in the file, so at most two are in memory: the
+        # reference and the one that is summarised.
         for _, group in itertools.groupby(rows.cells(), key=lambda cell: cell.question):
             cells = list(group)
             exact = next((cell for cell in cells if cell.backend == REFERENCE), None)
+            # Read before the others, wherever it stands among them.
             reference = None if exact is None else read_judgements(rows, exact)
             for cell in cells:
                 judgements = reference if cell is exact else read_judgements(rows, cell)
@@ -90,6 +93,7 @@ def summarise_study(
 def _summarise_cell(
     cell: CellRows, own: Judgements, reference: Judgements | None, policy: str, k: int | str
 ) -> dict[str, Any]:
+    # Units that failed have no time.
     done = own.seconds[~np.isnan(own.seconds)]
     judged = own.judged
     if judged.any():

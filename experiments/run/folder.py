@@ -72,6 +72,8 @@ class RunPlan:
         """The plan of a study."""
         return RunPlan(
             study=computed_part(study),
+            # With the settings that defaults fill in, so that a changed default makes it another
+            # run.
             cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
             data={dataset.name: dataset.sha256 for dataset in data},
             models={one.place: dict(one.facts) for one in models},
@@ -105,7 +107,8 @@ class FinishedUnits:
         return slice(int(self.starts[cell]), int(self.starts[cell + 1]))
 
     def where(self, kept: NDArray[np.bool_]) -> FinishedUnits:
-        """Return those of the units for which `kept`, (n_units,), holds."""
+        """Those of the units for which `kept`, (n_units,), holds."""
+        # before[i] counts the kept ones among the first i units, so indexing it moves the bounds.
         before = np.concatenate([[0], np.cumsum(kept)])
         return FinishedUnits(self.table.filter(pa.array(kept)), before[self.starts])
 
@@ -153,21 +156,27 @@ def open_run(
         InputError: if the folder cannot be written, another run is at work in it, or it holds
             units that this one neither goes on with nor may drop.
     """
+    # Only folders that this run itself creates may be removed if it fails.
     absent = [place for place in (folder, *folder.parents) if not place.exists()]
     own = folder / JOURNAL
     units = own / _UNITS
     try:
+        # Before anything is created, so that a refusal leaves the folder as it was.
         if not overwrite:
             _refuse_another(folder, plan)
         prepare_folder(folder)
         prepare_folder(own)
+        # The lock on this journal is the lock on the whole folder; everything below happens under
+        # it.
         with open_journal(units, _errors(units), anew=overwrite) as journal:
             try:
                 records = (record for _, record in journal.records())
                 finished = finished_units(records, sizes, units)
                 if not overwrite and not resume:
                     _refuse_unfinished(folder, finished, sizes, n_answers(folder))
+                # Earlier versions of the code matter only if some of their units are kept.
                 code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
+                # Nothing is lost here: the folder is empty, complete, or to be overwritten.
                 if not resume:
                     journal.clear()
                     for name in (PRIORS, SELECTIONS, TEXTS):
@@ -175,6 +184,8 @@ def open_run(
                     finished = finished_units((), sizes, units)
                 current = code_identity()
                 code = code if current in code else (*code, current)
+                # Written under the lock and before the first unit: units without their plan could
+                # not be told from those of another study.
                 document = {**vars(plan), "sha256": plan.sha256, "code": code}
                 write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
                 yield OpenRun(journal, finished, code, own)
@@ -248,8 +259,11 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
         raise InputError(f"{place}: it holds units of another study; start anew with --overwrite")
     # Sorted by cell, response and place in the journal: of equal units the last one was done last.
     order = np.lexsort((np.arange(len(cells)), responses, cells))
+    # A unit is done twice if it failed and was retried; the later result replaces the earlier one.
     same_as_next = (np.diff(cells[order]) == 0) & (np.diff(responses[order]) == 0)
+    # Without any unit, `append` still yields one entry; the slice drops it.
     order = order[~np.append(same_as_next, False)[: len(order)]]
+    # One bound more than there are cells, so that the last cell's slice is no special case.
     starts = np.searchsorted(cells[order], np.arange(len(sizes) + 1))
     return FinishedUnits(table.take(pa.array(order)).combine_chunks(), starts.astype(np.int64))
 
@@ -270,6 +284,8 @@ def _refuse_another(folder: Path, plan: RunPlan) -> None:
 def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
     """In which keys of the study, settings or data two plans differ."""
     study = before.get("study", {})
+    # A changed key shows up in the cells and models as well, so those are named only if no key
+    # explains the difference.
     keys = [key for key in {**study, **plan.study} if study.get(key) != plan.study.get(key)]
     if not keys and before.get("cells") != plan.cells:
         keys.append("the settings of its backends")
@@ -310,6 +326,7 @@ def _refuse_unfinished(
 
 def _read_plan(path: Path) -> dict[str, Any]:
     try:
+        # Read as leniently as possible: any damage ends in the one sentence below.
         plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         plan = None

@@ -175,7 +175,7 @@ class CrossFittedPriors:
         return self.variant, self.relation_model, self.encoding, self.prior.title
 
     def of(self, responses: Sequence[int]) -> CrossFittedPriors:
-        """Return it for some responses alone, by position."""
+        """The same priors for some responses alone, by position."""
         return replace(self, fold=tuple(self.fold[response] for response in responses))
 
     def graph(self, response: int, graph: FactGraph) -> FactGraph:
@@ -212,6 +212,7 @@ def prior_requests(
         view, learned = cell.view, cell.view.prior.learned
         shown = (view.variant, view.relation_model, view.encoding)
         key = (cell.dataset, (*shown, view.prior.title))
+        # Cells that differ only in algorithm or strength share one fit.
         if learned is None or key in found:
             continue
         place = places[view.prior.title]
@@ -251,6 +252,8 @@ def fit_all(
     by_name = {dataset.name: dataset for dataset in data}
     found = []
     for request in asked:
+        # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
+        # others. Fitting anew would mix rows of two fits in one cell.
         if any(request.matches(*view) for view in finished) and not kept.get(request.key(0)):
             raise InputError(
                 f"{kept.path}: the {request.title}, by which units are finished, are not in it; "
@@ -302,6 +305,7 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
                 "error": fit.error,
             }
             for value in fit.table or ({},):
+                # A parameter has a status of its own, which must not hide that of the fit.
                 own = {name: value.get(name) for name in COLUMNS if name in value}
                 own |= {"parameter": value.get("name"), "parameter_status": value.get("status")}
                 rows.append({**shared, **{k: v for k, v in own.items() if k not in shared}})
@@ -313,6 +317,8 @@ def specification_of(prior: PriorSetting, encoding: str) -> Specification:
     learned = prior.learned or Learned()
     relations = [name for name in ("temperature", "probability") if name in learned.parameters]
     atom, context = (
+        # In the words of the command line, which `specification` reads; repr keeps every bit of a
+        # float.
         LEARN if f"{name}_prior" in learned.parameters else KEEP if value is None else repr(value)
         for name, value in (("atom", prior.atom), ("context", prior.context))
     )
@@ -385,6 +391,7 @@ def _fit(
     fold, needed = _folds(request, dataset, seed)
 
     @cache
+    # Built on demand: a run that is resumed with all its fits kept needs none of this.
     def views() -> list[FactGraph]:
         related = dataset.related or ({},) * len(dataset.graphs)
         return [
@@ -400,6 +407,7 @@ def _fit(
     def fitted(number: int) -> dict[str, Any]:
         try:
             if number == WHOLE:
+                # These may hold relations of a class that no labelled response has.
                 unseen = [views()[at] for at in np.flatnonzero(fold == WHOLE)]
                 return as_plain(cross_fitter().whole(unseen))
             return as_plain(cross_fitter().without(number))
@@ -413,6 +421,7 @@ def _fit(
     fits = {}
     for number in needed:
         value = kept.get(request.key(number))
+        # A failure is kept as well, or every resumption would try in vain again.
         if value is None or (again and value["error"]):
             value = fitted(number)
             kept.put(request.key(number), value)
@@ -427,6 +436,7 @@ def _folds(
     labelled = _labelled(dataset)
     n_folds = request.learned.folds
     fold = np.full(len(dataset.graphs), WHOLE)
+    # Dealing out only the labelled responses keeps the folds even, however many have no label.
     fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
     return fold, [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
 

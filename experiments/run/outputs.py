@@ -127,16 +127,21 @@ def write_results(
     with temporary_folder(folder) as place:
         files: list[Path] = []
 
+        # Every file is noted as it is named, so that the manifest and the move into place miss
+        # none.
         def file(name: str) -> Path:
             files.append(place / name)
             return files[-1]
 
+        # A generator: only one cell's rows are in memory at a time.
         row_groups = row_tables(study.study, data, cells, finished, selections)
         write_rows(row_groups, file(ROWS), origin.metadata())
+        # From here on everything is computed from the file as written, as a reader of it would.
         rows = RowsFile(place / ROWS)
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = whole_summary(study, rows, selections.titles)
+        # Without the times, so that two runs of a study give the same summary.csv to the byte.
         _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
         # The selections of a cell share its posteriors, and so their times.
         _write_frame(summary.cells[[*CELL, *TIMES]].drop_duplicates(list(CELL)), file("times.csv"))
@@ -168,6 +173,8 @@ def write_results(
             )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
+        # Before the report, since its pages show the manifest. Their own hashes are added
+        # afterwards.
         document = manifest(
             study,
             data,
@@ -194,6 +201,7 @@ def write_results(
             written = pages(run, place / REPORT)
             document["files"] |= {f"{REPORT}/{page.name}": file_hash(page) for page in written}
             files.append(place / REPORT)
+        # The manifest lists all other files and is moved into place last: where it is, the rest is.
         file(MANIFEST).write_text(manifest_text(document), encoding="utf-8")
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
@@ -263,6 +271,7 @@ class _Claims:
             if not graph.atoms:
                 rows.append((graph.id, None, None, None, None))
         names = ("response", "atom", "label", "annotation", "selections")
+        # A column each, converted once here and then only gathered (`take`) by every cell.
         columns = {
             name: pa.array([row[position] for row in rows], SCHEMA.field(name).type)
             for position, name in enumerate(names)
@@ -281,6 +290,8 @@ def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) ->
     failed = np.asarray(units["status"].to_pylist(), dtype=object) == FAILED
     judged = ~(failed | (n_atoms == 0))[owner]
     p = np.zeros(len(owner))
+    # A failed unit and a response without atoms have empty lists, so the flat list runs over
+    # exactly the judged rows.
     p[judged] = units["p"].combine_chunks().flatten().to_numpy()
     shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
     shared["setting"] = cell.algorithm.setting

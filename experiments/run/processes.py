@@ -52,6 +52,7 @@ class Child:
         Args:
             quiet: drop what it prints on standard output, and its warnings.
         """
+        # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, quiet), daemon=True)
@@ -62,6 +63,7 @@ class Child:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # With our copy open as well, the pipe would never report that the child has died.
         theirs.close()
         self._busy = False
 
@@ -77,7 +79,7 @@ class Child:
     def call(
         self, function: Callable[..., Any], *arguments: Any, limit: float | None = None
     ) -> Any:
-        """Return ``function(kept, *arguments)``, computed in the child.
+        """``function(kept, *arguments)``, computed in the child.
 
         Args:
             function: a function that can be pickled.
@@ -156,6 +158,8 @@ def limit_memory(kept: dict[str, Any], allowed: int) -> None:  # noqa: ARG001
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        # The limit is on address space, of which libraries reserve much at import; only growth
+        # counts.
         wanted = taken + allowed
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
@@ -177,12 +181,15 @@ def _serve(connection: Connection, quiet: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if quiet:
         warnings.simplefilter("ignore")
+        # The descriptor rather than sys.stdout, since compiled libraries print too.
         with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
             os.dup2(nowhere.fileno(), 1)
+    # What one call builds, such as a graph or a warm backend, the next ones can use.
     kept: dict[str, Any] = {}
     while True:
         try:
             call = connection.recv()
+            # The polite end, sent by `close`.
             if call is None:
                 return
             function, arguments = call
@@ -196,6 +203,7 @@ def _answer(
 ) -> tuple[str | None, Any]:
     try:
         return None, function(kept, *arguments)
+    # Raised by a function that knows what kind of failure it met, such as its own time limit.
     except ChildError as error:
         return error.kind, error.reason
     except FactormodelsError as error:

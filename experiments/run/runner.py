@@ -108,6 +108,7 @@ class StudyDesign:
         """
         number = {dataset.name: position for position, dataset in enumerate(self.data)}
         return [
+            # `text_request_of` names no response; each open one is filled in here.
             request._replace(response=response)
             for cell in cells
             if (request := text_request_of(self.cells[cell])) is not None
@@ -226,8 +227,12 @@ def run_study(
     wanted = select(planned.cells, only)
     sizes = planned.sizes
     with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
+        # Failed units are hidden, not erased: they stay in the journal until a new result replaces
+        # them.
         before = _without_failed(run.finished, wanted) if retry_failed else run.finished
         done = _done(planned, before)
+        # The order matters: text models provide the relations, priors are fitted to those, and the
+        # units need both.
         answers = _ask(
             planned,
             planned.text_requests(wanted, done),
@@ -239,6 +244,8 @@ def run_study(
         data = answers.related(planned.data)
         fits = _learned(planned, data, wanted, run, retry_failed, notice)
         judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
+        # An assessor's verdicts are its posteriors, so its units are finished without any
+        # inference.
         judged = [
             answers.unit(cell, request)
             for cell in judging
@@ -252,8 +259,12 @@ def run_study(
                 _keep(planned, encode(judged), run.journal, report)
             if queue.left:
                 _run_units(planned, queue, execution, run.journal, report)
+        # Read back from the journal rather than collected along the way, so that a run in one go
+        # and a resumed one write the same results.
         finished = read_finished(folder, planned.plan(), sizes)
         with run.keyed(SELECTIONS) as kept:
+            # The data as given, not `data`: selections use the relations on record, not those found
+            # anew.
             selected = select_all(planned.selection_solvers, planned.data, kept, notice=notice)
         results = write_results(
             planned.study,
@@ -280,6 +291,8 @@ def _learned(
     notice: Callable[[str], None],
 ) -> tuple[CrossFittedPriors, ...]:
     """The learned priors of some cells, and of those that have finished units."""
+    # Cells with finished units count even if they are not wanted now: priors.csv must list the fits
+    # behind every row of the results.
     places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
     finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
     views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
@@ -329,10 +342,13 @@ def _ask(
     with run.keyed(TEXTS) as kept:
         answers = TextAnswers.of(kept)
         left = [request for request in requests if not answers.has(request, again=again)]
+        # Opening a model may load weights or require a key, so only those with something left to
+        # answer are opened.
         needed = {(request.key, request.title) for request in left}
         models = [one for one in planned.models if (one.key, one.title) in needed]
         if models:
             opened = open_models(planned.loaded, models, ledger)
+            # Cells that share relations ask for the same answers; each is asked for once.
             with monitor(len(set(left))) as report:
                 for request, answer in ask_texts(left, planned.data, opened):
                     answers.keep(request, answer, kept)
@@ -347,11 +363,15 @@ def _run_units(
     journal: Journal,
     report: Callable[[Progress], None],
 ) -> None:
+    # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
+    # the worker processes.
     with closing(_outcomes(planned, queue, execution)) as outcomes:
         for task, answer in outcomes:
             if answer is None:
+                # Its units are back in the queue, to be tried one at a time.
                 if not queue.died(task):
                     continue
+                # A task is given up only when it consists of a single unit.
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
                 answer = encode([lost])
             else:
@@ -380,6 +400,7 @@ def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> O
     backends = planned.backends
     if execution.dask is not None:
         return on_dask(queue.take, execution.dask, backends)
+    # Not os.cpu_count(): a container or a batch job may use fewer processors than the machine has.
     processors = len(os.sched_getaffinity(0))
     if execution.workers is not None and execution.workers > 1:
         return in_processes(queue.take, execution.workers, backends)
@@ -411,6 +432,7 @@ def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
 
 
 def _failures_in(planned: StudyDesign, batch: Any) -> list[UnitFailure]:
+    # The usual case, for which no rows need to be copied.
     if batch["error"].null_count == batch.num_rows:
         return []
     return _failures(planned, batch.filter(batch["error"].is_valid()))

@@ -111,9 +111,11 @@ class Selections:
     found: Mapping[tuple[str, str], tuple[Selected, ...]] = field(default_factory=dict)
 
     def of_atoms(self, dataset: StudyData) -> list[list[str]]:
-        """Return for every atom of every response the selections that keep it, side by side."""
+        """The selections that keep each atom of each response, their titles separated by spaces."""
         result = []
         for position, graph in enumerate(dataset.graphs):
+            # In the order of the titles, so that the text of a set of selections is always the
+            # same.
             keeping: list[list[str]] = [[] for _ in graph.atoms]
             for title in self.titles:
                 for atom in self.found[dataset.name, title][position].kept:
@@ -165,12 +167,16 @@ def select_all(
             told = False
             answers = []
             for position, graph in enumerate(dataset.graphs):
+                # Nothing to solve, and so nothing to keep.
                 if solver.choice.selection == EVERYTHING:
                     answers.append(Selected(tuple(range(len(graph.atoms)))))
                     continue
+                # By content rather than by name: what was solved remains valid if the study is only
+                # renamed.
                 key = f"{solver.identity} {dataset.sha256} {position}"
                 value = kept.get(key)
                 if value is None:
+                    # Said once, and only if there really is something to solve.
                     if not told:
                         notice(f"selecting {title!r} of {dataset.name}: {_count(dataset)}")
                         told = True
@@ -232,6 +238,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
     if templates is not None:
+        # A file counts by its content: edited, it makes another selection; moved, it does not.
         identity["templates"] = content_hash(templates)
         known = read_templates(templates)
         if choice.domain is not None and choice.domain not in known:
@@ -244,6 +251,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     model = None
     if choice.path is not None:
         path = folder / choice.path
+        # Written as the command line writes it, so that both build the same model.
         model, _ = relation_model(f"{choice.relations}:{path}", AssessmentOptions())
         identity["path"] = content_hash(path)
     elif choice.relations == "lexical":
@@ -254,6 +262,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
 def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
     try:
         core = solver.core(graph)
+        # Only a share of the response asks for its sentences, which need splitting.
         sentences = None
         if core.share is not None:
             from factormodels.extraction.sentences import split_sentences

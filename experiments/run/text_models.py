@@ -141,6 +141,7 @@ class TextAnswers:
 
     def keep(self, request: TextRequest, answer: Answer, kept: KeyedJournal) -> None:
         """Add an answer, to the journal first."""
+        # An answer may have cost money: it is safe before anything else happens.
         kept.put(json.dumps(request), answer)
         self.by_request[request] = answer
 
@@ -155,13 +156,17 @@ class TextAnswers:
             response = (request.dataset, request.response)
             if response not in merged:
                 graph = by_name[request.dataset][request.response]
+                # Relations refer to the contexts as merged, so the graph has to be merged the same
+                # way.
                 merged[response] = merge_duplicate_contexts(graph)
             own = graphs.setdefault(response, {})
+            # An error stands in place of the graph, and fails those units that ask for it.
             own[request.title, request.variant] = answer.get("error") or replace(
                 merged[response], relations=tuple(_relations(answer["found"]))
             )
         if not graphs:
             return tuple(data)
+        # For responses about which nothing was asked.
         nothing: Related = {}
         return tuple(
             replace(
@@ -234,6 +239,7 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
         facts = {
             "assessor": judging.assessor,
             **judging.setting(study.language_model),
+            # An edited prompt gives other answers, and so makes this another run.
             "prompts": [identity_of(ASSESSORS[judging.assessor].prompt)],
         }
         found.append(TextModel(ASSESSING, position, judging.title, facts))
@@ -254,6 +260,7 @@ def check_texts(
             ("claims", models, _claims(dataset.graphs)),
             ("contexts", related, _passages(dataset.graphs)),
         ):
+            # Only a dataset without any text is refused; a single empty one is left to the model.
             if reading and texts and not any(text.strip() for text in texts):
                 raise InputError(
                     f"{loaded.blame(f'datasets[{position}]')}: the {what} of {dataset.name!r} have "
@@ -265,7 +272,7 @@ def check_texts(
 def open_models(
     loaded: LoadedStudy, models: Iterable[TextModel], ledger: Ledger
 ) -> tuple[OpenedTextModel, ...]:
-    """Return text models, opened: local ones loaded, language models behind their caches.
+    """Text models, opened: local ones loaded, language models behind their caches.
 
     Args:
         loaded: the study.
@@ -277,6 +284,7 @@ def open_models(
         MissingDependencyError: if a library that one needs is not installed.
     """
     study, shared = loaded.study, loaded.study.language_model
+    # Models with the same access share a client, and so its cache and its limit on concurrency.
     behind: dict[LanguageModelChoice, Any] = {}
     opened: list[OpenedTextModel] = []
     for one in models:
@@ -323,6 +331,7 @@ def n_asked(
     """How many pairs or claims each text model is asked about, by its title."""
     by_name = {dataset.name: dataset.graphs for dataset in data}
     widest: dict[tuple[str, str, str, int], str] = {}
+    # In reverse the widest variant comes last and stays; its pairs include those of the others.
     for request in sorted(set(requests), key=_order, reverse=True):
         widest[request.key, request.title, request.dataset, request.response] = request.variant
     counts: dict[str, tuple[int, str]] = {}
@@ -359,11 +368,14 @@ def ask_texts(
             answer = _verdicts(graph, one)
         else:
             of_all = request._replace(variant="")
+            # The order keeps the variants of a response together, so one response at a time is
+            # remembered.
             if remembering is None or remembering[0] != of_all:
                 remembering = (of_all, _Remembering(one.relations))
             least = one.model.facts["least"]
             answer = _found_relations(graph, remembering[1], request.variant, least)
         if one.consumption is not None:
+            # Taken after each response, so that an answer carries its own cost into the journal.
             answer["consumption"] = one.consumption.take()
         yield request, answer
 
@@ -394,6 +406,7 @@ def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
 def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]:
     """The hash of the relations found, by dataset, relation model and variant."""
     digests: dict[tuple[str, str, str], Any] = {}
+    # In sorted order, so that the hash does not depend on when an answer came in.
     for request in sorted(answers.by_request):
         if request.key == RELATIONS:
             digest = digests.setdefault(
@@ -465,6 +478,8 @@ class _Remembering:
         return [self._known[pair] for pair in pairs]
 
 
+# All of one text model first; within a response the widest variant, whose judgements the narrower
+# ones reuse.
 def _order(request: TextRequest) -> tuple[Any, ...]:
     widest_first = -EXTRACTED_VARIANTS.index(request.variant) if request.variant else 0
     return request.key, request.title, request.dataset, request.response, widest_first
@@ -472,6 +487,8 @@ def _order(request: TextRequest) -> tuple[Any, ...]:
 
 def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
     try:
+        # InputError is for the user to mend (a key, a replay) and ends the run; whatever else is
+        # raised concerns this response alone.
         related = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
     except InputError:
         raise
@@ -479,6 +496,7 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
         return {"error": sentence(error)}
     facts = related.metadata[METADATA_KEY]
     missing, asked = facts["missing"], facts["asked"]
+    # A response without a single answer is a failure, not one without relations.
     if asked and len(missing) == asked:
         return {"error": f"none of {asked} relations was found: {missing[0][2]}"}
     found = [[r.source, r.target, str(r.kind), r.probability] for r in related.relations]
@@ -495,6 +513,7 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
         raise InputError(f"{one.model.place}: the assessor has no language model; name one")
     facts = one.model.facts
     try:
+        # As with relations: InputError ends the run, anything else fails this response alone.
         verdicts = assess(
             graph,
             facts["assessor"],
@@ -524,6 +543,7 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
     dropped = 0
     if one.key != RELATIONS:
         verdicts = [verdict for answer in found for verdict in answer["found"]]
+        # The assessor answered, and its verdict is one that takes the claim out of the score.
         dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
     asked_a_model = any("consumption" in answer for answer in answers)

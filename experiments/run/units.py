@@ -128,6 +128,7 @@ class TaskQueue:
         chosen = set(wanted)
         for number, dataset in enumerate(data):
             own = [i for i in chosen if cells[i].dataset == dataset.name]
+            # Rows of `open_` are this dataset's wanted cells, columns its responses.
             open_ = ~done[number][sorted(own)]
             remaining = {
                 response: tuple(np.asarray(sorted(own))[open_[:, response]].tolist())
@@ -141,7 +142,9 @@ class TaskQueue:
         if not self._blocks:
             return None
         block = self._blocks.popleft()
+        # A block that has cost a process is handed out one unit at a time, to find the culprit.
         block, *rest = _cut(block, 1 if block.deaths else self._units)
+        # extendleft reverses what it is given; reversing it first keeps the study's order.
         self._blocks.extendleft(reversed(rest))
         name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
         related = self._data[block.dataset].related
@@ -152,6 +155,8 @@ class TaskQueue:
             tuple(one.of(block.responses) for one in self._learned if one.dataset == name),
             tuple(related[response] for response in block.responses) if related else (),
         )
+        # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
+        # on to it until it is settled, so the id stays its own.
         self._given[id(task)] = (block, time.monotonic())
         return task
 
@@ -171,6 +176,7 @@ class TaskQueue:
                 for response in block.responses
             }
             self._blocks.extendleft(reversed(list(_blocks(block.dataset, remaining))))
+            # It ran out of time before its units were done.
             self._units = max(1, self._units // 2)
         elif time.monotonic() - began < _QUICK_TASK:
             self._units = min(2 * self._units, _MOST_UNITS)
@@ -187,6 +193,7 @@ class TaskQueue:
             return True
         parts = _cut(block, 1)
         self._blocks.extendleft(
+            # Every part carries the death, since which unit caused it is not known yet.
             _Block(part.dataset, part.responses, part.cells, part.deaths + 1)
             for part in reversed(parts)
         )
@@ -204,15 +211,17 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
     results: list[UnitResult] = []
     for batch in _batches(task):
         results += _run_batch(task, batch, graphs)
+        # Checked after the batch rather than before, so that even the slowest task makes progress.
         if time.perf_counter() > end:
             break
     return encode(results)
 
 
 def encode(results: Sequence[UnitResult]) -> bytes:
-    """Return results as bytes, which `decode` reads."""
+    """Results as bytes, which `decode` reads."""
     import pyarrow as pa
 
+    # A list column made of offsets and one flat array needs no Python object per number.
     lengths = [len(result.p) for result in results]
     values = np.concatenate([result.p for result in results]) if results else np.zeros(0)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -224,6 +233,7 @@ def encode(results: Sequence[UnitResult]) -> bytes:
     ]
     arrays.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)))
     batch = pa.record_batch(arrays, schema=schema())
+    # Without the schema, which is the same for every record and would be most of a small one.
     return bytes(batch.serialize())
 
 
@@ -262,10 +272,13 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
     Graphs of one structure, as priors and strengths make them, are planned once, where the batch
     gives the very bits that the graphs give one by one.
     """
+    # A result must not depend on which graphs happened to share a batch.
     if len(graphs) > 1 and backend.identical_batches:
         from inference.batch import batch_results
 
         try:
+            # One graph that raises takes the whole batch with it. Done one by one, the others keep
+            # their results.
             return list(batch_results(graphs, backend))
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
@@ -293,9 +306,11 @@ def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray
 
     Above 1 the relation model is taken for surer than it says, below 1 for less sure; 0 and 1 stay.
     """
+    # Going to log odds and back would change the last bits.
     if strength == 1.0:
         return probabilities
     with np.errstate(divide="ignore", over="ignore"):
+        # Probabilities of 0 and 1 have infinite log odds, which come back as exactly 0 and 1.
         log_odds = strength * (np.log(probabilities) - np.log1p(-probabilities))
         return 1.0 / (1.0 + np.exp(-log_odds))
 
@@ -328,6 +343,7 @@ def _cut(block: _Block, units: int) -> list[_Block]:
     n_cells = len(block.cells)
     if len(block.responses) * n_cells <= units:
         return [block]
+    # Not even one response fits with all its cells, so its cells are divided.
     if n_cells > units:
         first, rest = block.responses[:1], block.responses[1:]
         parts = [(first, block.cells[:units]), (first, block.cells[units:]), (rest, block.cells)]
@@ -346,6 +362,7 @@ def _blocks(dataset: int, remaining: dict[int, tuple[int, ...]]) -> Iterable[_Bl
     run: list[int] = []
     cells: tuple[int, ...] = ()
     for response, own in remaining.items():
+        # Neighbouring responses with the same cells left share a block.
         if run and own != cells:
             yield _Block(dataset, tuple(run), cells)
             run = []
@@ -410,11 +427,14 @@ def _batches(task: Task) -> Iterator[list[_Unit]]:
     for position, (_, cell) in enumerate(task.cells):
         algorithm = cell.algorithm
         by_algorithm.setdefault((algorithm.title, algorithm.seed), []).append(position)
+    # A seeded algorithm stands in the study once for each seed, and each is its own backend.
     for positions in by_algorithm.values():
         units = [(r, position) for r in range(len(task.responses)) for position in positions]
+        # Nothing is known yet of how slow the algorithm is on these graphs.
         start, size = 0, 1
         while start < len(units):
             began = time.perf_counter()
+            # The batch is run while this generator is suspended, so the clock measures the batch.
             yield units[start : start + size]
             start += size
             quick = time.perf_counter() - began < _QUICK_BATCH
@@ -428,6 +448,7 @@ def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[Unit
     built: list[FactorGraph] = []
     for unit in units:
         try:
+            # A missing library fails the units that need it; the rest of the study runs.
             if algorithm.backend is None:
                 raise MissingDependencyError(algorithm.error)
             built.append(graphs(unit[0], task.cells[unit[1]][1].view))
@@ -443,6 +464,7 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
     cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
     if isinstance(outcome, Posterior):
         p = outcome.marginals.of_state(1, task.graphs[unit[0]].atom_ids)
+        # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
         if np.isfinite(p).all():
             return UnitResult(
                 cell=cell,

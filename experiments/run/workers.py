@@ -54,6 +54,8 @@ def in_processes(take: Take, count: int, backends: Sequence[Backend]) -> Outcome
     idle: list[_Worker] = []
     try:
         while True:
+            # A process is started only for a task that no idle one can take, so a short queue
+            # starts few.
             while (idle or len(team) < count) and (task := take()) is not None:
                 if idle:
                     worker = idle.pop()
@@ -63,13 +65,16 @@ def in_processes(take: Take, count: int, backends: Sequence[Backend]) -> Outcome
                     worker.child.send(_warm_up, backends)
                 worker.give(task)
             busy = {worker.child.fileno(): worker for worker in team if worker.task is not None}
+            # Nothing is running and the queue had nothing to give, so no new task can turn up.
             if not busy:
                 return
             for ready in wait(list(busy)):
                 worker = busy[ready]  # type: ignore[index]
                 task, answer = worker.answer()
+                # It has warmed up just now and is at its first task.
                 if task is None:
                     continue
+                # It is not replaced here: the next task starts a new process if one is needed.
                 if answer is None:
                     team.remove(worker)
                     worker.child.close()
@@ -92,6 +97,8 @@ def at_first_here(
         count: how many processes.
         backends: the backends that they warm up.
     """
+    # The first seconds of work, done here, are the estimate for the rest: many studies are over
+    # before a process would have started.
     start, total = time.monotonic(), left()
     while (task := take()) is not None:
         yield task, run_task(task)
@@ -124,6 +131,8 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
             "run: pip install 'factormodels[dask]'"
         ) from None
     try:
+        # Not the default client: a notebook's own Dask computations must not end up on this
+        # cluster.
         client = distributed.Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
@@ -136,6 +145,7 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
             raise WorkerError(
                 f"the Dask cluster at {address} has no worker; start one, then go on with --resume"
             ) from None
+        # On every worker that has joined so far; one that joins later warms up in its first task.
         client.run(_warm_up_all, tuple(backends))
         running: dict[Any, Task] = {}
         completed = distributed.as_completed(loop=client.loop)
@@ -143,6 +153,8 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
             # A task in hand for each thread of the cluster, and one that waits behind it.
             places = 2 * max(1, sum(client.nthreads().values()))
             while len(running) < places and (task := take()) is not None:
+                # An impure call gets a key of its own. Dask would otherwise hash all graphs to make
+                # one, and answer a task that is given out again with its first result.
                 future = client.submit(run_task, task, pure=False)
                 running[future] = task
                 completed.add(future)
@@ -151,6 +163,8 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
             future = next(completed)
             task = running.pop(future)
             raised = future.exception()
+            # KilledWorker means that the task's workers died, as a process of ours may: that is the
+            # unit's failure, not the cluster's.
             if raised is not None and not isinstance(raised, distributed.scheduler.KilledWorker):
                 raise WorkerError(
                     f"the Dask cluster at {address} cannot run a task "
@@ -170,6 +184,7 @@ class _Worker:
 
     def give(self, task: Task) -> None:
         self.task = task
+        # A process that is still warming up gets its task once it has answered (see `answer`).
         if self.ready:
             self.child.send(_run, task)
 
@@ -177,6 +192,8 @@ class _Worker:
         """The task and its answer (None: died), or (None, None) if it has just started."""
         try:
             answer = self.child.receive()
+        # Dying while it warms up would happen to every other process too; dying later concerns its
+        # task alone.
         except ChildError:
             if not self.ready:
                 raise WorkerError(

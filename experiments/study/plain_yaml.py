@@ -65,7 +65,7 @@ def parse_yaml(text: str, where: str) -> Any:
 
 
 def parse_assignment(text: str, where: str) -> tuple[str, Any]:
-    """Return (key, value) of "key=value", the value read by YAML's rules.
+    """(key, value) of "key=value", the value read by YAML's rules.
 
     Raises:
         InputError: if there is no key or no "=", or the value is not YAML.

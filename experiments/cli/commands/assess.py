@@ -369,7 +369,7 @@ def _show_measures(
 
 
 def _stage_remarks(graph: FactGraph) -> list[str]:
-    """Return one line per stage: what it did with a response, and what is missing."""
+    """One line per stage: what it did with a response, and what is missing."""
     from factormodels.extraction.pipeline import ASSESSORS_KEY
 
     lines = []

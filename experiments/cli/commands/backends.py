@@ -121,14 +121,14 @@ def _type_name(hint: Any) -> str:
 
 
 def _member_name(hint: Any) -> str:
-    """Return how a member of a union is shown: a literal by what is written for it."""
+    """How a member of a union is shown: a literal by what is written for it."""
     if typing.get_origin(hint) is typing.Literal:
         return " | ".join(map(str, typing.get_args(hint)))
     return "null" if hint is type(None) else _type_name(hint)
 
 
 def _meanings(backend: type[Backend]) -> dict[str, str]:
-    """Return what the section Attributes of the class's docstring says of each setting."""
+    """What the section Attributes of the class's docstring says of each setting."""
     text = inspect.cleandoc(backend.__doc__ or "")
     _, found, section = text.partition("Attributes:\n")
     meanings: dict[str, str] = {}

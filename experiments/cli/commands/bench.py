@@ -311,7 +311,7 @@ def _answer(result: FamilyResult, name: str) -> str:
 
 
 def _bounds(result: FamilyResult, name: str) -> str:
-    """Return the bound of each side that is furthest from the truth, or nothing."""
+    """The bound of each side that is furthest from the truth, or nothing."""
     sides: dict[str, list[float]] = {}
     for _, one in result.of(name):
         if one.log_z_error is not None and one.log_z is not None and _is_bound(one):

@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 def unwrapped(text: str | None) -> str:
-    """Return a docstring with a line for each paragraph, for the terminal to wrap.
+    """A docstring with a line for each paragraph, for the terminal to wrap.
 
     Lines that are indented, which are examples, stay as they are.
     """

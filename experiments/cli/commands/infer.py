@@ -129,7 +129,7 @@ def command(
 
 
 def as_json(posterior: Posterior) -> str:
-    """Return the posterior as one JSON object on one line, ending in a newline.
+    """The posterior as one JSON object on one line, ending in a newline.
 
     Keys: `marginals` {name: [probability of each state]}, `log_z` (null where there is none or it
     is not finite), `log_z_kind`, `status`, `stats` (the backend, seconds and what else it reports).

@@ -111,7 +111,7 @@ def _assessors_at_hand(
     model: LanguageModel | None,
     missing: Counter[str],
 ) -> dict[str, Assessor]:
-    """Return the assessors at hand, by name.
+    """The assessors at hand, by name.
 
     Args:
         relations: the relation model of "FR2, NAME"; the others read what is recorded.
