@@ -1,4 +1,4 @@
-"""The exact method for small components: branching over whole numbers, without a tolerance.
+"""The exact method: branching over whole numbers, without a tolerance.
 
 One number per subclaim holds its weight and the rule of ties, so that the best set is unique:
 ((n + 1) W - 1) 2^n + 2^(n - 1 - i) for subclaim i of n with the weight W, a whole number of
@@ -8,14 +8,24 @@ first subclaim highest. Sums of such numbers are exact, whatever the machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from factormodels.selection.components import bits, connected_components
 
-LARGEST_COMPONENT = 150
-"""Larger components go to HiGHS at once: the recursion would be as deep as they are large."""
+MOST_REMEMBERED = 1_000_000
+"""Solved parts that are kept at most, so that a long search ends by its clock, not its memory."""
+
+LARGEST_UNTIMED = 150
+"""Larger components are held to the time limit at once: each of their branchings takes long."""
+
+GIVEN_UP = 12
+"""Chosen subclaims that one step of `improved` gives up."""
+
+WINDOW_BRANCHINGS = 200
+"""Branchings of one step of `improved`."""
 
 
 class Choice(NamedTuple):
@@ -66,15 +76,30 @@ class Graph:
 
 
 @dataclass
-class BranchLimit:
-    """How many branchings are left."""
+class Effort:
+    """What a search may still spend.
 
-    left: int
+    Attributes:
+        branchings: how many branchings are allowed whatever the time.
+        deadline: until when more may follow, on the clock of `time.monotonic`.
+        memory: the sets found so far, for each part that was searched.
+    """
+
+    branchings: int
+    deadline: float
     memory: dict[int, list[Choice]] = field(default_factory=dict)
 
+    def allows(self, spent: int = 0) -> bool:
+        """Whether a search that has spent so much may go on."""
+        return spent < self.branchings or time.monotonic() < self.deadline
 
-class _OutOfBranches(Exception):
-    """The component needs more branchings than are allowed."""
+
+class _CutShort(Exception):
+    """The search needs more than it may spend."""
+
+
+_Search: TypeAlias = Generator[Any, Any, list[Choice]]
+"""A search that yields the searches whose answers it needs."""
 
 
 def reduced(graph: Graph, mask: int) -> int:
@@ -110,29 +135,76 @@ def reduced(graph: Graph, mask: int) -> int:
     return mask
 
 
-def frontier(graph: Graph, mask: int, limit: BranchLimit) -> list[Choice] | None:
+def frontier(graph: Graph, mask: int, effort: Effort) -> list[Choice] | None:
     """Return the sets within `mask` that no other beats in both balance and value.
 
     They are ordered by budget, and by value with it; without budgets there is one, the best set.
-    None means that the branchings allowed did not suffice.
+    None means that the effort allowed did not suffice.
     """
-    if mask.bit_count() > LARGEST_COMPONENT:
-        return None
-    try:
-        return _frontier(graph, mask, limit)
-    except _OutOfBranches:
-        return None
+    if mask.bit_count() > LARGEST_UNTIMED:
+        effort = replace(effort, branchings=0)
+    # The searches stand on a stack of our own: they nest as deep as a component is large.
+    stack = [_frontier(graph, mask, effort)]
+    answer: list[Choice] | None = None
+    while stack:
+        try:
+            asked = stack[-1].send(answer)
+        except StopIteration as finished:
+            answer = finished.value
+            stack.pop()
+        except _CutShort:
+            return None
+        else:
+            stack.append(asked)
+            answer = None
+    return answer
+
+
+def improved(graph: Graph, chosen: int, mask: int, deadline: float) -> int:
+    """Return an independent set (bit mask) that is as good as `chosen` or better.
+
+    Around each vertex in turn some chosen ones are given up, and what only they excluded is solved
+    exactly, until no vertex gains by it or the time is up.
+    """
+    order = bits(mask)
+    gaining = True
+    while gaining:
+        gaining = False
+        for v in order:
+            if time.monotonic() > deadline:
+                return chosen
+            given_up = _nearest(graph, v, chosen, mask)
+            kept = chosen & ~given_up
+            window = sum(1 << u for u in order if not (graph.neighbours[u] | 1 << u) & kept)
+            found = frontier(graph, window, Effort(WINDOW_BRANCHINGS, deadline=0.0))
+            if found and found[-1].value > sum(graph.values[i] for i in bits(given_up)):
+                chosen, gaining = kept | found[-1].chosen, True
+    return chosen
+
+
+def _nearest(graph: Graph, v: int, chosen: int, mask: int) -> int:
+    """Return the chosen vertices (bit mask) nearest to v, at least `GIVEN_UP` where there are."""
+    near = 1 << v
+    while (near & chosen).bit_count() < GIVEN_UP:
+        wider = near
+        for u in bits(near):
+            wider |= graph.neighbours[u] & mask
+        if wider == near:
+            break
+        near = wider
+    first: int = sum(1 << u for u in bits(near & chosen)[:GIVEN_UP])
+    return first
 
 
 def best_within_budget(
-    frontiers: Sequence[Sequence[Choice]], budget: int, limit: int
-) -> int | Literal["infeasible", "too many"]:
+    frontiers: Sequence[Sequence[Choice]], budget: int, effort: Effort
+) -> int | Literal["infeasible", "cut short"]:
     """Return the best union (bit mask) of one set per component whose balance is within `budget`.
 
     Args:
         frontiers: of each component, as `frontier` returns them.
         budget: the most that the balances may sum to.
-        limit: the largest number of combinations to keep at a time.
+        effort: how many combinations may be kept at a time, and until when more.
     """
     lowest = [choices[0].budget for choices in frontiers]
     rest = sum(lowest)
@@ -141,40 +213,37 @@ def best_within_budget(
         rest -= least
         # What the other components can no longer make good is dropped at once.
         combined = [c for c in _combined(combined, choices) if c.budget + rest <= budget]
-        if len(combined) > limit:
-            return "too many"
-    if not combined:
-        return "infeasible" if frontiers else ("infeasible" if budget < 0 else 0)
-    if combined[0].budget > budget:
+        if not effort.allows(len(combined) - 1):
+            return "cut short"
+    if not combined or combined[0].budget > budget:
         return "infeasible"
     return combined[-1].chosen
 
 
-def _frontier(graph: Graph, mask: int, limit: BranchLimit) -> list[Choice]:
-    known = limit.memory.get(mask)
+def _frontier(graph: Graph, mask: int, effort: Effort) -> _Search:
+    known = effort.memory.get(mask)
     if known is not None:
         return known
-    small = reduced(graph, mask)
-    parts = connected_components(graph.neighbours, small)
     result = [EMPTY]
-    for part in parts:
-        result = _combined(result, _branched(graph, part, limit))
-    limit.memory[mask] = result
+    for part in connected_components(graph.neighbours, reduced(graph, mask)):
+        result = _combined(result, (yield _branched(graph, part, effort)))
+    if len(effort.memory) < MOST_REMEMBERED:
+        effort.memory[mask] = result
     return result
 
 
-def _branched(graph: Graph, part: int, limit: BranchLimit) -> list[Choice]:
+def _branched(graph: Graph, part: int, effort: Effort) -> _Search:
     members = bits(part)
     if len(members) == 1:
         v = members[0]
         return _undominated([EMPTY, Choice(graph.budgets[v], graph.values[v], 1 << v)])
-    if limit.left <= 0:
-        raise _OutOfBranches
-    limit.left -= 1
+    if not effort.allows():
+        raise _CutShort
+    effort.branchings -= 1
     # The vertex that excludes most makes both branches small.
     v = max(members, key=lambda u: ((graph.neighbours[u] & part).bit_count(), -u))
-    without = _frontier(graph, part & ~(1 << v), limit)
-    others = _frontier(graph, part & ~(graph.neighbours[v] | 1 << v), limit)
+    without = yield _frontier(graph, part & ~(1 << v), effort)
+    others = yield _frontier(graph, part & ~(graph.neighbours[v] | 1 << v), effort)
     budget, value = graph.budgets[v], graph.values[v]
     taken = [Choice(c.budget + budget, c.value + value, c.chosen | 1 << v) for c in others]
     return _undominated([*without, *taken])

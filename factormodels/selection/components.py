@@ -36,8 +36,8 @@ def connected_components(neighbours: Sequence[int], mask: int) -> list[int]:
     return parts
 
 
-def greedy_set(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> tuple[int, ...]:
-    """Return a good independent set: greedy by weight per excluded vertex, then improved by swaps.
+def greedy_set(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> int:
+    """Return a good independent set (bit mask): greedy by weight per excluded vertex, then swaps.
 
     A vertex outside that outweighs its neighbours inside replaces them, first come, until none
     does; every step gains at least one unit of weight. The result depends on nothing but the input.
@@ -58,4 +58,22 @@ def greedy_set(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> 
             if weights[v] > sum(weights[u] for u in bits(rivals)):
                 chosen = (chosen & ~rivals) | 1 << v
                 improved = True
-    return tuple(bits(chosen))
+    return chosen
+
+
+def clique_bound(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> int:
+    """Return a bound on the weight of an independent set: the heaviest of each of some cliques."""
+    bound = 0
+    heaviest = sorted((v for v in bits(mask) if weights[v] > 0), key=lambda v: (-weights[v], v))
+    left = sum(1 << v for v in heaviest)
+    for v in heaviest:
+        if not left >> v & 1:
+            continue
+        bound += weights[v]
+        common = left & neighbours[v]
+        left &= ~(1 << v)
+        for u in heaviest:
+            if common >> u & 1:
+                left &= ~(1 << u)
+                common &= neighbours[u]
+    return bound

@@ -14,12 +14,24 @@ from numpy.typing import NDArray
 
 from factormodels.claims import validated_probability
 from factormodels.errors import InputError
-from factormodels.selection.branch import BranchLimit, Graph, best_within_budget, frontier, reduced
-from factormodels.selection.components import bits, connected_components, greedy_set
-from factormodels.selection.highs import solve_with_highs
+from factormodels.selection.branch import (
+    Effort,
+    Graph,
+    best_within_budget,
+    frontier,
+    improved,
+    reduced,
+)
+from factormodels.selection.components import (
+    bits,
+    clique_bound,
+    connected_components,
+    greedy_set,
+)
 
 EdgeRule = Literal["either", "both"]
 Status = Literal["optimal", "limit"]
+Method = Literal["branch", "greedy", "none"]
 
 EDGE_RULES: tuple[EdgeRule, ...] = ("either", "both")
 
@@ -27,7 +39,10 @@ RESOLUTION = 1e-9
 """Weights count in multiples of this, so that sums are exact and equal on every platform."""
 
 LARGEST_WEIGHT = 1e9
-"""A weight beyond this has no place in a floating-point solver beside others."""
+"""A weight beyond this leaves no digits for others beside it in a sum of floats."""
+
+BRANCHING_SHARE = 0.8
+"""Share of the time in which a component is to be solved; in the rest a greedy set is improved."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +118,9 @@ class SolverSettings:
         time_limit: seconds for the whole program. A program that it cuts short gives the best set
             found, with status "limit" and the gap to the bound proved; that set may differ from
             one machine to the next.
-        branch_limit: branchings of the exact method per program; a component that needs more goes
-            to HiGHS. The limit is a count, so that it falls at the same place everywhere.
+        branch_limit: branchings that a program may take whatever the time. The limit is a count,
+            so that what it suffices for is solved everywhere; only what needs more, or has large
+            components, is held to the time limit.
 
     Raises:
         InputError: for a limit that is not above 0.
@@ -132,8 +148,8 @@ class Solution:
         ties_broken: whether `chosen` is the one optimal set that the rule of ties names; False
             where time ran out before that was settled.
         components: sizes of the connected components of conflicts, descending.
-        method: "branch" if the exact method alone answered, "highs" if HiGHS took part, "none" if
-            nothing was left to decide.
+        method: "branch" if the exact method alone answered, "greedy" if it was cut short and a
+            greedy set stands in for a part, "none" if nothing was left to decide.
         reason: why nothing was chosen, in a sentence; empty if something was.
     """
 
@@ -143,7 +159,7 @@ class Solution:
     status: Status
     ties_broken: bool
     components: tuple[int, ...]
-    method: Literal["branch", "highs", "none"]
+    method: Method
     reason: str = ""
 
     @property
@@ -191,12 +207,11 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
     Ties are broken by a rule that names one set: of the sets of greatest weight that with the
     fewest subclaims (one of weight 0 is not taken unless it is needed), and of these the one that
     takes the first subclaim if any of them does, then the second, and so on. The rule is part of
-    the arithmetic of the exact method; for what is left to HiGHS it is a series of further
-    programs, and `ties_broken` tells whether time sufficed for them.
+    the arithmetic of the exact method.
 
     Conflicts are taken apart into connected components, dominated subclaims are dropped, and each
-    component is solved by branching; one that needs more than `branch_limit` branchings goes to
-    HiGHS. The faithfulness constraint couples components: the branching then returns, per
+    component is solved by branching; one that needs more than the limits allow is given a greedy
+    set. The faithfulness constraint couples components: the branching then returns, per
     component, the best weight for each balance of faithful and other subclaims.
 
     Args:
@@ -217,7 +232,7 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
     answer = _solve_free(graph, free, None, (), limits, begin + half)
     budget = -sum(graph.budgets[i] for i in start)
     if constrained and graph.budget(answer.chosen) > budget:
-        relaxed, first = answer, _repaired(graph, answer.chosen, budget)
+        relaxed, first = answer, _repaired(graph, free, answer.chosen, budget)
         answer = _solve_free(graph, free, budget, first, limits, begin + limits.time_limit)
         if graph.budget(answer.chosen) > budget:
             raise InputError(
@@ -234,7 +249,7 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
         weight=weight,
         bound=weight + max(0.0, missed),
         status="optimal" if answer.proved else "limit",
-        ties_broken=answer.ties_broken,
+        ties_broken=answer.proved,
         components=sizes,
         method=answer.method,
         reason="" if chosen else _why_empty(program),
@@ -248,8 +263,7 @@ class _Answer:
     chosen: tuple[int, ...]
     bound: float
     proved: bool
-    ties_broken: bool
-    method: Literal["branch", "highs", "none"]
+    method: Method
 
 
 def _solve_free(
@@ -262,65 +276,55 @@ def _solve_free(
 ) -> _Answer:
     """Solve over the subclaims of the bit mask `free`; `budget` None drops the constraint.
 
-    `first` is a set to improve on; where it breaks the budget, so may the answer.
+    `first` is the answer where no better one is found within a budget.
     """
     priced = graph if budget is not None else graph.without_budgets()
     left = reduced(priced, free)
-    parts = connected_components(priced.neighbours, left)
-    counter = BranchLimit(limits.branch_limit)
+    # Small components first: what they do not need of their share of the time is for the others.
+    parts = sorted(connected_components(priced.neighbours, left), key=int.bit_count)
+    effort = Effort(limits.branch_limit, deadline)
     frontiers = []
-    hard: list[int] = []
-    for part in parts:
-        found = frontier(priced, part, counter)
-        if found is None:
-            hard.append(part)
-        else:
-            frontiers.append(found)
-    method: Literal["branch", "highs", "none"] = "branch" if left else "none"
-    if budget is not None and not hard:
-        best = best_within_budget(frontiers, budget, limits.branch_limit)
-        if best == "infeasible":
-            return _Answer(first, 0.0, False, False, method)
-        if isinstance(best, int):
-            chosen = tuple(bits(best))
-            return _Answer(chosen, graph.weight(chosen), True, True, method)
-    if budget is not None:
-        return _by_highs(priced, left, budget, first, deadline)
-    chosen_mask = 0
-    for found in frontiers:
-        chosen_mask |= found[-1].chosen
-    bound: float = graph.weight(tuple(bits(chosen_mask)))
-    proved = ties = True
-    for place, part in enumerate(hard):
-        # Time is shared among the components that are still to come.
+    chosen, bound, proved = 0, 0, True
+    for place, part in enumerate(parts):
         now = time.monotonic()
-        until = now + max(0.05, (deadline - now) / (len(hard) - place))
-        answer = _by_highs(
-            priced, part, None, greedy_set(graph.weights, graph.neighbours, part), until
-        )
-        bound += answer.bound
-        proved, ties = proved and answer.proved, ties and answer.ties_broken
-        chosen_mask |= sum(1 << i for i in answer.chosen)
-    return _Answer(tuple(bits(chosen_mask)), bound, proved, ties, "highs" if hard else method)
+        share = (deadline - now) / (len(parts) - place)
+        effort.deadline = now + BRANCHING_SHARE * share
+        found = frontier(priced, part, effort)
+        if found is not None:
+            frontiers.append(found)
+            best = found[-1].chosen
+            bound += priced.weight(bits(best))
+        elif budget is not None:
+            return _Answer(first, math.inf, False, "greedy")
+        else:
+            proved = False
+            best = greedy_set(priced.weights, priced.neighbours, part)
+            best = improved(priced, best, part, now + share)
+            bound += clique_bound(priced.weights, priced.neighbours, part)
+        chosen |= best
+    if budget is not None:
+        within = best_within_budget(frontiers, budget, Effort(limits.branch_limit, deadline))
+        if not isinstance(within, int):
+            return _Answer(first, math.inf, False, "greedy")
+        chosen, bound = within, priced.weight(bits(within))
+    method: Method = "greedy" if not proved else "branch" if left else "none"
+    return _Answer(tuple(bits(chosen)), bound, proved, method)
 
 
-def _by_highs(
-    graph: Graph, mask: int, budget: int | None, first: tuple[int, ...], deadline: float
-) -> _Answer:
-    result = solve_with_highs(graph, bits(mask), budget, first, deadline)
-    if result is None:
-        return _Answer(first, 0.0, False, False, "highs")
-    return _Answer(result.chosen, result.bound, result.proved, result.ties_broken, "highs")
+def _repaired(graph: Graph, free: int, chosen: tuple[int, ...], budget: int) -> tuple[int, ...]:
+    """Return the set without its lightest unfaithful subclaims, until it is within the budget.
 
-
-def _repaired(graph: Graph, chosen: tuple[int, ...], budget: int) -> tuple[int, ...]:
-    """Return the set without its lightest unfaithful subclaims, until it is within the budget."""
+    Where required subclaims leave too small a budget for that, many faithful ones.
+    """
     kept = list(chosen)
     for i in sorted(chosen, key=lambda i: (graph.weights[i], -i)):
         if graph.budget(kept) <= budget:
             break
         if graph.budgets[i] > 0:
             kept.remove(i)
+    if graph.budget(kept) > budget:
+        faithful = [max(0, -balance) for balance in graph.budgets]
+        kept = bits(greedy_set(faithful, graph.neighbours, free))
     return tuple(kept)
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from factormodels.errors import InputError
 from factormodels.selection import Program, SolverSettings, conflicts_of, solve
-from tests.factormodels.selection.cases import enumerated
+from tests.factormodels.selection.cases import enumerated, weight_by_highs
 
-HIGHS_MOSTLY = SolverSettings(branch_limit=1)
-"""One branching alone is allowed, so that all but the simplest components go to HiGHS."""
+NO_TIME = SolverSettings(time_limit=1e-9, branch_limit=1)
+"""One branching alone is allowed, so that all but the simplest components are cut short."""
 
 
-def random_program(generator: random.Random, largest: int) -> Program:
-    n = generator.randint(0, largest)
+def random_program(generator: random.Random, largest: int, smallest: int = 0) -> Program:
+    n = generator.randint(smallest, largest)
     density = generator.random()
     kind = generator.choice(["uniform", "real", "few values"])
     weights = [1.0] * n
@@ -43,15 +44,59 @@ def test_the_best_set_is_that_of_enumeration_on_two_thousand_programs(batch: int
         assert (solution.status, solution.gap, solution.ties_broken) == ("optimal", 0.0, True)
 
 
-def test_highs_names_the_same_set() -> None:
+def test_highs_finds_the_same_weight_where_enumeration_does_not_reach() -> None:
     generator = random.Random(7)
+    for _ in range(40):
+        program = random_program(generator, 40, smallest=19)
+        solution = solve(program)
+        assert (solution.status, solution.gap) == ("optimal", 0.0)
+        # HiGHS's feasibility tolerance is 1e-6 a row.
+        assert solution.weight == pytest.approx(weight_by_highs(program), abs=1e-5), program
+
+
+def test_what_is_cut_short_is_legal_and_its_gap_holds_the_best_set() -> None:
+    generator = random.Random(8)
     methods = set()
-    for _ in range(60):
-        program = random_program(generator, 10)
-        solution = solve(program, HIGHS_MOSTLY)
-        assert solution.chosen == enumerated(program), program
+    for _ in range(200):
+        program = random_program(generator, 11)
+        solution, best = solve(program, NO_TIME), solve(program)
         methods.add(solution.method)
-    assert "highs" in methods
+        chosen = set(solution.chosen)
+        assert not any(chosen >= set(pair) for pair in program.conflicts), program
+        if program.share is not None:
+            faithful = sum((program.faithful or ())[i] for i in chosen)
+            assert faithful >= Fraction(str(program.share)) * len(chosen), program
+        assert solution.weight <= best.weight + 1e-9
+        assert best.weight <= solution.bound + 1e-6, program
+        assert (solution.status == "optimal") == solution.ties_broken
+        if solution.status == "optimal":
+            assert solution.chosen == best.chosen
+    assert methods == {"branch", "greedy", "none"}
+
+
+def test_a_greedy_set_is_improved_while_there_is_time() -> None:
+    generator = random.Random(9)
+    n = 120
+    conflicts = tuple((i, j) for j in range(n) for i in range(j) if generator.random() < 0.06)
+    program = Program((1.0,) * n, conflicts)
+    hurried, patient = (
+        solve(program, SolverSettings(time_limit, branch_limit=1)) for time_limit in (1e-9, 1.0)
+    )
+    assert hurried.status == patient.status == "limit"
+    assert len(patient.chosen) > len(hurried.chosen)
+
+
+def test_a_long_chain_is_solved() -> None:
+    # The chain is one component, and the search of it as deep as it is long.
+    n = 300
+    program = Program(
+        tuple(float(3 + i % 7) for i in range(n)), tuple((i, i + 1) for i in range(n - 1))
+    )
+    taken, left = 0.0, 0.0
+    for weight in program.weights:
+        taken, left = left + weight, max(taken, left)
+    solution = solve(program, SolverSettings(time_limit=60.0))
+    assert (solution.status, solution.weight) == ("optimal", max(taken, left))
 
 
 def test_required_subclaims_are_chosen() -> None:
@@ -141,7 +186,7 @@ def test_without_structure_the_time_limit_gives_a_set_and_its_gap() -> None:
         conflicts.add((i, j))
     program = Program((1.0,) * 500, tuple(conflicts), (True, False) * 250, 0.6)
     solution = solve(program, SolverSettings(time_limit=0.5))
-    assert (solution.status, solution.ties_broken, solution.method) == ("limit", False, "highs")
+    assert (solution.status, solution.ties_broken, solution.method) == ("limit", False, "greedy")
     assert solution.bound == pytest.approx(solution.weight + solution.gap)
     assert solution.gap > 0
     chosen = set(solution.chosen)
