@@ -97,6 +97,7 @@ def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> BenchComparison:
             ]
             if both:
                 timed.append((before, name, both))
+    # The more comparisons, the wider each interval (Bonferroni).
     level = 1.0 - (1.0 - LEVEL) / max(len(timed), 1)
     changes = tuple(_change(family, name, both, level, seed) for family, name, both in timed)
     return BenchComparison(
@@ -118,6 +119,7 @@ def _same_graphs(
         other = by_label.get(graph.label)
         if other is None:
             left_out.append(f"{before.name}, {graph.label}: not in the new run")
+        # Labels name seeds; a changed generator draws another graph from the same seed.
         elif other.digest != graph.digest:
             left_out.append(f"{before.name}, {graph.label}: another graph in the new run")
         else:
@@ -134,6 +136,7 @@ def _relative(graph: GraphResult, name: str) -> list[float]:
     one = graph.of(name)
     if one is None:
         return []
+    # In units of the yardstick that was timed in the same rounds.
     return [seconds / float(np.median(graph.yardstick)) for seconds in one.seconds]
 
 
@@ -152,6 +155,7 @@ def _change(
     )
     if math.isnan(ratio.lower):
         verdict = "unknown"
+    # Both are asked for: beyond chance, and large enough to matter.
     elif ratio.lower > 1.0 and ratio.value > LEAST_CHANGE:
         verdict = "faster"
     elif ratio.upper < 1.0 and ratio.value < 1.0 / LEAST_CHANGE:
@@ -198,6 +202,7 @@ def _accuracies(
         ("max |Δp|", first.max_error, second.max_error),
         ("the gap of its bounds", first.gap, second.gap),
     ]
+    # A bound and an estimate err in different senses.
     if first.log_z_kind == second.log_z_kind:
         kind = "bound" if first.log_z_kind in BOUNDS else "estimate"
         rows.append((f"the error of its {kind} of log Z", first.log_z_error, second.log_z_error))
@@ -207,6 +212,7 @@ def _accuracies(
 def _differ(before: float | None, after: float | None) -> bool:
     if before is None or after is None:
         return False
+    # Better is reported like worse: both say that the algorithm computes something else.
     sizes = sorted((abs(before), abs(after)))
     return sizes[1] > ACCURACY_FLOOR and sizes[1] > ACCURACY_FACTOR * sizes[0]
 
