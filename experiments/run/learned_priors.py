@@ -388,10 +388,11 @@ def _fit(
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFittedPriors:
+    # Views and folds below are built on demand: a run that is resumed with all its fits needs
+    # neither.
     fold, needed = _folds(request, dataset, seed)
 
     @cache
-    # Built on demand: a run that is resumed with all its fits kept needs none of this.
     def views() -> list[FactGraph]:
         related = dataset.related or ({},) * len(dataset.graphs)
         return [
