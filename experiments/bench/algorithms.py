@@ -222,8 +222,8 @@ def parse_algorithms(
     Raises:
         InputError: for an unknown name or setting.
     """
+    # A comma parts names, but within settings it parts those.
     names = [
-        # A comma parts names, but within settings it parts those.
         name for text in texts for name in ([text] if ":" in text else text.split(",")) if name
     ]
     return tuple(parse_algorithm(name, extra) for name in dict.fromkeys(names))
