@@ -388,6 +388,7 @@ def _fit(
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFittedPriors:
+    """The fits of one request, those that are kept from the journal; failures are kept as well."""
     # Views and folds below are built on demand: a run that is resumed with all its fits needs
     # neither.
     fold, needed = _folds(request, dataset, seed)

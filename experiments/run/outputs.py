@@ -280,6 +280,7 @@ class _Claims:
 
 
 def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> pa.Table:
+    """The tidy rows of one cell: results of units, spread over the claims of their responses."""
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
     # A row per claim: `owner` is its unit, `within` its place in the response.
     n_atoms = claims.n_atoms[responses]

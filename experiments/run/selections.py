@@ -234,6 +234,7 @@ def _count(dataset: StudyData) -> str:
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
+    """A selection with its model loaded, and an identity for its journal entries."""
     # The name says nothing of the answer: it may change between a run and its resumption.
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
@@ -260,6 +261,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
 
 
 def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
+    """What a selection keeps of one response; whatever goes wrong is recorded as its failure."""
     try:
         core = solver.core(graph)
         # Only a share of the response asks for its sentences, which need splitting.

@@ -486,6 +486,7 @@ def _order(request: TextRequest) -> tuple[Any, ...]:
 
 
 def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
+    """The relations found for one response, as JSON values, or why there are none."""
     try:
         # InputError is for the user to mend (a key, a replay) and ends the run; whatever else is
         # raised concerns this response alone.
@@ -509,6 +510,7 @@ def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
 
 
 def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
+    """An assessor's verdicts on one response, as JSON values, or why there are none."""
     if one.consumption is None:
         raise InputError(f"{one.model.place}: the assessor has no language model; name one")
     facts = one.model.facts
@@ -538,6 +540,7 @@ def _counted(found: list[Any], asked: int, reasons: list[str]) -> Answer:
 
 
 def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
+    """The counts of one text model over all its answers."""
     failed = [answer["error"] for answer in answers if "error" in answer]
     found = [answer for answer in answers if "error" not in answer]
     dropped = 0

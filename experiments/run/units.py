@@ -442,6 +442,7 @@ def _batches(task: Task) -> Iterator[list[_Unit]]:
 
 
 def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[UnitResult]:
+    """The results of units of one algorithm; a graph that cannot be built fails alone."""
     algorithm = task.cells[units[0][1]][1].algorithm
     outcomes: dict[_Unit, Posterior | Exception] = {}
     asked: list[_Unit] = []
@@ -461,6 +462,7 @@ def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[Unit
 
 
 def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResult:
+    """An outcome as a result: a posterior with finite marginals, or a failure."""
     cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
     if isinstance(outcome, Posterior):
         p = outcome.marginals.of_state(1, task.graphs[unit[0]].atom_ids)
