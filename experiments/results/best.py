@@ -96,6 +96,7 @@ def _alike(own: Judgements, other: Judgements) -> bool:
 
 
 def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> float:
+    """P-value of a paired permutation test; 1 where nothing can be tested."""
     from calibration.significance import compare_methods
 
     p, its, y, responses = labelled_pair(own, other, study.unlabelled)

@@ -339,6 +339,7 @@ def _facts(folder: Path) -> dict[str, Any]:
 
 
 def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield (place, value) of everything in nested plain data."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             # A list of plain values stays one fact; lists of objects are taken apart by position.
@@ -390,6 +391,7 @@ def _cell_change(
     after: Judgements,
     scoring: _Scoring,
 ) -> CellChange:
+    """What changed in a cell, over the claims that both runs judged."""
     mine, its = before.same_rows(after)
     both = before.judged[mine] & after.judged[its]
     differences = (after.p[its] - before.p[mine])[both]
@@ -416,6 +418,7 @@ def _cell_change(
 
 
 def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[MeasureChange]:
+    """Yield how far each measure moved, over all common claims or the labelled ones."""
     from calibration.significance.paired import bootstrap_difference
 
     mine, its = before.same_rows(after)
@@ -484,6 +487,7 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> TableChange:
+    """What changed in a table: rows are matched by their texts, then numbers compared."""
     from pandas.api.types import is_numeric_dtype
 
     common = [name for name in before.columns if name in after.columns]
@@ -539,6 +543,7 @@ def _row_name(key: _RowKey, alike: Counter[tuple[str, ...]]) -> str:
 
 
 def _same(before: Any, after: Any) -> bool:
+    """Whether two values are equal, both missing, or apart by rounding alone."""
     if isinstance(before, int | float) and isinstance(after, int | float):
         # NaN is the only value that differs from itself.
         both_missing = before != before and after != after

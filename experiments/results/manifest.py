@@ -102,7 +102,7 @@ def file_hash(path: Path) -> str:
 def data_facts(
     data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """What is to be known of datasets, by name: hash, sizes, and relations found anew."""
+    """Facts of datasets by name: hash, sizes, and hashes of relations found anew."""
     return {
         dataset.name: {
             "sha256": dataset.sha256,
@@ -178,6 +178,7 @@ def _commit() -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str | None:
+    """The output of a git command; None where it fails, or there is no git or checkout."""
     try:
         result = subprocess.run(
             # Without optional locks, so that asking does not get in the way of a git command at

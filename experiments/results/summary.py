@@ -93,6 +93,7 @@ def summarise_study(
 def _summarise_cell(
     cell: CellRows, own: Judgements, reference: Judgements | None, policy: str, k: int | str
 ) -> dict[str, Any]:
+    """One row of the summary, over the atoms that have a posterior."""
     # Units that failed have no time.
     done = own.seconds[~np.isnan(own.seconds)]
     judged = own.judged
