@@ -174,6 +174,7 @@ def _assessed(
     failed: list[tuple[str, str]],
     consumption: Consumption | None,
 ) -> FactGraph | None:
+    """The assessed graph; None, with the reason noted in `failed`, if a stage could not go on."""
     try:
         extracted = run_stages(graph, stages)
     except StageError as error:

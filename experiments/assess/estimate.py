@@ -66,7 +66,7 @@ class NamedModel:
     name: str
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """A failure."""
+        """A failure, whatever is asked: a dry run sends nothing."""
         return Failure(f"stage {request.stage!r} asked in a dry run")
 
 
@@ -141,6 +141,7 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
 
 
 def _size(graph: FactGraph, choices: Choices) -> _Size:
+    """The size of a response's graph: counted where it is known, assumed where it is not."""
     sentences = split_sentences(graph.response) if choices.atoms != "given" else ()
     given: tuple[Atom, ...] = graph.atoms
     if choices.atoms == "sentences":
