@@ -113,6 +113,7 @@ def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> BenchComparison:
 def _same_graphs(
     before: FamilyResult, after: FamilyResult, left_out: list[str]
 ) -> list[tuple[GraphResult, GraphResult]]:
+    """The pairs of graphs that both runs measured; the others are noted in `left_out`."""
     by_label = {graph.label: graph for graph in after.graphs}
     shared = []
     for graph in before.graphs:
@@ -147,6 +148,7 @@ def _change(
     level: float,
     seed: int,
 ) -> Change:
+    """How far the time of one algorithm on one family moved, with a verdict."""
     ratio = unpaired_ratio(
         [_relative(first, name) for first, _ in both],
         [_relative(second, name) for _, second in both],
@@ -177,6 +179,7 @@ def _warm(graph: GraphResult, name: str) -> float:
 def _answer_changes(
     family: str, name: str, shared: Sequence[tuple[GraphResult, GraphResult]]
 ) -> list[str]:
+    """Lines on answers whose status or accuracy changed."""
     lines = []
     for graph, other in shared:
         first, second = graph.of(name), other.of(name)

@@ -296,6 +296,7 @@ def select(names: Iterable[str]) -> tuple[Family, ...]:
 
 
 def _file_families(files: Iterable[Path]) -> list[Family]:
+    """A family for each folder and set of files, its files as instances."""
     groups: dict[tuple[Path, str], list[Path]] = {}
     for path in files:
         if not path.is_file():

@@ -66,7 +66,7 @@ class PeerModel:
         }
 
     def flat(self, vectors: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """All marginals, those of variables without a vector by evidence or uniform."""
+        """All marginals one after another, float64; observed or uniform where no vector is."""
         parts = []
         for variable, states in enumerate(self.graph.cardinalities.tolist()):
             seen = self.graph.evidence[variable]

@@ -127,6 +127,7 @@ def prepare_solver(solver: Solver, graph: FactorGraph) -> Prepared:
 
 
 def _run(solver: Solver, words: list[str], folder: Path) -> Output:
+    """Run the program once in its folder, and read what it wrote."""
     # What an earlier run wrote must not be read as the answer of this one.
     given = {path.name for path in folder.iterdir() if path.name.startswith("model.uai")}
     for path in folder.iterdir():
@@ -162,6 +163,7 @@ def _run(solver: Solver, words: list[str], folder: Path) -> Output:
 
 
 def _read(solver: Solver, graph: FactorGraph, output: Output) -> BenchAnswer:
+    """The output as an answer, its marginals checked against the model."""
     marginals = output.marginals
     if marginals is not None:
         expected = graph.cardinalities.tolist()

@@ -67,6 +67,7 @@ def read_outputs(files: Iterable[Path], printed: str) -> Output:
 
 
 def _parse(source: str, text: str) -> Output | None:
+    """What a text in one of the three forms says; None if it has no section."""
     if text.lstrip().startswith("{"):
         return _parse_json(source, text)
     words = text.split()
@@ -122,6 +123,7 @@ def _vectors(source: str, words: Sequence[str]) -> tuple[NDArray[np.float64], ..
 
 
 def _parse_json(source: str, text: str) -> Output:
+    """What merlin's JSON says."""
     # merlin writes numbers that are not finite as C++ prints them.
     mended = re.sub(r"(?<=[:,\[\s])-?(?:nan|inf)\b", "null", text)
     try:
