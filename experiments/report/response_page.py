@@ -208,6 +208,7 @@ def _card(
     removals: Sequence[ViewRemovals],
     evidence: tuple[EvidenceRow, ...],
 ) -> AtomCard:
+    """Everything about one atom, over all views and algorithms."""
     atom = graph.atoms[row]
     p = np.array([one.p[row] for one in part.answers.get(graph.id, {}).values() if one.p.size])
     p = p[~np.isnan(p)]
@@ -306,6 +307,7 @@ def _in_views(by_view: Mapping[int, Removal | None], n_views: int, show: Any) ->
 
 
 def _contexts(graph: FactGraph, removals: Sequence[ViewRemovals]) -> Iterator[ContextRow]:
+    """Yield every context with what its removal changes in each view."""
     counts = [None if one.seen is None else _n_relations(graph, one.seen) for one in removals]
     largest: list[dict[str, tuple[float, str]]] = []
     for one in removals:
