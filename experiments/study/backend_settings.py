@@ -99,6 +99,7 @@ def _unknown(key: str, known: list[str], backend: str) -> str:
 
 
 def _checked(value: Any, expected: Any, where: str) -> Any:
+    """The value as its declared type, or an error in the user's terms."""
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError
 

@@ -384,6 +384,7 @@ def _check_models(
     shared: LanguageModelChoice | None,
     variants: Sequence[str],
 ) -> None:
+    """Check that every model that needs a language model can have one."""
     prompted = [
         (f"relation_models[{position}]", one)
         for position, one in enumerate(relation_models)

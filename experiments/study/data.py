@@ -115,6 +115,7 @@ def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
 
 
 def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
+    """The responses of a choice, before any is left out."""
     if choice.synthetic is not None:
         return _synthetic(choice.synthetic)
     if choice.path is not None:
@@ -165,6 +166,7 @@ def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
 
 
 def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
+    """The responses that a subset keeps, in the order of the data."""
     for name, wanted, present in (
         ("responses", subset.responses, [graph.id for graph in graphs]),
         ("topics", subset.topics, [graph.topic for graph in graphs]),

@@ -177,6 +177,7 @@ def _of_each_seed(
     title: str,
     settings: Mapping[str, Any],
 ) -> list[StudyAlgorithm]:
+    """An algorithm for each seed; a single one where seeds make no difference."""
     seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
     blank = StudyAlgorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
     if not seeds:

@@ -93,6 +93,7 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
 
 
 def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
+    """One of pydantic's errors as a sentence in the user's terms."""
     match error["type"]:
         case "unexpected_keyword_argument":
             key = str(error["loc"][-1])

@@ -167,6 +167,7 @@ def evidence_schema() -> dict[str, Any]:
 
 
 def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
+    """The graph with the hard and soft evidence of a JSON object."""
     if not isinstance(data, dict):
         raise InputError("evidence in JSON is one object that maps names to states; write {...}")
     # A likely slip, with a sentence of its own: every fact graph is a JSON object as well.

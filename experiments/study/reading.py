@@ -357,6 +357,7 @@ def _merge(
 
 
 def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:
+    """Set the value of a place of `raw`, and return the steps to it."""
     texts = _PLACE.findall(key)
     # The pattern skips what it cannot read; a loss shows that the place is malformed.
     if "".join(texts) != key.replace(".", "") or not texts:
