@@ -328,6 +328,7 @@ def repeated_claim(graph: FactGraph) -> Atom:
 
 
 def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) -> FactGraph:
+    """The response with copies of a claim, which share its evidence and relations."""
     fresh = _atoms(graph, texts)
     ids = [atom.id for atom in fresh]
     contexts = tuple(
@@ -350,6 +351,7 @@ def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) ->
 
 
 def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
+    """The response with claims appended, each borne out by a passage of its own."""
     fresh = _atoms(graph, texts)
     # A passage for each, so that an assessor which retrieves finds its evidence too.
     passages = tuple(

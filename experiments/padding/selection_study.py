@@ -198,6 +198,7 @@ def _with_length(graph: FactGraph) -> FactGraph:
 def _sentence_rows(
     before: Sequence[FactGraph], after: Sequence[FactGraph]
 ) -> tuple[SentenceRow, ...]:
+    """Claims before and after selection by place of the sentence, and last their sum."""
     empty = SentenceRow(None, 0, 0, 0, 0, 0)
     found: dict[int, SentenceRow] = {}
     for graph, left in zip(before, after, strict=True):
