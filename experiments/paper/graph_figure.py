@@ -164,6 +164,7 @@ def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float,
 def _draw_relations(
     axes: Axes, graph: FactGraph, places: Mapping[str, tuple[float, float]], neutral: bool
 ) -> list[RelationKind]:
+    """Draw relations as arrows, and return the kinds that were drawn."""
     from matplotlib.patches import FancyArrowPatch
 
     drawn = [r for r in graph.relations if neutral or r.kind is not RelationKind.NEUTRAL]

@@ -143,7 +143,7 @@ _PREVIEW_PPI = 120
 
 
 def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
-    """The page in some format."""
+    """The page as bytes of a format that Typst writes; an error if it is more than one."""
     typst = optional_module("typst", "notebooks")
     template = resources.files(__package__).joinpath("page.typ").read_bytes()
     inputs = {"paper": json.dumps(_plain(paper, origin))}
