@@ -108,6 +108,7 @@ def unit_progress(console: Console, total: int) -> Iterator[Callable[[Progress],
 
 
 def _lines(console: Console, total: int) -> Callable[[Progress], None]:
+    """What is to be called with finished units; prints a line every `LINE_SECONDS`."""
     start = last = time.monotonic()
     done = failed = 0
 

@@ -271,6 +271,7 @@ def _show_choices(console: Console) -> None:
 
 
 def _row(result: FamilyResult, name: str, memory: bool) -> list[str]:
+    """A line of a family's table: one algorithm over all graphs."""
     from experiments.bench.report import gather, geometric, interval, ratio
 
     def times(read: Callable[[Measurement], float | None]) -> str:
