@@ -182,6 +182,7 @@ def select_all(
                         told = True
                     value = asdict(_selected(solver, graph))
                     kept.put(key, value)
+                # Also of a fresh answer: what is used is what a resumed run would read.
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
             found[dataset.name, title] = tuple(answers)
     return Selections(tuple(one.choice.title for one in chosen), found)
@@ -247,6 +248,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
                 f"domain: {templates} has no bleached claims of {choice.domain!r}; name one of "
                 f"{', '.join(known)}"
             )
+    # Only for its error: an unknown domain is refused before anything is run.
     elif choice.domain is not None:
         templates_of(choice.domain)
     model = None
