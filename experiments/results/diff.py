@@ -241,6 +241,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
     # Without this a renamed prior would leave every cell without a counterpart.
     replaced = _replaced(first.cells(), second.cells())
+    # Keys as they would be called in the second run, so that both sides meet in one dictionary.
     left = {_renamed(cell, replaced): cell for cell in first.cells()}
     right = {_renamed(cell, {}): cell for cell in second.cells()}
     changes = []
@@ -322,6 +323,7 @@ def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
     facts, others = _facts(before), _facts(after)
     return tuple(
         SettingChange(place, _shown(facts.get(place)), _shown(others.get(place)))
+        # The places of both, in the order of the first; a set would shuffle them from run to run.
         for place in dict.fromkeys((*facts, *others))
         if facts.get(place) != others.get(place)
     )
@@ -429,6 +431,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
             _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
             for p in (before.p[mine][both], after.p[its][both])
         )
+        # The later run first: a rise has a positive sign.
         result = bootstrap_difference(second, first, seed=scoring.seed)
         was, now = (float(sums.estimate()[0]) for sums in (first, second))
         yield MeasureChange(name, was, now, result.estimate, result.lower, result.upper)
@@ -494,6 +497,7 @@ def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> Table
     texts = [
         name
         for name in common
+        # Only what is text in both runs names a row; the rest is compared.
         if not (is_numeric_dtype(before[name]) or is_numeric_dtype(after[name]))
     ]
     left, right = (dict(_by_texts(frame, texts)) for frame in (before, after))
@@ -538,6 +542,7 @@ def _counts(rows: dict[_RowKey, dict[str, Any]]) -> Counter[tuple[str, ...]]:
 
 def _row_name(key: _RowKey, alike: Counter[tuple[str, ...]]) -> str:
     texts, place = key
+    # An empty field of a CSV file is read as NaN.
     words = ", ".join(text for text in texts if text != "nan")
     return f"{words} [{place}]".strip() if alike[texts] > 1 else words
 

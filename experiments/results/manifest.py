@@ -79,8 +79,10 @@ def manifest(
         "config_sha256": config_hash(study),
         "data": data_facts(data, relations),
         "models": dict(models),
+        # Each once, in order: the study's own may be among those of the backends.
         "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
+        # A run of some cells (`--only`) writes whole files as well, so what it lacks is said.
         "units_missing": missing,
         "code_of_units": list(code),
         # Names without folders, as they stand beside the manifest.
