@@ -121,6 +121,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         rows.append(_per_atom("queries", atoms, known, questions, choices))
     if choices.retriever != "given":
         rows.append(StageEstimate(f"searches ({choices.retriever})", atoms, known, cost=0.0))
+    # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
     return rows + [_verdicts(name, sizes, exact, choices) for name in choices.assessors]

@@ -80,6 +80,7 @@ def _parsed(text: str, source: Path, name: str) -> Sequence[FactGraph]:
     # Said here, since otherwise the list would be assessed as a text.
     if text.lstrip().startswith("[") and _is_json(text):
         raise InputError(f"{name}: it is a JSON list; give one object per line, without brackets")
+    # Whatever is not JSON is the text of one response.
     if not text.lstrip().startswith("{"):
         stem = "response" if source == STANDARD_INPUT else record_id(source)
         return [FactGraph(stem, (), response=text.strip())]

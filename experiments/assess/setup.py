@@ -147,6 +147,7 @@ def make_plan(
     retriever = _retriever_name(graphs, options, atoms)
     relations = options.relations or ("lexical" if options.model is None else "model")
     stages: list[Stage] = []
+    # Whatever changes a result stands here: a journal is gone on with only under equal settings.
     settings: dict[str, Any] = {
         "atoms": atoms,
         "retriever": retriever,
@@ -156,6 +157,7 @@ def make_plan(
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
+    # Without a model its settings mean nothing, and must not keep a batch from going on.
     if options.model is not None:
         settings |= _model_facts(options, options.model)
     stride = stride_of(options.stride, "--stride")
