@@ -99,6 +99,8 @@ def assess_responses(
                 if journal is not None and assessed is not None:
                     journal.put(key, fact_graph_text(assessed))
             if assessed is not None:
+                # In the order of the input, which the output has even if the journal was filled
+                # otherwise.
                 keys.append(key)
                 found.append(judged(assessed))
                 if keep is not None:
@@ -110,6 +112,7 @@ def assess_responses(
             # Written even if some responses failed: these are then left out, and the journal stays
             # for the next try.
             _write(journal, keys, out)
+            # All is in `out` by now, and that was moved into place whole.
             if not failed:
                 journal.path.unlink()
     return Batch(tuple(found), resumed, tuple(failed))
@@ -174,6 +177,7 @@ def _assessed(
     failed: list[tuple[str, str]],
     consumption: Consumption | None,
 ) -> FactGraph | None:
+    """The assessed graph; None, with the reason noted in `failed`, if a stage could not go on."""
     try:
         extracted = run_stages(graph, stages)
     except StageError as error:

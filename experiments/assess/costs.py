@@ -91,40 +91,40 @@ class Cost:
 
 
 def factscore(load: Load) -> Cost:
-    """N and M calls, and no search: passages are local."""
+    """FActScore: N extracting and M verifying calls, and no search, since passages are local."""
     return Cost(load.sentences, load.claims, 0)
 
 
 def safe(load: Load) -> Cost:
-    """N + 2M + qM and M calls, and qM searches: claims are revised, checked, and each
+    """SAFE: N + 2M + qM and M calls, and qM searches: claims are revised, checked, and each
     query is written by a call."""
     queries = load.queries * load.claims
     return Cost(load.sentences + 2 * load.claims + queries, load.claims, queries)
 
 
 def veriscore(load: Load) -> Cost:
-    """N and M calls, and qM searches."""
+    """VeriScore: N extracting and M verifying calls, and qM searches."""
     return Cost(load.sentences, load.claims, load.queries * load.claims)
 
 
 def fastfact(load: Load) -> Cost:
-    """N/w, rounded up, and pM calls, and pqM searches."""
+    """FaStfact: N/w (rounded up) extracting and pM verifying calls, and pqM searches."""
     pruned = load.unsure * load.claims
     return Cost(math.ceil(load.sentences / load.stride), pruned, load.queries * pruned)
 
 
 def fr1(load: Load) -> Cost:
-    """N/w + n extracting calls, kn pairs of claim and context, and qn searches."""
+    """FR1: N/w + n extracting calls, kn pairs of claim and context, and qn searches."""
     return _factreasoner(load, load.per_claim * load.claims)
 
 
 def fr2(load: Load) -> Cost:
-    """N/w + n extracting calls, nm pairs of claim and context, and qn searches."""
+    """FR2: N/w + n extracting calls, nm pairs of claim and context, and qn searches."""
     return _factreasoner(load, load.claims * load.distinct)
 
 
 def fr3(load: Load) -> Cost:
-    """Those of FR2, and both orders of every two contexts, m(m - 1) more pairs."""
+    """FR3: as FR2, and both orders of every two contexts, m(m - 1) more pairs."""
     m = load.distinct
     return _factreasoner(load, load.claims * m + m * (m - 1))
 

@@ -66,7 +66,7 @@ class NamedModel:
     name: str
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """A failure."""
+        """A failure, whatever is asked: a dry run sends nothing."""
         return Failure(f"stage {request.stage!r} asked in a dry run")
 
 
@@ -121,6 +121,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         rows.append(_per_atom("queries", atoms, known, questions, choices))
     if choices.retriever != "given":
         rows.append(StageEstimate(f"searches ({choices.retriever})", atoms, known, cost=0.0))
+    # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
     return rows + [_verdicts(name, sizes, exact, choices) for name in choices.assessors]
@@ -141,6 +142,7 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
 
 
 def _size(graph: FactGraph, choices: Choices) -> _Size:
+    """The size of a response's graph: counted where it is known, assumed where it is not."""
     sentences = split_sentences(graph.response) if choices.atoms != "given" else ()
     given: tuple[Atom, ...] = graph.atoms
     if choices.atoms == "sentences":

@@ -74,11 +74,13 @@ def load_responses(
 
 
 def _parsed(text: str, source: Path, name: str) -> Sequence[FactGraph]:
+    """The responses that a text holds, in whichever form."""
     if not text.strip():
         raise InputError(f"{name}: it is empty; give the text of a response")
     # Said here, since otherwise the list would be assessed as a text.
     if text.lstrip().startswith("[") and _is_json(text):
         raise InputError(f"{name}: it is a JSON list; give one object per line, without brackets")
+    # Whatever is not JSON is the text of one response.
     if not text.lstrip().startswith("{"):
         stem = "response" if source == STANDARD_INPUT else record_id(source)
         return [FactGraph(stem, (), response=text.strip())]
@@ -95,6 +97,7 @@ def _parsed(text: str, source: Path, name: str) -> Sequence[FactGraph]:
 
 
 def _objects(text: str, name: str) -> list[tuple[Any, int | None]]:
+    """The JSON values of a text with their lines; None for one that fills the whole text."""
     lines = [line for line in text.split("\n") if line.strip()]
     # JSON Lines or one object over several lines: in JSON Lines the first line closes what it opens
     # and the second opens anew.
@@ -121,6 +124,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _plain(value: object, name: str, line: int | None) -> FactGraph:
+    """A response from an object that holds its text, and nothing extracted yet."""
     where = location(name, line)
     record = as_object(value, where)
     check_keys(record, _RECORD_KEYS, where)

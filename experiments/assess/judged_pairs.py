@@ -68,7 +68,7 @@ class GradedScores:
 def labelled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
 ) -> list[LabelledPair]:
-    """Pairs with the relation that people's probability comes to.
+    """Judged pairs as labelled ones: people's probability, cut into three relations.
 
     They go into `relation_forecasts`, `relation_scores` and `fit_lexical`. Pairs of one premise
     are one response to the intervals.

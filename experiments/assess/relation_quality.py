@@ -64,6 +64,7 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
     """
     found = []
     for graph in graphs:
+        # Only from context to atom: a relation model is asked in this direction.
         known = {(relation.source, relation.target): relation.kind for relation in graph.relations}
         for context in graph.contexts:
             for atom in graph.atoms:
@@ -97,6 +98,7 @@ def relation_forecasts(
         for item, answer in zip(labelled, answers, strict=True)
         if isinstance(answer, Judgement)
     ]
+    # The reshape keeps three columns if nothing was answered.
     shares = np.array([distribution(answer) for _, answer in answered]).reshape(-1, len(KINDS))
     responses = np.array([item.response for item, _ in answered], dtype=object)
     return {

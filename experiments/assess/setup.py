@@ -133,7 +133,7 @@ class AssessmentPlan:
 def make_plan(
     graphs: Sequence[FactGraph], options: AssessmentOptions, backend: Backend
 ) -> AssessmentPlan:
-    """The plan for responses.
+    """The stages, views and settings with which responses are assessed.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -147,6 +147,7 @@ def make_plan(
     retriever = _retriever_name(graphs, options, atoms)
     relations = options.relations or ("lexical" if options.model is None else "model")
     stages: list[Stage] = []
+    # Whatever changes a result stands here: a journal is gone on with only under equal settings.
     settings: dict[str, Any] = {
         "atoms": atoms,
         "retriever": retriever,
@@ -156,6 +157,7 @@ def make_plan(
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
+    # Without a model its settings mean nothing, and must not keep a batch from going on.
     if options.model is not None:
         settings |= _model_facts(options, options.model)
     stride = stride_of(options.stride, "--stride")
@@ -240,6 +242,7 @@ def _variants(names: Sequence[str]) -> Sequence[str]:
 
 
 def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
+    """Where claims come from: as asked for, or as the input allows; checked against it."""
     given = any(graph.atoms for graph in graphs)
     # What makes atoms if the input has none.
     without = "sentences" if options.model is None else "model"
@@ -259,6 +262,7 @@ def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
 
 
 def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, atoms: str) -> str:
+    """Where evidence comes from: as asked for, or as the input allows; checked against it."""
     passages = any(graph.contexts for graph in graphs)
     name = options.retriever
     if name is None:
@@ -292,6 +296,7 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
 def _retriever(
     name: str, graphs: Sequence[FactGraph], options: AssessmentOptions
 ) -> tuple[Retriever, dict[str, Any]]:
+    """The retriever of a name, with the facts of it that results depend on."""
     # Left out rather than None, so that each retriever has its own default.
     top: dict[str, Any] = {} if options.top_k is None else {"top_k": options.top_k}
     if name == "local":
@@ -378,7 +383,7 @@ def stride_of(text: str, option: str) -> int | None:
 
 
 def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel, dict[str, Any]]:
-    """The relation model of a name of `RELATIONS`, and what results depend on of it.
+    """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.

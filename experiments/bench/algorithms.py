@@ -203,10 +203,12 @@ def parse_algorithm(
         return known[text]
     name, colon, rest = text.partition(":")
     if name not in entries():
+        # The table and the registry share names; each is listed once.
         names = ", ".join(dict.fromkeys([*known, *entries()]))
         raise InputError(f"the algorithm {name!r} is unknown; use one of {names}")
     pairs = [parse_assignment(part, f"algorithm {text!r}") for part in rest.split(",") if part]
     settings = dict(pairs)
+    # Built once to check the settings now, rather than in the middle of the measurement.
     if colon:
         build_backend(name, settings, f"algorithm {name!r}: {{}}".format)
     return backend(name, name=text, **settings)
@@ -220,6 +222,7 @@ def parse_algorithms(
     Raises:
         InputError: for an unknown name or setting.
     """
+    # A comma parts names, but within settings it parts those.
     names = [
         name for text in texts for name in ([text] if ":" in text else text.split(",")) if name
     ]

@@ -59,11 +59,13 @@ def load_batch(name: str, settings: Mapping[str, Any]) -> None:
     from factormodels.synthetic import fr2
     from inference import infer_batch
 
+    # More than one graph, or the batch's own kernels would not be compiled.
     infer_batch([fr2(4, 2, 0.1, seed=seed) for seed in (0, 1)], build_backend(name, settings))
 
 
 def union(graphs: Sequence[FactorGraph]) -> FactorGraph:
     """One graph that holds several, side by side; a variable is called "GRAPH/NAME"."""
+    # Names stay as they are, so a single graph is answered as itself.
     if len(graphs) == 1:
         return graphs[0]
 
@@ -72,6 +74,7 @@ def union(graphs: Sequence[FactorGraph]) -> FactorGraph:
         return np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
 
     offsets = np.cumsum([0, *(graph.n_variables for graph in graphs)])
+    # The last offset is the total and belongs to no graph, hence not strict.
     scopes = [graph.scope_variables + at for graph, at in zip(graphs, offsets, strict=False)]
     return FactorGraph(
         names=tuple(f"{at}/{name}" for at, graph in enumerate(graphs) for name in graph.names),

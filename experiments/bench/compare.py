@@ -97,6 +97,7 @@ def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> BenchComparison:
             ]
             if both:
                 timed.append((before, name, both))
+    # The more comparisons, the wider each interval (Bonferroni).
     level = 1.0 - (1.0 - LEVEL) / max(len(timed), 1)
     changes = tuple(_change(family, name, both, level, seed) for family, name, both in timed)
     return BenchComparison(
@@ -112,12 +113,14 @@ def compare(old: StoredRun, new: StoredRun, seed: int = 0) -> BenchComparison:
 def _same_graphs(
     before: FamilyResult, after: FamilyResult, left_out: list[str]
 ) -> list[tuple[GraphResult, GraphResult]]:
+    """The pairs of graphs that both runs measured; the others are noted in `left_out`."""
     by_label = {graph.label: graph for graph in after.graphs}
     shared = []
     for graph in before.graphs:
         other = by_label.get(graph.label)
         if other is None:
             left_out.append(f"{before.name}, {graph.label}: not in the new run")
+        # Labels name seeds; a changed generator draws another graph from the same seed.
         elif other.digest != graph.digest:
             left_out.append(f"{before.name}, {graph.label}: another graph in the new run")
         else:
@@ -134,6 +137,7 @@ def _relative(graph: GraphResult, name: str) -> list[float]:
     one = graph.of(name)
     if one is None:
         return []
+    # In units of the yardstick that was timed in the same rounds.
     return [seconds / float(np.median(graph.yardstick)) for seconds in one.seconds]
 
 
@@ -144,6 +148,7 @@ def _change(
     level: float,
     seed: int,
 ) -> Change:
+    """How far the time of one algorithm on one family moved, with a verdict."""
     ratio = unpaired_ratio(
         [_relative(first, name) for first, _ in both],
         [_relative(second, name) for _, second in both],
@@ -152,6 +157,7 @@ def _change(
     )
     if math.isnan(ratio.lower):
         verdict = "unknown"
+    # Both are asked for: beyond chance, and large enough to matter.
     elif ratio.lower > 1.0 and ratio.value > LEAST_CHANGE:
         verdict = "faster"
     elif ratio.upper < 1.0 and ratio.value < 1.0 / LEAST_CHANGE:
@@ -173,6 +179,7 @@ def _warm(graph: GraphResult, name: str) -> float:
 def _answer_changes(
     family: str, name: str, shared: Sequence[tuple[GraphResult, GraphResult]]
 ) -> list[str]:
+    """Lines on answers whose status or accuracy changed."""
     lines = []
     for graph, other in shared:
         first, second = graph.of(name), other.of(name)
@@ -198,6 +205,7 @@ def _accuracies(
         ("max |Δp|", first.max_error, second.max_error),
         ("the gap of its bounds", first.gap, second.gap),
     ]
+    # A bound and an estimate err in different senses.
     if first.log_z_kind == second.log_z_kind:
         kind = "bound" if first.log_z_kind in BOUNDS else "estimate"
         rows.append((f"the error of its {kind} of log Z", first.log_z_error, second.log_z_error))
@@ -207,6 +215,7 @@ def _accuracies(
 def _differ(before: float | None, after: float | None) -> bool:
     if before is None or after is None:
         return False
+    # Better is reported like worse: both say that the algorithm computes something else.
     sizes = sorted((abs(before), abs(after)))
     return sizes[1] > ACCURACY_FLOOR and sizes[1] > ACCURACY_FACTOR * sizes[0]
 

@@ -127,6 +127,7 @@ def _random(variables: int, factors: int, seed: int) -> tuple[FactorGraph]:
 
 
 def _batch(count: int, number: int) -> tuple[FactorGraph, ...]:
+    # Instances share no graph, and the first graphs of a larger batch are those of a smaller one.
     seeds = range(number * count, (number + 1) * count)
     return tuple(graph for seed in seeds for graph in _fr2(31, 3, 0.05, seed))
 
@@ -295,6 +296,7 @@ def select(names: Iterable[str]) -> tuple[Family, ...]:
 
 
 def _file_families(files: Iterable[Path]) -> list[Family]:
+    """A family for each folder and set of files, its files as instances."""
     groups: dict[tuple[Path, str], list[Path]] = {}
     for path in files:
         if not path.is_file():
@@ -302,6 +304,7 @@ def _file_families(files: Iterable[Path]) -> list[Family]:
         groups.setdefault((path.parent, set_name(path)), []).append(path)
     families: list[Family] = []
     for (folder, name), paths in groups.items():
+        # Two folders may hold files of the same name.
         taken = any(family.name == name for family in families)
         count = f"{len(paths)} UAI files" if len(paths) > 1 else "a UAI file"
         families.append(
@@ -320,6 +323,7 @@ def _file_families(files: Iterable[Path]) -> list[Family]:
 
 def set_name(path: Path) -> str:
     """The name of the set that a network belongs to: that of its file without a number."""
+    # A name that is nothing but a number stays.
     return re.sub(r"[_-]\d+$", "", path.stem) or path.stem
 
 

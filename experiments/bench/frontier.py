@@ -51,6 +51,8 @@ def points(result: FamilyResult) -> tuple[str, dict[str, tuple[float, float]]]:
     known = any(gather(result, name, lambda m: m.max_error) for name in result.algorithms)
     found = {}
     for name in result.algorithms:
+        # Times of graphs differ by orders of magnitude, which an arithmetic mean would leave to the
+        # slowest.
         seconds = geometric(gather(result, name, lambda m: m.warm))
         sizes = gather(result, name, (lambda m: m.max_error) if known else (lambda m: m.gap))
         if seconds is not None and sizes and all(math.isfinite(size) for size in sizes):
@@ -94,6 +96,7 @@ def _panel(
 ) -> None:
     axes.set(xscale="log", yscale="log", xlabel="seconds per warm call", ylabel=what, title=title)
     front = pareto(found)
+    # Error against time: what is reached at a time stays reached until the next point.
     axes.step(*zip(*front, strict=True), where="post", color="0.75", linewidth=0.8, zorder=1)
     for name, (seconds, error) in found.items():
         axes.plot([seconds], [error], zorder=2, **looks[name])

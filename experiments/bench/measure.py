@@ -201,6 +201,7 @@ def _first(
     processes: Processes,
     say: Report,
 ) -> _Running:
+    """Load, build and call an algorithm once; what fails is recorded and takes no turns."""
     if algorithm.missing:
         remark = f"{', '.join(algorithm.missing)} is not installed"
         return _Running(Measurement(algorithm.name, ABSENT, remark))

@@ -66,7 +66,7 @@ class PeerModel:
         }
 
     def flat(self, vectors: Mapping[int, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """All marginals, those of variables without a vector by evidence or uniform."""
+        """All marginals one after another, float64; observed or uniform where no vector is."""
         parts = []
         for variable, states in enumerate(self.graph.cardinalities.tolist()):
             seen = self.graph.evidence[variable]
@@ -85,12 +85,15 @@ def peer_model(graph: FactorGraph) -> PeerModel:
     for scope, table in absorbed.factors():
         kept = [axis for axis, variable in enumerate(scope) if cardinalities[variable] > 1]
         if kept:
+            # Ascending, so that factors over the same variables meet under one key.
             kept.sort(key=scope.__getitem__)
             key = tuple(scope[axis] for axis in kept)
             single = tuple(axis for axis in range(len(scope)) if axis not in kept)
+            # Axes of one state come first and vanish in the reshape.
             ordered = np.transpose(table, [*single, *kept]).reshape(
                 [cardinalities[variable] for variable in key]
             )
+            # Log tables: adding them multiplies the factors.
             tables[key] = tables[key] + ordered if key in tables else ordered
     return PeerModel(graph, cardinalities, tables)
 
@@ -106,6 +109,7 @@ def pyagrum_junction_tree(graph: FactorGraph) -> Prepared:
         field.add(pyagrum.RangeVariable(name[variable], name[variable], 0, last))
     for scope, log_table in model.tables.items():
         factor = field.addFactor([name[v] for v in scope])
+        # A constant is no part of the marginals, and without it exp cannot overflow.
         table = np.exp(log_table - log_table.max())
         for states in np.ndindex(*table.shape):
             factor[{name[v]: s for v, s in zip(scope, states, strict=True)}] = table[states]
@@ -153,6 +157,7 @@ def pgmpy_junction_tree(graph: FactorGraph) -> Prepared:
     for variables, scopes in _components(model):
         network = pgmpy.Network()
         network.add_nodes_from(variables)
+        # A clique per bag: with these edges the network is triangulated already.
         for bag in tree_decomposition(scopes, lambda _: None):
             network.add_edges_from(combinations(sorted(bag), 2))
         for scope in scopes:
@@ -198,6 +203,7 @@ def _components(
 
     size = len(model.cardinalities)
     pairs = [(scope[0], other) for scope in model.tables for other in scope[1:]]
+    # The reshape makes two columns even if there is no pair.
     rows, columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
     _, label = connected_components(links, directed=False)
@@ -238,11 +244,13 @@ def pgmax_belief_propagation(graph: FactorGraph) -> Prepared:
         )
     evidence = np.zeros((len(variables), max(model.cardinalities[v] for v in variables)))
     for at, variable in enumerate(variables):
+        # PGMax takes tables of one variable as evidence rather than as factors.
         if (variable,) in model.tables:
             finite = _finite(model.tables[(variable,)])
             evidence[at, : len(finite)] = finite
     inferer = pgmax.infer.build_inferer(built.bp_state, backend="bp")
     start = inferer.init(evidence_updates={array: evidence})
+    # Before the call is jitted, since the number of iterations is part of what is compiled.
     iterations, damping, settled = _iterations(inferer, start)
 
     def propagate(arrays: Any) -> Any:
@@ -253,6 +261,7 @@ def pgmax_belief_propagation(graph: FactorGraph) -> Prepared:
     jitted = pgmax.jax.jit(propagate)
 
     def run() -> Any:
+        # JAX returns before it has computed; the clock must not.
         return pgmax.jax.block_until_ready(jitted(start))
 
     def read(marginals: Any) -> BenchAnswer:
@@ -286,6 +295,7 @@ _PGMAX_MODULES = ("fgraph", "fgroup", "infer", "vgroup")
 
 def _iterations(inferer: Any, start: Any) -> tuple[int, float, bool]:
     """How many iterations PGMax takes to settle, its damping, and whether it settles."""
+    # A short try first, since a run does all its iterations even if it settles early.
     for most, damping in ((_FEW_ITERATIONS, 0.0), (_MOST_ITERATIONS, 0.0), (_MOST_ITERATIONS, 0.5)):
         _, changes = inferer.run_with_diffs(start, num_iters=most, damping=damping, temperature=1.0)
         small = np.flatnonzero(np.asarray(changes) <= _SETTLED)

@@ -50,8 +50,10 @@ def paired_ratio(
         seed: seed of the resampling.
     """
     generator = np.random.default_rng(seed)
+    # Ratios are averaged as logs, so that twice as fast and twice as slow cancel.
     logs = [np.log(np.asarray(first) / np.asarray(second)) for first, second in pairs]
     value = float(np.mean([np.median(log) for log in logs]))
+    # Draw i of every graph makes one draw of the mean.
     draws = np.mean([_medians(generator, log) for log in logs], axis=0)
     return _ratio(value, draws, level, [len(log) for log in logs])
 
@@ -83,6 +85,7 @@ def unpaired_ratio(
 
 
 def _medians(generator: np.random.Generator, log: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Rounds are drawn with replacement, as many as there were.
     chosen = generator.integers(0, len(log), (DRAWS, len(log)))
     medians: NDArray[np.float64] = np.median(log[chosen], axis=1)
     return medians
@@ -90,6 +93,7 @@ def _medians(generator: np.random.Generator, log: NDArray[np.float64]) -> NDArra
 
 def _ratio(value: float, draws: NDArray[np.float64], level: float, rounds: list[int]) -> TimeRatio:
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    # One round resamples to itself, and would pretend to be certain.
     lower, upper = np.quantile(draws, tails) if min(rounds) > 1 else (np.nan, np.nan)
     return TimeRatio(
         value=float(np.exp(value)),

@@ -106,6 +106,7 @@ def compare(path: Path, backend: Backend, infer: Infer | None = None) -> list[Re
         "MAR": _marginal_errors,
         "PR": _partition_errors,
     }
+    # One run answers every task that has a reference.
     tasks = [task for task in measures if Path(f"{path}.{task}").exists()]
     try:
         posterior = backend.infer(graph) if infer is None else infer(backend, graph)
@@ -158,6 +159,7 @@ def within(
     children: dict[Backend, Child] = {}
 
     def start(backend: Backend) -> None:
+        # A child that was ended at its limit cannot be called again; another takes its place.
         children[backend] = Child()
         children[backend].call(_prepare, prepare, backend)
 
@@ -222,6 +224,7 @@ def _partition_errors(posterior: Posterior, path: Path) -> dict[str, float]:
         return {"error": math.nan}
     difference = posterior.log_z / math.log(10.0) - reference
     return {
+        # The tiny floor keeps a reference of log10 Z = 0 from dividing by zero.
         "error": abs(difference) / max(abs(reference), 1e-300),
         "log_z_error": difference * math.log(10.0),
     }

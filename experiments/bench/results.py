@@ -67,6 +67,7 @@ class Measurement:
     @property
     def warm(self) -> float | None:
         """Median seconds of a warm call; of the first one where there was no other."""
+        # The median: a single disturbed round does not move it.
         return float(np.median(self.seconds)) if self.seconds else self.first_seconds
 
     @property
@@ -136,7 +137,7 @@ class FamilyResult:
 def find_reference(answers: Mapping[str, BenchAnswer], given: Reference | None) -> Reference | None:
     """The answer that errors are measured against.
 
-    A given one (files) comes first; what it lacks, or all, is the first exact answer's.
+    A given one (files) comes first; without one, the first exact answer with marginals.
     """
     for name, answer in answers.items():
         if answer.status == "exact" and answer.marginals is not None:
@@ -153,6 +154,7 @@ def errors(answer: BenchAnswer, reference: Reference | None) -> dict[str, float 
     if reference is None:
         return found
     mine, true = answer.marginals, reference.marginals
+    # A reference file may be of another network; then nothing can be said.
     if mine is not None and true is not None and mine.shape == true.shape:
         difference = np.abs(mine - true)
         found["max_error"] = float(difference.max(initial=0.0))

@@ -71,5 +71,6 @@ def measure_runner(folder: Path, n_responses: int = 10_000, workers: int = 2) ->
     seconds = time.perf_counter() - start
     inference = float(finished.table["seconds"].to_numpy().sum())
     n_units = finished.table.num_rows
+    # Processes infer side by side, so only their share of the inference passes on the clock.
     overhead = (seconds - inference / workers) / n_units
     return RunnerCost(n_units, workers, seconds, inference, overhead)

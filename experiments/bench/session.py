@@ -82,6 +82,7 @@ def run_session(request: BenchRequest, folder: Path, monitor: Monitor) -> list[P
         memory=request.memory,
         seed=request.seed,
     )
+    # Everything that may be refused is looked up before the first measurement.
     solvers = [parse_solver(text, plan.time_limit) for text in request.solvers]
     chosen = parse_algorithms(request.algorithms)
     lists = [_algorithms(family, chosen, solvers, preset.slow) for family in families]
@@ -104,6 +105,7 @@ def run_session(request: BenchRequest, folder: Path, monitor: Monitor) -> list[P
             monitor.family(results[-1])
         if results:
             monitor.families_done()
+        # The runner starts processes of its own, so it comes when nothing else is measured.
         runner = None
         if not request.what or RUNNER in request.what:
             monitor.remark(f"{RUNNER}: {preset.runner:,} responses")

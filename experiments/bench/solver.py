@@ -89,6 +89,8 @@ def parse_solver(text: str, time_limit: float) -> BenchAlgorithm:
         _check_placeholders(word, where)
     if not any("{model}" in word for word in words):
         raise InputError(f"{where}: its command does not name {{model}}, the file to solve; add it")
+    # Absolute, since the program is run from the folder of its files. `abspath` does not follow
+    # links, which may choose what a binary does by its name.
     program = os.path.abspath(shutil.which(words[0]) or words[0])  # noqa: PTH100
     solver = Solver(name, (program, *words[1:]), kind or "none", time_limit)
     return BenchAlgorithm(
@@ -107,6 +109,7 @@ def prepare_solver(solver: Solver, graph: FactorGraph) -> Prepared:
     Raises:
         InputError: if the model cannot be written as a UAI file.
     """
+    # Not a context manager: the folder must outlive this call, for as many runs as there will be.
     folder = Path(tempfile.mkdtemp(prefix="factormodels-bench-"))
     model, evidence = folder / "model.uai", folder / "model.uai.evid"
     write_uai(graph, model, evidence_path=evidence)
@@ -124,6 +127,8 @@ def prepare_solver(solver: Solver, graph: FactorGraph) -> Prepared:
 
 
 def _run(solver: Solver, words: list[str], folder: Path) -> Output:
+    """Run the program once in its folder, and read what it wrote."""
+    # What an earlier run wrote must not be read as the answer of this one.
     given = {path.name for path in folder.iterdir() if path.name.startswith("model.uai")}
     for path in folder.iterdir():
         if path.name not in given and path.is_file():
@@ -140,6 +145,7 @@ def _run(solver: Solver, words: list[str], folder: Path) -> Output:
         try:
             printed, complaints = process.communicate(timeout=solver.time_limit)
         except subprocess.TimeoutExpired:
+            # The whole group: a solver may be a script that has started others.
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             raise ChildError(TIMED_OUT, f"no answer within {solver.time_limit:g} s") from None
@@ -148,6 +154,7 @@ def _run(solver: Solver, words: list[str], folder: Path) -> Output:
         said = (complaints.decode(errors="replace").strip() or text.strip()).splitlines()
         last = f": {said[-1][:_ERROR_CHARACTERS]}" if said else ""
         raise ChildError(FAILED, f"{solver.name} ended with code {process.returncode}{last}")
+    # Sorted, so that of two files with the same section always the same one counts.
     files = [path for path in sorted(folder.iterdir()) if path.name not in given and path.is_file()]
     try:
         return read_outputs(files, text)
@@ -156,6 +163,7 @@ def _run(solver: Solver, words: list[str], folder: Path) -> Output:
 
 
 def _read(solver: Solver, graph: FactorGraph, output: Output) -> BenchAnswer:
+    """The output as an answer, its marginals checked against the model."""
     marginals = output.marginals
     if marginals is not None:
         expected = graph.cardinalities.tolist()

@@ -49,10 +49,12 @@ def read_outputs(files: Iterable[Path], printed: str) -> Output:
     log_z: float | None = None
     texts = [(path.name, read_text(path)) for path in files]
     found = [_parse(source, text) for source, text in texts]
+    # What is printed counts only if no file says anything: solvers print progress as well.
     if not any(found):
         found = [_parse("its printed output", printed)]
     for output in found:
         if output is not None:
+            # The first file that has one decides.
             marginals = output.marginals if marginals is None else marginals
             log_z = output.log_z if log_z is None else log_z
     if marginals is None and log_z is None:
@@ -65,10 +67,12 @@ def read_outputs(files: Iterable[Path], printed: str) -> Output:
 
 
 def _parse(source: str, text: str) -> Output | None:
+    """What a text in one of the three forms says; None if it has no section."""
     if text.lstrip().startswith("{"):
         return _parse_json(source, text)
     words = text.split()
     starts = [at for at, word in enumerate(words) if word in _SECTIONS]
+    # A section lasts until the next heading; a later one of the same name replaces the earlier.
     sections = {words[at]: words[at + 1 : end] for at, end in pairwise([*starts, len(words)])}
     if not {"PR", "MAR"} & sections.keys():
         return None
@@ -112,12 +116,14 @@ def _vectors(source: str, words: Sequence[str]) -> tuple[NDArray[np.float64], ..
         stop = at + 1 + int(words[at])
         parts.append(words[at + 1 : stop])
         at = stop
+    # Words are left over, so the first number was not that of the variables.
     if at != len(words):
         return None
     return tuple(_vector(source, variable, part) for variable, part in enumerate(parts))
 
 
 def _parse_json(source: str, text: str) -> Output:
+    """What merlin's JSON says."""
     # merlin writes numbers that are not finite as C++ prints them.
     mended = re.sub(r"(?<=[:,\[\s])-?(?:nan|inf)\b", "null", text)
     try:

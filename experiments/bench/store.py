@@ -62,6 +62,7 @@ def write_run(
     document = {
         "format": FORMAT,
         "version": VERSION,
+        # Beside the numbers, since a time says nothing without its machine and versions.
         **environment(),
         "processor": platform.processor() or platform.machine(),
         "settings": settings,

@@ -74,6 +74,7 @@ def show_table(console: Console, table: Table) -> None:
 
     for column in table.columns:
         if column.no_wrap and column.ratio is None:
+            # rich squeezes even a column that may not wrap, unless it has a least width.
             texts = (str(text) for text in (column.header, *column.cells))
             column.min_width = max(map(cell_len, texts))
     if any(column.ratio for column in table.columns):
@@ -113,6 +114,7 @@ class _WarningHandler(logging.Handler):
         text = record.getMessage()
         if text not in self._shown:
             self._shown.add(text)
+            # sys.stderr as it is now: rich replaces it while a bar is drawn.
             sys.stderr.write(f"factormodels: {record.levelname.lower()}: {text}\n")
 
 
@@ -120,5 +122,6 @@ def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
+    # rich takes 80 columns where it cannot ask a terminal, and would wrap what a pipe reads.
     fixed = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
     return Console(stderr=stderr, width=fixed, highlight=False, markup=False, emoji=False)

@@ -112,6 +112,7 @@ _COMMANDS = (
 )
 
 for _command in _COMMANDS:
+    # The module's name is the command's.
     app.command(_command.__name__.rpartition(".")[2], cls=help_text.Command)(_command.command)
 app.add_typer(datasets.app, name="datasets")
 
@@ -133,6 +134,7 @@ def _flush_quietly() -> None:
         try:
             stream.flush()
         except OSError:
+            # Python flushes once more at exit; into /dev/null that no longer fails.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -38,6 +38,7 @@ def run_progress(
     loading_too = "; loading and compiling backends" if left else ""
     console.print(f"{study}: {counted(left, 'unit')}{going_on}{loading_too}")
     with ExitStack() as loading:
+        # Closed with the first finished unit: until then it is loading that takes the time.
         loading.enter_context(announced(console))
         with unit_progress(console, left) as bar:
 
@@ -107,6 +108,7 @@ def unit_progress(console: Console, total: int) -> Iterator[Callable[[Progress],
 
 
 def _lines(console: Console, total: int) -> Callable[[Progress], None]:
+    """What is to be called with finished units; prints a line every `LINE_SECONDS`."""
     start = last = time.monotonic()
     done = failed = 0
 
@@ -115,6 +117,7 @@ def _lines(console: Console, total: int) -> Callable[[Progress], None]:
         done += progress.n_units
         failed += len(progress.failures)
         now = time.monotonic()
+        # The last line is left to the results.
         if now - last >= LINE_SECONDS and done < total:
             last = now
             rate = done / (now - start)
@@ -247,6 +250,7 @@ def announced(console: Console, patience: float = PATIENCE) -> Iterator[None]:
     timer = threading.Timer(
         patience, console.print, ["compiling kernels: once, up to a minute; later calls start fast"]
     )
+    # A program that ends early must not wait for the announcement.
     timer.daemon = True
     if console.is_terminal:
         timer.start()

@@ -56,6 +56,7 @@ def show_study_table(
         facts = f"{dataset}: {size_of(group)}"
         whole = _flat_table(group, own, (*measured, *computation))
         unbounded = console.options.update(max_width=ANY_WIDTH)
+        # Measured without bounds: within them, rich reports what it would squeeze the table to.
         if console.measure(whole, options=unbounded).maximum <= console.width:
             parts = {facts: whole}
         else:

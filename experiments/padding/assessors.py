@@ -47,6 +47,8 @@ def by_inference(
             return []
         related = graph
         if relations is not None:
+            # Predicted anew for each version of a response, as it would be for one never seen
+            # before.
             related = with_relations(merge_duplicate_contexts(graph), relations, variant)
         seen = variant_of(related, variant)
         posterior = infer(seen.to_factor_graph(encoding), "exact")
@@ -74,6 +76,7 @@ def by_related_atoms(
         posterior = infer(related.graph.to_factor_graph(encoding), "exact")
         p: NDArray[np.float64] = posterior.marginals.of_state(1, graph.atom_ids)
         supported = verdicts(p, DECISION_TOLERANCE) > 0
+        # Of atoms that say the same, the one that represents them is its own representative.
         return [bool(supported[k]) for k, own in enumerate(related.representative) if own == k]
 
     return assessor
@@ -93,6 +96,7 @@ def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = No
         if missing is not None:
             missing[name] += sum(bool(verdict.missing) for verdict in found)
         p = posteriors(found)
+        # The tolerance is that of the other assessors, so that 1/2 counts alike in all.
         return [p.get(atom, 0.0) > 0.5 + DECISION_TOLERANCE for atom in graph.atom_ids]
 
     return assessor

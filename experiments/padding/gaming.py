@@ -139,6 +139,7 @@ class CanonicalRelations:
             )
             for pair in pairs
         ]
+        # Only these are asked about: one that says the same needs no opinion.
         different = [
             pair
             for pair in said
@@ -197,6 +198,7 @@ def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None =
         )
     claims = bleached_claims(about.domain, about.name)
     said = [claims[k % len(claims)] for k in range(n)]
+    # A claim stands by itself the first time round, and in a frame once the templates recur.
     texts = [
         SAYINGS[k // len(claims) % len(SAYINGS)].replace(
             "{claim}", claim if k < len(claims) else _inside(claim)
@@ -281,6 +283,8 @@ def corrupted(graph: FactGraph, share: float = 0.5, seed: int = 0) -> FactGraph:
     if not 0 <= share <= 1:
         raise InputError(f"the share of corrupted claims is {share}; give one between 0 and 1")
     drawn = np.random.default_rng(seed).random(len(graph.atoms)) < share
+    # Drawn for every atom before anything is spared, so that the draw does not depend on the
+    # labels.
     spared = repeated_claim(graph).id
     turned = {
         atom.id
@@ -319,10 +323,12 @@ def repeated_claim(graph: FactGraph) -> Atom:
         )
     borne_out = {r.target for r in graph.relations if r.kind is RelationKind.ENTAILMENT}
     against = {r.target for r in graph.relations if r.kind is RelationKind.CONTRADICTION}
+    # The claim with undisputed evidence: its repetitions then score as well as it does.
     return next((atom for atom in true if atom.id in borne_out - against), true[0])
 
 
 def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) -> FactGraph:
+    """The response with copies of a claim, which share its evidence and relations."""
     fresh = _atoms(graph, texts)
     ids = [atom.id for atom in fresh]
     contexts = tuple(
@@ -336,6 +342,7 @@ def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) ->
         for r in graph.relations:
             if r.target == original.id:
                 relations.append(replace(r, target=name))
+            # A relation that starts at the claim, such as one to another claim, is repeated too.
             elif r.source == original.id:
                 relations.append(replace(r, source=name))
     return replace(
@@ -344,7 +351,9 @@ def _with_repetitions(graph: FactGraph, original: Atom, texts: Sequence[str]) ->
 
 
 def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
+    """The response with claims appended, each borne out by a passage of its own."""
     fresh = _atoms(graph, texts)
+    # A passage for each, so that an assessor which retrieves finds its evidence too.
     passages = tuple(
         Context(f"{atom.id}-passage", atom.text, retrieved_for=(atom.id,)) for atom in fresh
     )
@@ -363,6 +372,7 @@ def _with_truisms(graph: FactGraph, texts: Sequence[str]) -> FactGraph:
 def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
     last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
     return tuple(
+        # A sentence each, behind the last one of the response.
         Atom(f"appended{k}", text, label=True, sentence=last + k)
         for k, text in enumerate(texts, start=1)
     )
@@ -371,11 +381,13 @@ def _atoms(graph: FactGraph, texts: Sequence[str]) -> tuple[Atom, ...]:
 def _inside(claim: str) -> str:
     """A claim as it reads within a sentence: an article or pronoun loses its capital."""
     first, _, rest = claim.partition(" ")
+    # A name keeps its capital within a sentence, so only words that are none lose it.
     plain = first in {"The", "A", "An", "It", "Its", "In", "He", "She", "They", "People", "Ask"}
     return f"{first.lower()} {rest}" if plain else claim
 
 
 def _sentences(value: object, n: int) -> list[str] | None:
+    # None tells `ask_all` that the answer is not usable.
     if not isinstance(value, list) or not value:
         return None
     if not all(isinstance(text, str) and text.strip() for text in value):

@@ -87,6 +87,7 @@ class CoreChoices:
         model = self.relations
         if self.templates_known and padding is not None:
             model = CanonicalRelations(model, padding.canonical)
+        # Weights and exclusions ask about the same pairs.
         cached = CachedRelations(model)
         weighting: Weighting = uniform
         if self.weights == "informativeness":
@@ -172,6 +173,8 @@ class TableRow:
 
 def selected(graph: FactGraph, core: Core) -> FactGraph:
     """The response with the claims that count: what an assessor then sees."""
+    # Bleached claims are filled with the subject; topics of the embedded responses are subject
+    # areas.
     topic = subject_of(graph).name
     claims = [replace(claim, topic=topic) for claim in subclaims_of(graph)]
     return restricted(graph, [claim.id for claim in select(claims, core).chosen])
@@ -206,11 +209,13 @@ def robustness_curves(
         InputError: as `padded` and `corrupted` do, or without responses.
     """
     _check(graphs)
+    # 0 is what the others are compared with.
     lengths = sorted({0, *counts})
     rows = []
     for padding in PADDINGS:
         versions = {
             "clean": list(graphs),
+            # A seed for each response, so that the draws do not repeat.
             "corrupted": [corrupted(graph, corrupt, seed + k) for k, graph in enumerate(graphs)],
         }
         scores: dict[tuple[str, bool, str, int], list[float]] = {}
@@ -228,7 +233,9 @@ def robustness_curves(
         for (name, with_core, response, n), values in sorted(
             scores.items(), key=lambda item: (item[0][2], order[item[0][0]], *item[0][1:])
         ):
+            # In the order of the responses, as are all of these lists.
             clean = scores[name, with_core, "clean", 0]
+            # A mean that differs by rounding alone is not raised.
             raised = sum(v > c + 1e-12 for v, c in zip(values, clean, strict=True))
             rows.append(
                 CurveRow(
@@ -270,6 +277,7 @@ def robustness_table(
         InputError: as `padded` does, or without responses.
     """
     _check(graphs)
+    # Of the normal response in every row, so that padding does not raise its own target.
     k_prime = [len(graph.atoms) for graph in graphs]
     scores: dict[tuple[str, bool, str], list[Score]] = {}
     for graph in graphs:
@@ -297,6 +305,7 @@ def robustness_table(
                 f1=float(f1_at_k_prime(supported, unsupported, k_prime, gamma).mean()),
             )
         )
+    # As they were first met: normal, then each padding.
     order = {kind: k for k, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
     names = {name: k for k, name in enumerate(assessors)}
     return sorted(rows, key=lambda row: (names[row.assessor], row.core, order[row.kind]))

@@ -105,6 +105,7 @@ def selection_study(
     """
     before = [_with_length(graph) for graph in graphs if graph.atoms]
     selections = {graph.id: select(subclaims_of(graph), core_of(graph)) for graph in before}
+    # The selections are kept by id, where one would hide the other.
     if len(selections) < len(before):
         raise InputError(f"{source}: two responses have the same id; name each differently")
     after = [
@@ -113,6 +114,8 @@ def selection_study(
     settings = intervals or IntervalSettings()
     tables = [
         label_positions(
+            # The number of sentences is that of the response, before and after, so positions stay
+            # comparable.
             claims_of_graphs(versions, source).records,
             n_positions=n_positions,
             intervals=settings,
@@ -156,6 +159,7 @@ def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Fig
         handles: list[object] = []
         for at, table in enumerate((study.before, study.after)):
             found = table["factuality"]
+            # The last position is all of them together.
             estimate = found.estimate[:-1]
             spread = [estimate - found.lower[:-1], found.upper[:-1] - estimate]
             handles.append(
@@ -186,6 +190,7 @@ def _with_length(graph: FactGraph) -> FactGraph:
     from factormodels.extraction.sentences import split_sentences
 
     found = len(split_sentences(graph.response))
+    # The splitter may find fewer sentences than the annotators counted.
     length = max(found, *(atom.sentence or 0 for atom in graph.atoms))
     return replace(graph, metadata={**graph.metadata, "sentences": length})
 
@@ -193,6 +198,7 @@ def _with_length(graph: FactGraph) -> FactGraph:
 def _sentence_rows(
     before: Sequence[FactGraph], after: Sequence[FactGraph]
 ) -> tuple[SentenceRow, ...]:
+    """Claims before and after selection by place of the sentence, and last their sum."""
     empty = SentenceRow(None, 0, 0, 0, 0, 0)
     found: dict[int, SentenceRow] = {}
     for graph, left in zip(before, after, strict=True):
@@ -204,6 +210,7 @@ def _sentence_rows(
             survives, true = atom.id in kept, atom.label is True
             found[place] = replace(
                 row,
+                # A response counts once at a place, however many claims it has there.
                 responses=row.responses + (place not in seen),
                 before=row.before + 1,
                 after=row.after + survives,

@@ -71,6 +71,7 @@ def uncertain_rows(
         supported = [atom.label is True for atom in graph.atoms]
         weights = plain.program.weights
         r = redundancy(plain.entailments, core.rule)
+        # Starting from the plain set, it can only be as good or better.
         best = select_expected(weights, r, start=plain.solution.chosen)
         drawn = score_distribution(
             weights, r, supported, samples=samples, seed=seed, solver=core.solver

@@ -141,6 +141,7 @@ def write_artefacts(
     Raises:
         InputError: if a table and a figure share a stem, or a file cannot be written.
     """
+    # Before anything is written.
     for stem in artefacts.tables.keys() & artefacts.figures.keys():
         raise InputError(
             f"a table and a figure are both called {stem!r}, and both write {stem}.csv; rename one"

@@ -59,6 +59,7 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
             "Graphviz is not installed: there is no program 'dot'; install it from "
             "https://graphviz.org or your system's packages, or leave --graphviz out"
         )
+    # Graphviz writes as it goes; a failure must not leave half a file.
     with atomic_path(path) as temporary:
         done = subprocess.run(
             [program, f"-T{suffix}", "-o", str(temporary)],

@@ -142,7 +142,9 @@ def untangled(graph: FactGraph) -> list[Context]:
         ):
             if one in near and other in rows and relation.kind is not RelationKind.NEUTRAL:
                 near[one].append(rows[other])
+    # Contexts that bear on no atom go to the bottom.
     last = float(len(rows))
+    # By the mean row of its atoms (the barycentre heuristic for layered drawings); stable for ties.
     return sorted(
         graph.contexts,
         key=lambda context: (
@@ -153,6 +155,7 @@ def untangled(graph: FactGraph) -> list[Context]:
 
 def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float, float]]:
     """Where nodes stand, evenly spaced from the top."""
+    # A single node stands in the middle.
     step = (rows - 1) / (len(names) - 1) if len(names) > 1 else 0.0
     top = rows - 1 if len(names) > 1 else (rows - 1) / 2
     return {name: (x, top - step * row) for row, name in enumerate(names)}
@@ -161,6 +164,7 @@ def _places(names: Sequence[str], x: float, rows: int) -> dict[str, tuple[float,
 def _draw_relations(
     axes: Axes, graph: FactGraph, places: Mapping[str, tuple[float, float]], neutral: bool
 ) -> list[RelationKind]:
+    """Draw relations as arrows, and return the kinds that were drawn."""
     from matplotlib.patches import FancyArrowPatch
 
     drawn = [r for r in graph.relations if neutral or r.kind is not RelationKind.NEUTRAL]
@@ -193,12 +197,14 @@ def _draw_atom(axes: Axes, atom: Atom, place: tuple[float, float], probability: 
     x, y = place
     _draw_text(axes, place, atom.id, atom.text, "left")
     left, width, height = x + 0.012, _BAR, 0.1
+    # Below the text, within the row.
     low = y - 0.44
     axes.barh(low, width, height, left=left, color="0.9", zorder=1)
     axes.barh(low, width * probability, height, left=left, color="0.35", zorder=2)
     axes.text(left + width + 0.005, low, f"{probability:.2f}", va="center", fontsize=6.0)
     if atom.label is not None:
         end = left + (width if atom.label else 0.0)
+        # At the end of the bar that the label names: 1 right, 0 left.
         axes.plot([end, end], [low - 0.13, low + 0.13], color="black", linewidth=1.2, zorder=3)
 
 

@@ -65,6 +65,7 @@ def one_page(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> tu
         MissingDependencyError: if typst is not installed.
     """
     place = Path(folder)
+    # The LaTeX takes in all of these files, the PDF only the figure.
     for name in (*(f"{stem}.tex" for stem in paper.tables), f"{paper.figure}.pdf"):
         if not (place / name).is_file():
             raise InputError(
@@ -142,10 +143,11 @@ _PREVIEW_PPI = 120
 
 
 def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
-    """The page in some format."""
+    """The page as bytes of a format that Typst writes; an error if it is more than one."""
     typst = optional_module("typst", "notebooks")
     template = resources.files(__package__).joinpath("page.typ").read_bytes()
     inputs = {"paper": json.dumps(_plain(paper, origin))}
+    # Only the fonts that Typst brings, so that a page is the same on every machine.
     asked = {"root": str(folder), "ignore_system_fonts": True, "sys_inputs": inputs}
     try:
         # A compiler that has compiled cannot be asked any more, so there are two of them.

@@ -46,6 +46,7 @@ _VARYING = (
 
 def keys(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
     """The columns that tell the cells of a study apart."""
+    # An assessor's "none" is no further value of a column.
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
@@ -122,6 +123,7 @@ def paper(
     set_columns = tuple(_paper_column(column, frame, column not in own) for column in columns)
     intervals = any(column.interval for column in set_columns)
     return PaperTable(
+        # Times differ from run to run, and the table must not.
         frame.drop(columns=[column.name for column in TIMES if column.name in frame]),
         set_columns,
         title,
@@ -166,6 +168,7 @@ def troubles(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
 
 def size_of(group: pd.DataFrame) -> str:
     """The size of a dataset in words, from the summary of its cells."""
+    # The largest of any cell: one with failures has judged fewer atoms than there are.
     responses, atoms, labelled = group[["n_responses", "n_atoms", "n_labelled"]].max()
     sizes = f"{counted(int(responses), 'response')}, {counted(int(atoms), 'atom')}"
     return f"{sizes}, {labelled:,} labelled"

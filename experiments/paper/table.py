@@ -57,6 +57,7 @@ class PaperColumn:
         if self.digits is not None:
             return number(value, self.digits)
         absent = value is None or (isinstance(value, float) and math.isnan(value))
+        # Another `show` knows by itself what to say of an absent value.
         return ABSENT if absent and self.show is str else self.show(value)
 
 
@@ -127,6 +128,7 @@ def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
             (escape_latex(title), [list(map(_latex_value, columns, row)) for row in rows])
             for title, rows in blocks(table)
         ],
+        # An interval is a column of its own in LaTeX, so that siunitx aligns the value alone.
         width=sum(1 + column.interval for column in columns),
         comments=[*head, *PACKAGES, *filter(None, (table.caption, table.note))],
     )
@@ -134,6 +136,7 @@ def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
 
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
     """A table as Markdown; `comments` stand at its head, out of a reader's sight."""
+    # Two hyphens would end the comment.
     parts = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
     if table.caption:
         parts.append(f"{escape_markdown(table.caption)}\n")
@@ -180,6 +183,7 @@ def _specification(table: PaperTable, column: PaperColumn) -> str:
     texts = [number(value, column.digits) for value in table.frame[column.name]]
     whole = [text.lstrip("-").partition(".")[0] for text in texts if text != ABSENT]
     sign = "-" if any(text.startswith("-") and text != ABSENT for text in texts) else ""
+    # siunitx aligns at the decimal point only if it is told the longest number.
     places = f"{sign}{max(map(len, whole), default=1)}.{column.digits}"
     after = ", table-space-text-post = {***}" if column.stars else ""
     decimals = f"S[table-format = {places}{after}]"
@@ -190,6 +194,7 @@ def _latex_heading(column: PaperColumn) -> str:
     title = column.latex or escape_latex(column.title)
     if column.interval:
         return rf"\multicolumn{{2}}{{c}}{{{title}}}"
+    # In braces, or siunitx would read the heading as a number.
     return f"{{{title}}}" if column.digits is not None else title
 
 
@@ -198,6 +203,7 @@ def _latex_value(column: PaperColumn, cell: PaperCell) -> str:
     if column.digits is None:
         return rf"\textbf{{{escape_latex(value)}}}" if cell.bold else escape_latex(value)
     if value == ABSENT:
+        # In braces, as it is no number either.
         value = f"{{{ABSENT}}}"
     elif cell.bold:
         value = rf"\bfseries {value}"

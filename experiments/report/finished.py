@@ -93,7 +93,7 @@ def list_pages(folder: Path, pages: Sequence[Path]) -> None:
 
 
 def with_pages(subject: RunContents, responses: int | None) -> RunContents:
-    """A subject of whose datasets so many responses have a page; None: as the study says."""
+    """The subject, with so many responses of each dataset as pages; None: as the study says."""
     if responses is None:
         return subject
     report = replace(subject.study.report, responses=responses)
@@ -113,7 +113,7 @@ def _by_name(files: Iterable[str]) -> dict[str, str]:
 def _with_files(
     config: Mapping[str, Any], files: Mapping[str, str], folder: Path
 ) -> dict[str, Any]:
-    """The study's plain form in which files are where they are now."""
+    """The study's plain form, with the paths that its files have now."""
     datasets = []
     read = {}
     for dataset in config["datasets"]:
@@ -158,6 +158,7 @@ def _remarks(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def _tests(path: Path) -> pd.DataFrame:
+    """The rows of significance.csv; none if the study has no tests."""
     import pandas as pd
 
     if not path.exists():

@@ -133,6 +133,7 @@ def drawing_of(
 
 
 def _path(start: tuple[int, float], end: tuple[int, float]) -> str:
+    """A cubic Bézier curve from the edge of one dot to that of another, as SVG takes it."""
     (x, y), (to_x, to_y) = start, end
     if x == to_x:
         # A relation within a column bulges into the space between the columns.

@@ -281,6 +281,7 @@ def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow]
 
 
 def _responses(part: Part) -> Iterator[ResponseRow]:
+    """Yield the row of every response that has a page."""
     places = part.places
     for graph, file in part.responses:
         answers = part.answers[graph.id]

@@ -50,7 +50,7 @@ def environment() -> Environment:
 
 
 def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
-    """A page.
+    """A page as UTF-8: a template, filled with what it shows.
 
     Args:
         found: the templates.

@@ -133,7 +133,7 @@ def _seen(
 
 
 def _in_words(fit: CrossFittedPriors) -> str:
-    """What one response was given."""
+    """The learned values that one response was given, in words."""
     # `fit.of([response])` left one response, at position 0.
     own = fit.fits[fit.fold[0]]
     others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
@@ -142,7 +142,7 @@ def _in_words(fit: CrossFittedPriors) -> str:
 
 
 def _predicted_seconds(model: FactorGraph, exact: Exact) -> float:
-    """A bound: the width times a propagation, in which every table is the largest one."""
+    """An upper bound in seconds: width times a propagation, each table as large as the largest."""
     prediction = exact.predict(model)
     # One table per variable, none above the largest; the exponent is capped for a float to hold it.
     entries = model.n_variables * math.pow(2.0, min(prediction.log2_largest_table, 1000.0))

@@ -220,6 +220,7 @@ def _card(
     removals: Sequence[ViewRemovals],
     evidence: tuple[EvidenceRow, ...],
 ) -> AtomCard:
+    """Everything about one atom, over all views and algorithms."""
     atom = graph.atoms[row]
     p = np.array([one.p[row] for one in part.answers.get(graph.id, {}).values() if one.p.size])
     p = p[~np.isnan(p)]

@@ -155,6 +155,7 @@ def _part(
     cells: Sequence[tuple[CellRows, StudyCell]],
     responses: tuple[tuple[FactGraph, str], ...],
 ) -> Part:
+    """One dataset with what its cells said of the responses that have a page."""
     rows, selections = subject.rows, subject.study.selected
     inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
     algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
@@ -216,6 +217,7 @@ def view_title(view: GraphView) -> str:
 def _answers(
     rows: RowsFile, cell: CellRows, n_atoms: dict[str, int]
 ) -> Iterator[tuple[str, Answer]]:
+    """Yield (response, answer) of one cell, for the responses that have a page."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -235,6 +237,7 @@ def _answers(
 def _kept_by(
     rows: RowsFile, cells: Sequence[CellRows], n_atoms: dict[str, int]
 ) -> dict[str, list[tuple[str, ...]]]:
+    """The selections that keep each atom of the responses that have a page."""
     kept: dict[str, list[tuple[str, ...]]] = {}
     for cell in cells:
         # Of a run that is not complete no cell may have every response.

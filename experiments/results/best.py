@@ -50,6 +50,7 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
     for _, group in cells.groupby(together, sort=False):
         # A cell that lacks units would be compared over other responses than the rest.
         whole = group["n_responses"] == group["n_responses"].max()
+        # Only over the same claims does better mean anything.
         complete = group[whole & (group[["n_failed", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labelled"].max():
             continue
@@ -71,6 +72,7 @@ def _leaders(
     from calibration.significance import adjust
     from calibration.significance.measures import MEASURES
 
+    # An infinite log loss cannot be tested, and without one cell no other is the best of all.
     if not np.isfinite(values).all():
         return []
     # The nearest first: one that does not differ settles it.
@@ -80,6 +82,7 @@ def _leaders(
     leaders, p_values = [first], []
     for place in others:
         other = placed[place].judgements(rows)
+        # Two names for one result share the first place, rather than keeping each other from it.
         if _alike(own, other):
             leaders.append(place)
             continue
@@ -96,6 +99,7 @@ def _alike(own: Judgements, other: Judgements) -> bool:
 
 
 def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> float:
+    """P-value of a paired permutation test; 1 where nothing can be tested."""
     from calibration.significance import compare_methods
 
     p, its, y, responses = labelled_pair(own, other, study.unlabelled)

@@ -124,6 +124,7 @@ def diagrams(
     for (dataset, _), cells in panels.items():
         cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
     labelled = {
+        # The most of any cell, since one with missing units has fewer rows.
         key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
         for key, cells in panels.items()
     }
@@ -135,6 +136,7 @@ def diagrams(
         curves = _readable(distinct_curves(rows, cells))
         if not curves:
             continue
+        # Only what differs among the cells of this diagram is worth a word in its legend.
         everything = [cell for curve in curves for cell in curve.cells]
         bins = {
             _curve_label(curve.cells, everything): _bins(curve, policy, binning, seed)
@@ -192,6 +194,7 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
     others = [curve for curve in curves if curve not in exact]
     # By identity: curves hold arrays, which do not compare to a single truth value.
     kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
+    # In the order of the study, whichever were kept.
     return [curve for curve in curves if id(curve) in kept]
 
 

@@ -241,6 +241,7 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     first, second = (RowsFile(folder / ROWS) for folder in (before, after))
     # Without this a renamed prior would leave every cell without a counterpart.
     replaced = _replaced(first.cells(), second.cells())
+    # Keys as they would be called in the second run, so that both sides meet in one dictionary.
     left = {_renamed(cell, replaced): cell for cell in first.cells()}
     right = {_renamed(cell, {}): cell for cell in second.cells()}
     changes = []
@@ -322,6 +323,7 @@ def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
     facts, others = _facts(before), _facts(after)
     return tuple(
         SettingChange(place, _shown(facts.get(place)), _shown(others.get(place)))
+        # The places of both, in the order of the first; a set would shuffle them from run to run.
         for place in dict.fromkeys((*facts, *others))
         if facts.get(place) != others.get(place)
     )
@@ -339,6 +341,7 @@ def _facts(folder: Path) -> dict[str, Any]:
 
 
 def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield (place, value) of everything in nested plain data."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             # A list of plain values stays one fact; lists of objects are taken apart by position.
@@ -390,6 +393,7 @@ def _cell_change(
     after: Judgements,
     scoring: _Scoring,
 ) -> CellChange:
+    """What changed in a cell, over the claims that both runs judged."""
     mine, its = before.same_rows(after)
     both = before.judged[mine] & after.judged[its]
     differences = (after.p[its] - before.p[mine])[both]
@@ -416,6 +420,7 @@ def _cell_change(
 
 
 def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[MeasureChange]:
+    """Yield how far each measure moved, over all common claims or the labelled ones."""
     from calibration.significance.paired import bootstrap_difference
 
     mine, its = before.same_rows(after)
@@ -426,6 +431,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
             _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
             for p in (before.p[mine][both], after.p[its][both])
         )
+        # The later run first: a rise has a positive sign.
         result = bootstrap_difference(second, first, seed=scoring.seed)
         was, now = (float(sums.estimate()[0]) for sums in (first, second))
         yield MeasureChange(name, was, now, result.estimate, result.lower, result.upper)
@@ -484,12 +490,14 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> TableChange:
+    """What changed in a table: rows are matched by their texts, then numbers compared."""
     from pandas.api.types import is_numeric_dtype
 
     common = [name for name in before.columns if name in after.columns]
     texts = [
         name
         for name in common
+        # Only what is text in both runs names a row; the rest is compared.
         if not (is_numeric_dtype(before[name]) or is_numeric_dtype(after[name]))
     ]
     left, right = (dict(_by_texts(frame, texts)) for frame in (before, after))
@@ -534,11 +542,13 @@ def _counts(rows: dict[_RowKey, dict[str, Any]]) -> Counter[tuple[str, ...]]:
 
 def _row_name(key: _RowKey, alike: Counter[tuple[str, ...]]) -> str:
     texts, place = key
+    # An empty field of a CSV file is read as NaN.
     words = ", ".join(text for text in texts if text != "nan")
     return f"{words} [{place}]".strip() if alike[texts] > 1 else words
 
 
 def _same(before: Any, after: Any) -> bool:
+    """Whether two values are equal, both missing, or apart by rounding alone."""
     if isinstance(before, int | float) and isinstance(after, int | float):
         # NaN is the only value that differs from itself.
         both_missing = before != before and after != after

@@ -42,7 +42,7 @@ class Judgements:
     counts: NDArray[np.bool_]
 
     def selected(self, selection: str) -> Judgements:
-        """The rows with posteriors only of the atoms that a selection keeps."""
+        """The same rows, NaN in place of the posteriors of atoms that a selection leaves out."""
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
         counts = keeps[self.kept]
         return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
@@ -60,7 +60,7 @@ class Judgements:
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The positions of the rows that two cells of one dataset have in common.
+        """The rows that two cells of one dataset have in common: int64 (n,), positions in each.
 
         Rows are in the order of the data, so that of the responses in common they are the same;
         where the data differ (two runs), atoms are matched by their ids.
@@ -88,7 +88,7 @@ class Judgements:
 
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
-    """What a cell judged."""
+    """The judgements of one cell, read from its rows."""
     table = rows.read(cell, _COLUMNS).combine_chunks()
     # The dictionary lists ids by first appearance, which is the order of the data.
     encoded = table["response"].combine_chunks().dictionary_encode()
@@ -111,5 +111,5 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
-    """A column as numbers, null as NaN."""
+    """A column as float64 (n,), null as NaN."""
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)

@@ -79,8 +79,10 @@ def manifest(
         "config_sha256": config_hash(study),
         "data": data_facts(data, relations),
         "models": dict(models),
+        # Each once, in order: the study's own may be among those of the backends.
         "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
         "units": dict(units),
+        # A run of some cells (`--only`) writes whole files as well, so what it lacks is said.
         "units_missing": missing,
         "code_of_units": list(code),
         # Names without folders, as they stand beside the manifest.
@@ -102,7 +104,7 @@ def file_hash(path: Path) -> str:
 def data_facts(
     data: Iterable[StudyData], relations: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """What is to be known of datasets, by name: hash, sizes, and relations found anew."""
+    """Facts of datasets by name: hash, sizes, and hashes of relations found anew."""
     return {
         dataset.name: {
             "sha256": dataset.sha256,
@@ -178,6 +180,7 @@ def _commit() -> dict[str, Any]:
 
 
 def _git(*arguments: str) -> str | None:
+    """The output of a git command; None where it fails, or there is no git or checkout."""
     try:
         result = subprocess.run(
             # Without optional locks, so that asking does not get in the way of a git command at

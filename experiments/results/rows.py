@@ -166,6 +166,7 @@ class RowsFile:
             ) from None
         except (OSError, pa.ArrowInvalid) as error:
             raise InputError(f"{path}: cannot be read ({error}); run the study again") from None
+        # Further columns do no harm, so that rows of a later version can still be read.
         missing = [name for name in SCHEMA.names if name not in self._file.schema_arrow.names]
         if missing:
             raise InputError(
@@ -179,6 +180,7 @@ class RowsFile:
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number in range(self._file.num_row_groups):
             # A group holds one cell, so that its first row tells which.
+            # One row of the columns that name the cell, however large the group is.
             row = next(self._file.iter_batches(1, row_groups=[number], columns=columns)).to_pylist()
             groups.setdefault(tuple(row[0][name] for name in columns), []).append(number)
         return [
@@ -238,6 +240,7 @@ def as_frame(table: pa.Table) -> pd.DataFrame:
         pa.bool_(): pd.BooleanDtype(),
         pa.string(): pd.StringDtype(),
     }
+    # Types that are not in the mapping keep pandas's own choice.
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
     return frame
 

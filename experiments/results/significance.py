@@ -73,7 +73,7 @@ class Side:
         return {**self.cell.named(), **own}
 
     def judgements(self, rows: RowsFile) -> Judgements:
-        """What it judged."""
+        """Its judgements, those of atoms that the selection leaves out made NaN."""
         everything = read_judgements(rows, self.cell)
         return everything if self.selection is None else everything.selected(self.selection)
 
@@ -125,6 +125,7 @@ def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
 
 
 def _matches(side: Side, selector: Selector) -> bool:
+    """Whether a side has the values that a selector names."""
     named = side.named()
     # A study of a single selection, all, has no such column.
     return all(
@@ -134,6 +135,7 @@ def _matches(side: Side, selector: Selector) -> bool:
 
 
 def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
+    """Whether two sides are the same in all but what the pair tells apart."""
     told_apart = {_COLUMN.get(name, name) for name in selector.given()}
     if "backend_label" in told_apart and "seed" not in told_apart:
         # Of a backend without seeds there is one cell, to be compared with every seed's.
@@ -157,6 +159,7 @@ def _compared(
     first: tuple[Side, Selector],
     second: tuple[Side, Selector],
 ) -> Iterator[dict[str, Any]]:
+    """Yield a row per measure for one pair of sides."""
     from calibration.significance import compare_judged
     from calibration.significance.measures import MEASURES
 

@@ -78,6 +78,7 @@ def summarise_study(
             reference = None if exact is None else read_judgements(rows, exact)
             for cell in cells:
                 judgements = reference if cell is exact else read_judgements(rows, cell)
+                # Cannot be, since `exact` is a cell here; it tells the type checker so.
                 if judgements is None:
                     continue
                 against = None if cell is exact else reference
@@ -93,6 +94,7 @@ def summarise_study(
 def _summarise_cell(
     cell: CellRows, own: Judgements, reference: Judgements | None, policy: str, k: int | str
 ) -> dict[str, Any]:
+    """One row of the summary, over the atoms that have a posterior."""
     # Units that failed have no time.
     done = own.seconds[~np.isnan(own.seconds)]
     judged = own.judged
@@ -100,6 +102,7 @@ def _summarise_cell(
         atoms = own.p[judged], own.label[judged], own.index[judged]
         measures = asdict(summarise(*atoms, unlabelled=policy, k=k))
         for name, ends in summary_intervals(*atoms, unlabelled=policy, k=k).items():
+            # Ends beside their measure, by name, as every reader of summary.csv looks them up.
             measures |= {f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
     else:
         measures = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_NO_MEASURES)}

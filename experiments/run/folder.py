@@ -107,7 +107,7 @@ class FinishedUnits:
         return slice(int(self.starts[cell]), int(self.starts[cell + 1]))
 
     def where(self, kept: NDArray[np.bool_]) -> FinishedUnits:
-        """Those of the units for which `kept`, (n_units,), holds."""
+        """The units for which `kept`, bool (n_units,), holds."""
         # before[i] counts the kept ones among the first i units, so indexing it moves the bounds.
         before = np.concatenate([[0], np.cumsum(kept)])
         return FinishedUnits(self.table.filter(pa.array(kept)), before[self.starts])

@@ -202,6 +202,7 @@ def prior_requests(
         MissingDependencyError: if a library that the algorithm needs is not installed.
     """
     by_name = {dataset.name: dataset for dataset in data}
+    # By title, since cells know their priors by title alone.
     places = {
         setting.title: loaded.blame(f"priors[{position}].learned")
         for position, priors in enumerate(loaded.study.priors)
@@ -304,6 +305,7 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
                 "converged": fit.converged,
                 "error": fit.error,
             }
+            # A failed fit still has its row, with the error.
             for value in fit.table or ({},):
                 # A parameter has a status of its own, which must not hide that of the fit.
                 own = {name: value.get(name) for name in COLUMNS if name in value}
@@ -342,6 +344,7 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
     """The fit that plain data stand for; that of an error alone has failed."""
     if value["error"]:
         return FoldFit(error=value["error"])
+    # JSON has no tuples and no enumerations: they are made anew.
     items = (
         Parameter(**{**item, "key": tuple(item["key"]), "scale": ParameterScale(item["scale"])})
         for item in value["parameters"]
@@ -363,6 +366,7 @@ def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
             f"{place}: no atom of {dataset.name!r} has a label to learn of; leave the dataset out "
             "of these priors with `only`, or give labelled data"
         )
+    # Every fold must hold a labelled response; checked before anything is fitted.
     if labelled < learned.folds:
         raise InputError(
             f"{place}.folds: {learned.folds} folds, but {dataset.name!r} has "
@@ -388,10 +392,12 @@ def _fit(
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFittedPriors:
+    """The fits of one request, those that are kept from the journal; failures are kept as well."""
+    # Views and folds below are built on demand: a run that is resumed with all its fits needs
+    # neither.
     fold, needed = _folds(request, dataset, seed)
 
     @cache
-    # Built on demand: a run that is resumed with all its fits kept needs none of this.
     def views() -> list[FactGraph]:
         related = dataset.related or ({},) * len(dataset.graphs)
         return [
@@ -419,6 +425,7 @@ def _fit(
             return {"error": sentence(error)}
 
     fits = {}
+    # Every fit is in the journal before the next begins, so a run that dies loses one at most.
     for number in needed:
         value = kept.get(request.key(number))
         # A failure is kept as well, or every resumption would try in vain again.
@@ -435,6 +442,7 @@ def _folds(
     """The fold of every response, (n_responses,), and the folds without which is fitted."""
     labelled = _labelled(dataset)
     n_folds = request.learned.folds
+    # Responses without a label keep this: nothing of theirs was used, so all others may teach them.
     fold = np.full(len(dataset.graphs), WHOLE)
     # Dealing out only the labelled responses keeps the folds even, however many have no label.
     fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)

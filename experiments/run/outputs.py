@@ -122,6 +122,7 @@ def write_results(
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
     """
+    # Without selections every atom counts, which is written as "all".
     selections = selected or Selections()
     origin = Origin(study.study, config_hash(study))
     with temporary_folder(folder) as place:
@@ -153,6 +154,7 @@ def write_results(
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
         papers = {
+            # One table in both formats, so that LaTeX and Markdown cannot differ.
             "table": tables.paper(summary.cells, study.description or study.study, study.measures)
         }
         if study.significance.pairs:
@@ -236,6 +238,7 @@ def row_tables(
     for number, cell in enumerate(cells):
         place = finished.of_cell(number)
         units = finished.table.slice(place.start, place.stop - place.start)
+        # A cell that was not run has no rows, rather than rows without results.
         if units.num_rows:
             yield _cell_rows(study, cell, claims[cell.dataset], units)
 
@@ -280,6 +283,7 @@ class _Claims:
 
 
 def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> pa.Table:
+    """The tidy rows of one cell: results of units, spread over the claims of their responses."""
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
     # A row per claim: `owner` is its unit, `within` its place in the response.
     n_atoms = claims.n_atoms[responses]
@@ -295,6 +299,7 @@ def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) ->
     p[judged] = units["p"].combine_chunks().flatten().to_numpy()
     shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
     shared["setting"] = cell.algorithm.setting
+    # What a unit has once, such as its seconds, every row of its claims repeats.
     repeated = pa.array(owner)
     # A claim on which an assessor has no verdict is NaN there.
     columns: dict[str, Any] = {"p": pa.array(p, mask=~judged | np.isnan(p))}

@@ -201,6 +201,7 @@ def _serve(connection: Connection, quiet: bool) -> None:
 def _answer(
     function: Callable[..., Any], kept: dict[str, Any], arguments: tuple[Any, ...]
 ) -> tuple[str | None, Any]:
+    """(None, result) or (kind, reason): nothing that a call raises ends the process."""
     try:
         return None, function(kept, *arguments)
     # Raised by a function that knows what kind of failure it met, such as its own time limit.

@@ -363,6 +363,7 @@ def _run_units(
     journal: Journal,
     report: Callable[[Progress], None],
 ) -> None:
+    """Run the queue's units where `execution` says, each result into the journal as it comes."""
     # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
     # the worker processes.
     with closing(_outcomes(planned, queue, execution)) as outcomes:
@@ -397,6 +398,7 @@ _DIED = (
 
 
 def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> Outcomes:
+    """The way tasks are run: on Dask, in processes, here, or here first and then in processes."""
     backends = planned.backends
     if execution.dask is not None:
         return on_dask(queue.take, execution.dask, backends)

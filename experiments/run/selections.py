@@ -182,6 +182,7 @@ def select_all(
                         told = True
                     value = asdict(_selected(solver, graph))
                     kept.put(key, value)
+                # Also of a fresh answer: what is used is what a resumed run would read.
                 answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
             found[dataset.name, title] = tuple(answers)
     return Selections(tuple(one.choice.title for one in chosen), found)
@@ -234,6 +235,7 @@ def _count(dataset: StudyData) -> str:
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
+    """A selection with its model loaded, and an identity for its journal entries."""
     # The name says nothing of the answer: it may change between a run and its resumption.
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates
@@ -246,6 +248,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
                 f"domain: {templates} has no bleached claims of {choice.domain!r}; name one of "
                 f"{', '.join(known)}"
             )
+    # Only for its error: an unknown domain is refused before anything is run.
     elif choice.domain is not None:
         templates_of(choice.domain)
     model = None
@@ -260,6 +263,7 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
 
 
 def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
+    """What a selection keeps of one response; whatever goes wrong is recorded as its failure."""
     try:
         core = solver.core(graph)
         # Only a share of the response asks for its sentences, which need splitting.

@@ -150,6 +150,7 @@ class TextAnswers:
         graphs: dict[tuple[str, int], dict[tuple[str, str], FactGraph | str]] = {}
         merged: dict[tuple[str, int], FactGraph] = {}
         by_name = {dataset.name: dataset.graphs for dataset in data}
+        # All answers that are kept, even those that this run did not ask for: they do no harm.
         for request, answer in self.by_request.items():
             if request.key != RELATIONS:
                 continue
@@ -298,6 +299,7 @@ def open_models(
                 behind[access] = _language_model(loaded, one, access, ledger)
             consumption = Consumption(behind[access])
         relations = None
+        # Assessors need no more than the language model: their prompts come with each call.
         if isinstance(choice, RelationModelChoice):
             try:
                 relations = build_relation_model(
@@ -330,6 +332,7 @@ def n_asked(
 ) -> dict[str, tuple[int, str]]:
     """How many pairs or claims each text model is asked about, by its title."""
     by_name = {dataset.name: dataset.graphs for dataset in data}
+    # By response: of its variants only the widest asks anything new.
     widest: dict[tuple[str, str, str, int], str] = {}
     # In reverse the widest variant comes last and stays; its pairs include those of the others.
     for request in sorted(set(requests), key=_order, reverse=True):
@@ -486,6 +489,7 @@ def _order(request: TextRequest) -> tuple[Any, ...]:
 
 
 def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
+    """The relations found for one response, as JSON values, or why there are none."""
     try:
         # InputError is for the user to mend (a key, a replay) and ends the run; whatever else is
         # raised concerns this response alone.
@@ -509,6 +513,7 @@ def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
 
 
 def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
+    """An assessor's verdicts on one response, as JSON values, or why there are none."""
     if one.consumption is None:
         raise InputError(f"{one.model.place}: the assessor has no language model; name one")
     facts = one.model.facts
@@ -538,6 +543,7 @@ def _counted(found: list[Any], asked: int, reasons: list[str]) -> Answer:
 
 
 def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
+    """The counts of one text model over all its answers."""
     failed = [answer["error"] for answer in answers if "error" in answer]
     found = [answer for answer in answers if "error" not in answer]
     dropped = 0
@@ -545,6 +551,7 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
         verdicts = [verdict for answer in found for verdict in answer["found"]]
         # The assessor answered, and its verdict is one that takes the claim out of the score.
         dropped = sum(bool(label) and p is None for _, label, _, p, _ in verdicts)
+    # Of all answers that are kept, whether this run asked or an earlier one.
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
     asked_a_model = any("consumption" in answer for answer in answers)
     return TextUse(
@@ -554,6 +561,7 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
         missing=sum(answer["missing"] for answer in found),
         dropped=dropped,
         failed=len(failed),
+        # A response without any answer says more than a single answer that is missing.
         reason=next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), ""),
         consumption=total(stages) if asked_a_model else {},
     )

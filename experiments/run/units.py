@@ -172,6 +172,7 @@ class TaskQueue:
         self.left -= len(finished)
         if len(finished) < task.n_units:
             remaining = {
+                # In the order of the block, so that equal remainders are recognised as such.
                 response: tuple(cell for cell in block.cells if (cell, response) not in finished)
                 for response in block.responses
             }
@@ -292,6 +293,7 @@ def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
         facts: the relations that `view` names of a response, compiled.
         view: encoding, priors and strength.
     """
+    # The compiled form is shared by all settings of a response.
     priors = facts.priors.copy()
     if view.prior.atom is not None:
         priors[facts.is_atom] = view.prior.atom
@@ -396,6 +398,7 @@ class _Graphs:
 
     def __call__(self, response: int, view: GraphView) -> FactorGraph:
         key = (response, view)
+        # Settings of a backend ask for the same graphs; building them would dominate small ones.
         if key not in self._factor_graphs:
             # What is learned, unlike what is set, is of one encoding and moves relations too.
             learned = view.prior.learned is not None
@@ -423,6 +426,7 @@ def _batches(task: Task) -> Iterator[list[_Unit]]:
 
     Settings of the same response follow each other, since their graphs have one structure.
     """
+    # Only graphs that one backend infers can share a batch.
     by_algorithm: dict[tuple[str, int], list[int]] = {}
     for position, (_, cell) in enumerate(task.cells):
         algorithm = cell.algorithm
@@ -442,6 +446,7 @@ def _batches(task: Task) -> Iterator[list[_Unit]]:
 
 
 def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[UnitResult]:
+    """The results of units of one algorithm; a graph that cannot be built fails alone."""
     algorithm = task.cells[units[0][1]][1].algorithm
     outcomes: dict[_Unit, Posterior | Exception] = {}
     asked: list[_Unit] = []
@@ -461,6 +466,7 @@ def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[Unit
 
 
 def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResult:
+    """An outcome as a result: a posterior with finite marginals, or a failure."""
     cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
     if isinstance(outcome, Posterior):
         p = outcome.marginals.of_state(1, task.graphs[unit[0]].atom_ids)

@@ -51,6 +51,7 @@ def settings_by_backend(
                 f"--set {key}: the backend {backend!r} takes no part; it is one of "
                 f"{', '.join(found)}"
             )
+    # What is said of one backend goes before what is said of all, in whatever order it was given.
     return {name: {**shared, **own} for name, own in found.items()}
 
 
@@ -75,6 +76,7 @@ def build_backend(
             raise InputError(f"{where(key)}: {_unknown(key, list(types), name)}")
         checked[key] = _checked(value, types[key], where(key))
     try:
+        # The backend checks ranges, and what its settings say together.
         return get_backend(name, **checked)
     except InputError as error:
         place = where("").rstrip(". ")
@@ -97,11 +99,13 @@ def _unknown(key: str, known: list[str], backend: str) -> str:
 
 
 def _checked(value: Any, expected: Any, where: str) -> Any:
+    """The value as its declared type, or an error in the user's terms."""
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError
 
     try:
         adapter = TypeAdapter(expected)
+    # A backend of a third party may have a type that pydantic does not know; its own check is left.
     except PydanticSchemaGenerationError:
         return value
     # Validated as JSON because strict Python mode refuses a text for an enumeration and a list

@@ -51,6 +51,7 @@ def select(chosen: Sequence[StudyCell], only: Iterable[str]) -> list[int]:
         for position, cell in enumerate(chosen)
         if all(_text(cell, key) in values for key, values in wanted.items())
     ]
+    # Every value exists by itself here, but not together.
     if not selected:
         raise InputError("--only: no cell has all that is asked for; ask for less")
     return selected
@@ -58,4 +59,5 @@ def select(chosen: Sequence[StudyCell], only: Iterable[str]) -> list[int]:
 
 def _text(cell: StudyCell, key: str) -> str:
     value = cell.key()[_ONLY[key]]
+    # As a user writes it: 1 and not 1.0.
     return f"{value:g}" if isinstance(value, float) else str(value)

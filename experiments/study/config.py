@@ -107,6 +107,7 @@ def k_policy(value: int | str) -> int | str:
     Raises:
         ValueError: if it is none of them.
     """
+    # isdigit alone would let other scripts' digits through, hence isascii.
     number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
     if value in ("median", "half") or (number.isascii() and number.isdigit() and int(number) > 0):
         return value
@@ -139,6 +140,8 @@ def short_keys(model: type) -> dict[str, Short]:
 
 def _changed(model: Any, keys: Iterable[str]) -> list[str]:
     """Those of some keys that do not have their default."""
+    # Pydantic's dataclasses keep no record of which keys were written, so a key counts as given if
+    # it differs from its default.
     defaults = {one.name: one.default for one in fields(model)}
     return [key for key in keys if getattr(model, key) != defaults[key]]
 
@@ -268,6 +271,7 @@ class Access:
         model = self.language_model or (None if shared is None else shared.model)
         if model is None:
             return None
+        # What it does not say itself is as the study says, and only then as the defaults say.
         defaults = shared or LanguageModelChoice(model)
         own = {name: getattr(self, name) for name in ACCESS}
         given = {
@@ -380,6 +384,7 @@ def _check_models(
     shared: LanguageModelChoice | None,
     variants: Sequence[str],
 ) -> None:
+    """Check that every model that needs a language model can have one."""
     prompted = [
         (f"relation_models[{position}]", one)
         for position, one in enumerate(relation_models)
@@ -392,6 +397,7 @@ def _check_models(
                 f"{place} needs a language model; give it language_model: openai/NAME, or the "
                 "study one for all"
             )
+    # Relations found anew would replace those that the variant 'given' is about.
     anew = [one for one in relation_models if not one.as_recorded]
     if anew and "given" in variants:
         raise ValueError(
@@ -462,8 +468,10 @@ class BackendChoice:
     def settings_of_each(self) -> tuple[tuple[str, dict[str, Any]], ...]:
         """What tables call each backend, with its settings."""
         each = []
+        # Without a grid the product has one empty entry: the backend once, as it stands.
         for values in itertools.product(*self.grid.values()):
             chosen = dict(zip(self.grid, values, strict=True))
+            # A label stands for the settings that all combinations share.
             shown = chosen if self.label else {**self.settings, **chosen}
             given = ", ".join(f"{key}={value}" for key, value in shown.items())
             title = " ".join(filter(None, (self.label or self.backend, given)))
@@ -513,6 +521,8 @@ class Learned:
     by: Literal["kind", "stance"] | None = None
     folds: Annotated[int, Field(ge=2)] = 5
     backend: BackendName = "exact"
+    # Left out of the hash, since a dictionary has none: priors are keys of mappings, and equality
+    # still compares the settings.
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     objective: Literal["likelihood", "log_loss", "brier"] = "likelihood"
     penalty: Strength | None = None
@@ -576,10 +586,12 @@ class Priors:
             raise ValueError(
                 "assessors, which have no priors, are called none; choose another name"
             )
+        # A setting may be called data only if it is the data's own.
         own = self.atom == self.context == (None,) and self.learned is None
         if self.name == OWN_PRIORS and not own:
             raise ValueError("the priors of the data alone are called data; choose another name")
         for key, values in (("atom", self.atom), ("context", self.context)):
+            # null keeps the data's prior and so does not fix anything.
             fixed = any(value is not None for value in values)
             if fixed and self.learned is not None and f"{key}_prior" in self.learned.parameters:
                 raise ValueError(f"{key} is given and {key}_prior is learned; keep one")
@@ -718,12 +730,14 @@ class Significance:
     @model_validator(mode="after")
     def _consistent(self) -> Significance:
         pooled = [name for name in self.measures if name not in MEANS_OVER_RESPONSES]
+        # A t test needs one value per response, which a pooled score such as F1@K does not have.
         if self.test == "t" and pooled:
             raise ValueError(
                 f"test is 't', but {', '.join(pooled)} is pooled over claims; choose permutation "
                 f"or bootstrap, or measures among {', '.join(MEANS_OVER_RESPONSES)}"
             )
         for first, second in self.pairs:
+            # Sides that name different keys would differ in more than what is tested.
             if not first.given() or set(first.given()) != set(second.given()):
                 raise ValueError(
                     "the sides of a pair are told apart by the same keys, such as "
@@ -853,6 +867,7 @@ class Study:
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
+        # Titles are what tables, rows and resumed runs know things by, so each has to be unique.
         titles = [choice.title for choice in self.datasets]
         _distinct_titles("datasets", "name", list(enumerate(titles)))
         backends = [
@@ -864,6 +879,7 @@ class Study:
         _check_models(self.relation_models, self.assessors, self.language_model, self.variants)
         _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
         of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
+        # Assessors share the column of the backends.
         taken = {title for _, title in backends}
         _distinct_titles("assessors", "label", of_assessors, taken)
         priors = [
@@ -877,6 +893,7 @@ class Study:
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
         self._check_pairs([title for _, title in (*backends, *of_assessors)])
+        # Said here rather than as an empty table.
         if not self.assessors and not any(self._takes_part(choice) for choice in self.backends):
             raise ValueError(
                 "no backend takes part in any cell, because `only` excludes every dataset, "
@@ -969,10 +986,14 @@ def as_plain(study: Study) -> dict[str, Any]:
     A file is named without its folder, and nothing is said of how the answers of language models
     are got, so that the result tells nothing of the machine.
     """
+    # By way of JSON, so that it equals what a manifest gives when it is read back: tuples are
+    # lists.
     plain: dict[str, Any] = json.loads(json.dumps(asdict(study)))
     for part in (*plain["datasets"], *plain["selections"], *plain["relation_models"]):
         for key in ("path", "templates"):
             if part.get(key) is not None:
+                # Its folder tells of the machine; whether the content is the same, the hash of the
+                # data says.
                 part[key] = PurePath(part[key]).name
     without_access(plain)
     return plain
@@ -985,6 +1006,7 @@ def config_hash(study: Study) -> str:
 
 def plain_hash(plain: Mapping[str, Any]) -> str:
     """SHA-256 of plain data, whatever the order of keys."""
+    # Keys sorted and separators fixed: manifests hold this hash, so it must stay what it is.
     canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -115,6 +115,7 @@ def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
 
 
 def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
+    """The responses of a choice, before any is left out."""
     if choice.synthetic is not None:
         return _synthetic(choice.synthetic)
     if choice.path is not None:
@@ -165,6 +166,7 @@ def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
 
 
 def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
+    """The responses that a subset keeps, in the order of the data."""
     for name, wanted, present in (
         ("responses", subset.responses, [graph.id for graph in graphs]),
         ("topics", subset.topics, [graph.topic for graph in graphs]),
@@ -189,6 +191,7 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
         )
     import numpy as np
 
+    # Drawn without replacement, then put back into the order of the data.
     drawn = np.random.default_rng(subset.seed).choice(len(kept), subset.sample, replace=False)
     return [kept[index] for index in sorted(drawn.tolist())]
 
@@ -196,6 +199,7 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
 def _absent(subject: str, name: str, present: list[str]) -> str:
     if len(present) <= 20:
         return unknown_name(subject, name, present)
+    # Too many to list: the nearest name has to do.
     near = nearest(name, present)
     return f"{subject} is unknown" + (f"; did you mean {near!r}?" if near else "; check the data")
 
@@ -203,6 +207,8 @@ def _absent(subject: str, name: str, present: list[str]) -> str:
 def _hash(graphs: Iterable[FactGraph]) -> str:
     digest = hashlib.sha256()
     for graph in graphs:
+        # Text from the web may hold lone surrogates, which UTF-8 alone refuses.
         digest.update(fact_graph_text(graph).encode("utf-8", "surrogatepass"))
+        # Marks where one graph ends, which the text of the graphs alone would not.
         digest.update(b"\n")
     return digest.hexdigest()

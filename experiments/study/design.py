@@ -177,6 +177,7 @@ def _of_each_seed(
     title: str,
     settings: Mapping[str, Any],
 ) -> list[StudyAlgorithm]:
+    """An algorithm for each seed; a single one where seeds make no difference."""
     seeds = [seed for seed in loaded.study.backend_seeds if allows(choice, "seeds", seed)]
     blank = StudyAlgorithm(position, title, choice.backend, seeds[0] if seeds else 0, "", None)
     if not seeds:
@@ -185,13 +186,17 @@ def _of_each_seed(
     try:
         types = setting_types(backend_class(choice.backend))
     except MissingDependencyError as error:
+        # Not an error yet: the study runs without it, and its cells say what is missing.
         return [replace(blank, setting=_as_setting(settings), error=str(error))]
+    # Without a seed to vary, further cells would repeat the first.
     if "seed" not in types or "seed" in settings:
         seeds = seeds[:1]
     result = []
     for one in seeds:
         given = {"seed": one, **settings} if "seed" in types else dict(settings)
         backend = build_backend(choice.backend, given, where)
+        # Read back from the backend, so that defaults and conversions are in the setting as they
+        # are run.
         values = {field.name: getattr(backend, field.name) for field in fields(backend)}
         seed = given.get("seed", one)
         result.append(replace(blank, seed=seed, setting=_as_setting(values), backend=backend))
@@ -199,4 +204,5 @@ def _of_each_seed(
 
 
 def _as_setting(settings: Mapping[str, Any]) -> str:
+    # Sorted, since the setting is compared as text between runs.
     return json.dumps(settings, sort_keys=True, default=str)

@@ -93,6 +93,7 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
 
 
 def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
+    """One of pydantic's errors as a sentence in the user's terms."""
     match error["type"]:
         case "unexpected_keyword_argument":
             key = str(error["loc"][-1])
@@ -140,6 +141,7 @@ def _mend(error: Mapping[str, Any]) -> str:
 
 def _keys(holder: type, location: Sequence[Any]) -> str:
     """The keys of the mapping that was wanted, as the end of a sentence."""
+    # Numbers of entries and branches of unions have no keys.
     names = [step for step in location if isinstance(step, str)]
     kinds = [found for name in names if (found := _type_of(holder, name)) is not None]
     wanted = _model_in(kinds[-1]) if kinds else None
@@ -190,6 +192,7 @@ def _locate(raw: Any, loc: Sequence[Any], root: type) -> tuple[tuple[Step, ...],
             break
         else:
             break  # The rest names a branch of a union, which is no place of the user's.
+        # The last step is the key itself; the model that holds it is the one before.
         if position < len(loc) - 1:
             model = _model_in(kind) or model
     return tuple(steps), value, model
@@ -204,6 +207,7 @@ def _model_in(kind: Any) -> type | None:
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         return kind
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is not None:
+        # Annotated, tuples, optional types: whatever wraps it, the first model inside.
         for argument in typing.get_args(kind):
             found = _model_in(argument)
             if found is not None:

@@ -136,6 +136,7 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
 
         return graph.with_evidence(read_evidence(path))
     except InputError as error:
+        # Errors of the readers name the file already; those of the graph do not know it.
         if str(error).startswith((f"{path}:", f"{path},")):
             raise
         raise InputError(f"{path}: {error}") from None
@@ -166,8 +167,10 @@ def evidence_schema() -> dict[str, Any]:
 
 
 def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
+    """The graph with the hard and soft evidence of a JSON object."""
     if not isinstance(data, dict):
         raise InputError("evidence in JSON is one object that maps names to states; write {...}")
+    # A likely slip, with a sentence of its own: every fact graph is a JSON object as well.
     nodes = data.get("nodes")
     if isinstance(nodes, list) and any(isinstance(node, dict) for node in nodes):
         raise InputError(
@@ -183,6 +186,7 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
                     f"evidence on {name!r}: {_short(state)} is no state; give a whole number from "
                     "0, or true or false"
                 )
+            # JSON's true is Python's True, which is no state number by type.
             hard[name] = int(state) if isinstance(state, bool) else state
         elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in state):
             if state and not any(state):

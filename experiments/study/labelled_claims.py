@@ -59,6 +59,7 @@ def load_claims(path: Path) -> LabelledClaims:
         InputError: if the file cannot be read, or says of no claim where it stands.
     """
     first = next((line for line in read_text(path).split("\n") if line.strip()), "")
+    # The first line is enough: a file holds one form throughout.
     if _is_record(first):
         records = read_records(path)
         lengths = {record.response: record.sentences for record in records}
@@ -113,6 +114,7 @@ def _is_record(line: str) -> bool:
 
 def _n_sentences(graph: FactGraph, source: object) -> int:
     length = graph.metadata.get("sentences")
+    # A boolean is an integer in Python.
     if isinstance(length, bool) or not isinstance(length, int) or length < 1:
         raise InputError(
             f"{source}: response {graph.id!r} does not say how many sentences it has; give "
@@ -122,6 +124,7 @@ def _n_sentences(graph: FactGraph, source: object) -> int:
 
 
 def _label(annotation: str | None, label: bool | None) -> ClaimLabel | None:
+    # The annotator's own word says more than true or false: it may be "irrelevant".
     if annotation in set(ClaimLabel):
         return ClaimLabel(annotation)
     if label is None:

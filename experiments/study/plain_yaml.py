@@ -23,6 +23,8 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
+            # A merge (<<) may stand several times, and its keys may be overridden: that is what it
+            # is for.
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             key = self.construct_object(key_node, deep=True)
@@ -38,6 +40,7 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"),
+    # The characters that such a number may begin with, by which PyYAML looks patterns up.
     list("-+0123456789"),
 )
 
@@ -55,6 +58,8 @@ def parse_yaml(text: str, where: str) -> Any:
     except RecursionError:
         raise InputError(f"{where}: the YAML is nested too deeply; make it flatter") from None
     try:
+        # Through JSON and back, so that nothing is left that JSON cannot hold: dates become texts,
+        # and an alias becomes a copy that can be changed by itself.
         return json.loads(json.dumps(data, default=str))
     except (ValueError, RecursionError):
         raise InputError(
@@ -78,6 +83,7 @@ def parse_assignment(text: str, where: str) -> tuple[str, Any]:
 
 def jsonable(value: Any) -> Any:
     """`value` as JSON can hold it: arrays as lists, numbers that are not finite as None."""
+    # By what they can do rather than by type: arrays and mappings of libraries need not be loaded.
     if isinstance(value, dict) or hasattr(value, "items"):
         return {str(key): jsonable(item) for key, item in value.items()}
     if hasattr(value, "tolist"):

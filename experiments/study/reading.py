@@ -104,6 +104,7 @@ class RawStudy:
             return check(self.raw)
         except StudyError as error:
             blamed = _blamed(self.sources, error.steps, self.where)
+            # An error between several keys has no place of its own to be blamed by.
             if blamed == self.where and self.overrides and self._fits_without_overrides(check):
                 # The file alone is a study, so that it is what the overrides make of it.
                 several = "s" if len(self.overrides) > 1 else ""
@@ -124,6 +125,7 @@ def embedded_studies() -> dict[str, str]:
 
 
 def _texts(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    # Files before folders: the studies of this level are listed first.
     entries = sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name))
     for entry in entries:
         if entry.is_dir():
@@ -156,6 +158,7 @@ def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
     Raises:
         InputError: for an unknown name, a file that is not YAML, or an override of no place.
     """
+    # Kept as it is beside the changed copy, to tell an error of the file from one of the overrides.
     raw, where, folder, sources = _read(config, Path(), ())
     given = tuple(overrides)
     changed = copy.deepcopy(raw)
@@ -163,6 +166,7 @@ def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
         name = f"override {override!r}"
         key, value = parse_assignment(override, "override")
         steps = _assign(changed, key, value, name)
+        # After each one, since a later override may name a place inside an earlier one's shorthand.
         expand_shorthands(changed)
         sources.append(Source(steps, name))
     return RawStudy(changed, raw, given, where, folder, tuple(sources))
@@ -234,8 +238,10 @@ def expand_shorthands(raw: dict[str, Any]) -> None:
             continue
         if short.lone is None and isinstance(value, str):
             raw[key] = {short.text: value}
+        # Entries that are no text stay as they are; whether they fit is for the validation to say.
         elif short.lone is not None and isinstance(value, list):
             raw[key] = [{short.text: one} if isinstance(one, str) else one for one in value]
+    # YAML reads a bare true or false as a boolean.
     if isinstance(policy := raw.get("unlabelled"), bool):
         raw["unlabelled"] = str(policy).lower()
 
@@ -255,6 +261,7 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     for priors in plain.get("priors") or ():
         if isinstance(priors, dict):
             for key in short_keys(Priors):
+                # null is a value here (the data's own prior), so it is listed too.
                 if key in priors and not isinstance(priors[key], list):
                     priors[key] = [priors[key]]
     significance = plain.get("significance")
@@ -268,6 +275,7 @@ def canonical(raw: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
+# Resolving type hints is slow, and every override asks for these.
 @functools.cache
 def _short_keys() -> dict[str, Short]:
     return short_keys(Study)
@@ -280,6 +288,8 @@ def _read(
     path = beside / config
     embedded = embedded_studies()
     parts = Path(config).parts
+    # A path such as ours/compare may be an embedded study; a folder that no embedded study is in
+    # means a file.
     in_folder = len(parts) > 1 and any(name.startswith(f"{parts[0]}/") for name in embedded)
     if path.is_file() or path.suffix or not (len(parts) == 1 or in_folder):
         text, where, folder = read_text(path), str(path), path.parent
@@ -292,12 +302,15 @@ def _read(
                 "or name a YAML file"
             )
         text, where, folder = embedded[config], f"{config}.yaml", Path()
+    # A cycle of bases would otherwise never end.
     if where in seen:
         raise InputError(f"{where}: the study is based on itself; mend 'base' of {seen[-1]}")
     own = parse_yaml(text, where)
     if not isinstance(own, dict):
         raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
+    # Not a key of a study: it is used up here.
     base = own.pop("base", None)
+    # Before it is merged, so that mappings meet mappings.
     expand_shorthands(own)
     if base is None:
         return own, where, folder, []
@@ -307,8 +320,10 @@ def _read(
         raw, _, base_folder, sources = _read(base, folder, (*seen, where))
     except InputError as error:
         raise InputError(f"{where}: base: {error}") from None
+    # The base's paths start in its own folder; what it becomes part of starts in another.
     _move_paths(raw, base_folder, folder)
     base_name = str(folder / base) if (folder / base).is_file() else f"{base}.yaml"
+    # The base is to blame for every place that nobody above it sets.
     sources = sources or [Source((), base_name)]
     _merge(raw, own, (), where, sources)
     return raw, where, folder, sources
@@ -320,6 +335,7 @@ def _move_paths(raw: dict[str, Any], before: Path, after: Path) -> None:
     parts = itertools.chain([raw.get("language_model")], *lists)
     for part, key in itertools.product(parts, _PATHS):
         if isinstance(part, dict) and isinstance(path := part.get(key), str):
+            # relpath may step out of a folder with "..", which Path.relative_to refuses.
             part[key] = os.path.relpath(before / path, after)
 
 
@@ -341,7 +357,9 @@ def _merge(
 
 
 def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step, ...]:
+    """Set the value of a place of `raw`, and return the steps to it."""
     texts = _PLACE.findall(key)
+    # The pattern skips what it cannot read; a loss shows that the place is malformed.
     if "".join(texts) != key.replace(".", "") or not texts:
         raise InputError(f"{where}: {key!r} is no place; write priors.atom or backends[1].label")
     steps = tuple(int(text[1:-1]) if text.startswith("[") else text for text in texts)
@@ -359,6 +377,7 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
         if last:
             target[step] = value
         elif isinstance(step, str):
+            # A key without a value in YAML is null, and is filled like one that is absent.
             if target.get(step) is None:
                 target[step] = {}
             target = target[step]
@@ -371,6 +390,7 @@ def _blamed(sources: Iterable[Source], steps: tuple[Step, ...], where: str) -> s
     """The last source that set a place, or a part of it, or what it is a part of."""
     blamed = where
     for source in sources:
+        # Either the source set the place or something above it, or it set a part of it.
         if source.steps == steps[: len(source.steps)] or (
             steps and source.steps[: len(steps)] == steps
         ):

@@ -194,6 +194,7 @@ def command(
     graphs = load_responses(file, query=query, topic=topic, response=response, passages=passages)
     ledger = Ledger()
     consumption = None
+    # A model in name only: a dry run needs neither a key nor the library.
     if model is not None and dry_run:
         consumption = Consumption(NamedModel(model))
     elif model is not None:
@@ -214,6 +215,7 @@ def command(
         variants=tuple(variant or ("FR2",)),
         encoding=encoding,
         assessors=tuple(assessor or ()),
+        # No file is made where nothing is sent.
         cache=None if dry_run else cache,
         replay=replay,
     )
@@ -233,6 +235,7 @@ def command(
             plan.settings,
             out=out,
             report=report,
+            # A single response is shown in full; of a batch only the measures are.
             keep=shown.append if len(graphs) == 1 else None,
             consumption=consumption,
         )

@@ -138,6 +138,7 @@ def _meanings(backend: type[Backend]) -> dict[str, str]:
         if start:
             keys = start[1].split(", ")
             meanings |= dict.fromkeys(keys, start[2])
+        # The line goes on with the meaning of the setting, or settings, above.
         elif line.startswith("        "):
             for key in keys:
                 meanings[key] += f" {line.strip()}"

@@ -186,6 +186,7 @@ def _show_family(console: Console, result: FamilyResult) -> None:
     """Print the table of a family."""
     table = plain_table()
     table.add_column("algorithm", no_wrap=True)
+    # A column only where memory was measured.
     memory = any(m.peak_bytes is not None for g in result.graphs for m in g.measurements)
     titles = ["answer", "build", "first call", "warm call", "slower than", "interval"]
     titles += ["max |Δp|", "mean |Δp|", "log Z − true", "bounds − true", "gap"]
@@ -271,6 +272,7 @@ def _show_choices(console: Console) -> None:
 
 
 def _row(result: FamilyResult, name: str, memory: bool) -> list[str]:
+    """A line of a family's table: one algorithm over all graphs."""
     from experiments.bench.report import gather, geometric, interval, ratio
 
     def times(read: Callable[[Measurement], float | None]) -> str:
@@ -281,6 +283,8 @@ def _row(result: FamilyResult, name: str, memory: bool) -> list[str]:
 
     compared = ratio(result, name)
     means = gather(result, name, lambda m: m.mean_error)
+    # An algorithm has no error against itself; where it is the reference on all graphs, that is
+    # said.
     own = [graph.reference == name for graph, _ in result.of(name)]
     cells = [
         name,
@@ -315,6 +319,7 @@ def _bounds(result: FamilyResult, name: str) -> str:
     sides: dict[str, list[float]] = {}
     for _, one in result.of(name):
         if one.log_z_error is not None and one.log_z is not None and _is_bound(one):
+            # The error was taken against it, so it need not be known here.
             truth = one.log_z - one.log_z_error
             if one.lower is not None and one.upper is not None:
                 sides.setdefault("", []).append(one.upper - truth)
@@ -338,10 +343,12 @@ def _remarks(result: FamilyResult) -> list[str]:
     for graph in result.graphs:
         for one in graph.measurements:
             if one.remark:
+                # Equal remarks on several graphs are told once, with the graphs behind.
                 what = one.remark if one.answered else f"{one.status}: {one.remark}"
                 lines.setdefault(f"{one.algorithm}: {what}", []).append(graph.label)
     many = len(result.graphs) > 1
     shown = [f"{text}" + (f" ({', '.join(at)})" if many else "") for text, at in lines.items()]
+    # The last value of each name: a process loads once, unless every graph has its own.
     loads = {
         one.algorithm: one.load_seconds
         for graph in result.graphs

@@ -91,6 +91,7 @@ def convert(
             f"{target}: a model is not written to {suffix or 'a file without suffix'}; "
             f"use {', '.join(SUFFIXES)}"
         )
+    # samefile sees through links and different spellings of a path.
     if source.exists() and target.exists() and source.samefile(target):
         raise InputError(f"{target}: this is the input itself; give the output another name")
     if suffix == ".uai":

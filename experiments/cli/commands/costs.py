@@ -85,6 +85,7 @@ def command(
         {"assessor": name, **{column: getattr(cost, column) for column in columns}}
         for name, cost in numbers.items()
     ]
+    # Before anything is printed: it may be refused.
     compared = (
         None if ablate is None else _ablation(ablate, strides, model, api_base, cache, replay)
     )

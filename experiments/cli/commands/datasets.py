@@ -90,6 +90,7 @@ def _check(
 
     reports, passed = check_paths(paths, format_name)
     _show_reports(output(), reports, passed, most)
+    # As the code of an error, so that a script may check its files.
     if any(report.problems for report in reports):
         raise typer.Exit(2)
 
@@ -190,6 +191,7 @@ def _holds(report: FileReport) -> str:
     parts = {name for names in _PARTS.values() for name in names}
     pieces = [counted(report.records, "record")]
     for name, count in report.counts.items():
+        # Shown in brackets behind the whole that they are parts of.
         if name in parts:
             continue
         noun = name if count != 1 else name.removesuffix("s")

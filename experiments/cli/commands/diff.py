@@ -126,6 +126,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
     moved = [value for one in changed for value in one.values]
     if not moved:
         return
+    # Relative, since the columns of an analysis have different units.
     moved.sort(key=_relative, reverse=True)
     heading(console, f"values that moved most, of {len(moved):,}")
     table = plain_table()
@@ -145,6 +146,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
 def _relative(value: ValueChange) -> float:
     """A difference in units of the larger value; one that has no size comes first."""
     change = value.difference
+    # A value that is missing on one side, or not a number, cannot be compared in size.
     if change is None or change != change:
         return float("inf")
     return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
@@ -171,6 +173,7 @@ def _show_cells(console: Console, cells: Sequence[CellChange]) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for cell in cells:
         lost = cell.n_only_before + cell.n_only_after
+        # Claims that only one run judged stand in brackets, as they are part of no difference.
         others = f" (-{cell.n_only_before} +{cell.n_only_after})" if lost else ""
         table.add_row(
             _cell_title(cell.key, _varying(cells)),
@@ -226,6 +229,8 @@ def _varying(cells: Sequence[CellChange]) -> list[str]:
 def _grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
     """The cells in groups: every combination of the values of each column."""
     groups = [{name: (cell[name],) for name in CELL} for cell in cells]
+    # One column at a time: groups that agree in all others are merged, so that a full grid becomes
+    # one line.
     for name in reversed(CELL):
         merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
         for group in groups:

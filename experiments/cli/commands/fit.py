@@ -137,6 +137,7 @@ def _show_comparison(console: Console, validated: CrossValidation) -> None:
     for name, title in _COMPARED.items():
         test = validated.comparisons[name]
         if name == "log_likelihood":
+            # Negated, so that below 0 is better in every row.
             scores = -validated.log_likelihood.mean(), -validated.default_log_likelihood.mean()
         else:
             scores = validated.score(name)

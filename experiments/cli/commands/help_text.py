@@ -38,5 +38,6 @@ class Group(TyperGroup):
 def _prepare(command: Any, context: Any) -> None:
     command.help = unwrapped(command.help)
     for parameter in command.get_params(context):
+        # Typer would show a flag as if it took a boolean.
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""

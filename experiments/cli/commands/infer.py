@@ -101,6 +101,7 @@ def command(
     from inference.posterior import Status
     from inference.warm_up import warm_up
 
+    # Before the computation, which may take long.
     if out is not None and out.is_dir():
         raise InputError(f"{out}: this is a folder; name a file in it")
     algorithm = build_backend(backend, parse_settings(set_ or ()))
@@ -108,6 +109,7 @@ def command(
     graph = model.factor_graph
     if evidence is not None:
         graph = with_evidence_file(graph, evidence)
+    # Loaded and compiled before, so that the time shown is inference's alone.
     with announced(messages()):
         warm_up(algorithm)
     try:
@@ -240,6 +242,7 @@ def _text(item: Atom | Context) -> str:
 
 def _general_table(posterior: Posterior, graph: FactorGraph, shown: int) -> Table:
     widest = int(graph.cardinalities[:shown].max(initial=0))
+    # A column per state while these fit beside each other; otherwise one cell holds them all.
     in_columns = widest <= _STATES_IN_COLUMNS
     table = plain_table()
     table.add_column("variable", overflow="fold")

@@ -81,6 +81,7 @@ def command(
     networks = references.find_networks(folder)
     remarks = messages()
     comparisons = []
+    # Processes outlive the loading that is announced, and end with the comparison.
     with ExitStack() as stack:
         with announced(remarks):
             infer = stack.enter_context(references.within(time_limit, algorithms, warm_up))

@@ -69,6 +69,7 @@ def command(
     folder = out if out is not None else run / REPORT
     watch = partial(step_progress, messages(), "pages")
     written = write_report(subject, folder, chosen=response or (), watch=watch)
+    # A report elsewhere is no part of the run, and its manifest stays as it is.
     if folder.resolve() == (run / REPORT).resolve():
         list_pages(run, written)
     output().print(f"{written[0]}: {counted(len(written), 'page')}", soft_wrap=True)

@@ -82,13 +82,16 @@ def command(
     graphs = read_graphs(file)
     judge, _ = relation_model(relations, AssessmentOptions())
     choices = CoreChoices(judge, weights, templates_known=not blind)
+    # One cache for all versions of all responses, since they share most of their claims.
     claims = CachedRelations(judge if blind else known_templates(judge, graphs, appended))
     missing: Counter[str] = Counter()
     prompted = None
     if model is not None:
         settings = LitellmSettings(model, api_base)
+        # The ledger is not shown: what matters of a model here is its missing verdicts.
         prompted = language_model(settings, cache, Ledger(), replay=replay)
     assessors = _assessors_at_hand(judge, claims, prompted, missing)
+    # Five points of each curve, evenly spaced.
     counts = [round(appended * k / 4) for k in range(5)]
     table = robustness_table(graphs, assessors, choices, appended=appended)
     curves = robustness_curves(graphs, assessors, choices, counts=counts, seed=seed)
@@ -194,6 +197,7 @@ def _write(table: Sequence[TableRow], curves: Sequence[CurveRow], folder: Path) 
     write_text(paths[1], csv_text([asdict(row) for row in curves]))
     for assessor in dict.fromkeys(row.assessor for row in curves):
         for padding in PADDINGS:
+            # Names of assessors hold commas and spaces, which file names had better not.
             stem = f"robustness-{assessor}-{padding}".replace(", ", "-").replace(" ", "-")
             paths += save_figure(robustness_figure(curves, assessor, padding), folder / stem)
     return paths

@@ -132,6 +132,7 @@ def command(
         return
     if config is None:
         raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
+    # Options that contradict each other are refused before anything is read.
     if (resume or retry_failed) and overwrite:
         wish = "--resume" if resume else "--retry-failed"
         raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
@@ -166,6 +167,8 @@ def command(
             notice=partial(remarks.print, soft_wrap=True, markup=False, highlight=False),
             pages=partial(write_pages, watch=partial(step_progress, remarks, "pages")),
         )
+    # What ends a run without being the user's mistake; what is finished is kept, which is worth
+    # saying.
     except (KeyboardInterrupt, WorkerError, OSError):
         _show_kept(remarks, planned, folder)
         raise
@@ -219,6 +222,7 @@ def _show_plan(console: Console, planned: StudyDesign, folder: Path, only: Itera
         table.add_column(title, justify="right", no_wrap=True)
     for position in wanted:
         key = planned.cells[position].key()
+        # As a study writes it: 1 and not 1.0.
         key["strength"] = f"{key['strength']:g}"
         counts = (sizes[position], finished[position])
         values = (shown(str(key[name])) for name in columns)
@@ -259,6 +263,7 @@ def _show_questions(console: Console, planned: StudyDesign, wanted: Sequence[int
     """Print how much text models are asked in all; what is known already is not asked again."""
     from experiments.run.text_models import n_asked
 
+    # As if no unit were done, for the number of a whole run.
     nothing = [np.zeros((len(planned.cells), len(one.graphs)), np.bool_) for one in planned.data]
     for title, (asked, what) in n_asked(
         planned.text_requests(wanted, nothing), planned.data
@@ -300,6 +305,7 @@ def _show_results(
             soft_wrap=True,
         )
     _show_unsettled(console, planned, results.selections)
+    # Selections repeat a cell's units.
     once = cells.drop_duplicates(list(CELL))
     missing = sum(planned.sizes) - int(once["n_responses"].sum())
     if missing:
@@ -371,6 +377,7 @@ def _show_kept(console: Console, planned: StudyDesign, folder: Path) -> None:
     from experiments.run.folder import n_answers
     from experiments.run.runner import n_finished
 
+    # This comes on top of another error, which it must not hide.
     with suppress(InputError, OSError):
         kept, answers = sum(n_finished(folder, planned)), n_answers(folder)
         if kept or answers:

@@ -76,6 +76,7 @@ def command(
     from experiments.padding.robustness import CoreChoices
     from experiments.study.inputs import read_graphs
 
+    # The facts of the model are for journals, of which there is none here.
     model, _ = relation_model(relations, AssessmentOptions())
     chosen = CoreChoices(model, weights, rule, templates=templates, domain=domain)  # type: ignore[arg-type]
     graphs = read_graphs(file)
