@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -46,36 +47,59 @@ def _line(cell: PaperCell) -> Text:
     return Text(text, style="bold" if cell.bold else "")
 
 
+ABSENT = "absent"
+"""What the row of a backend shows whose library is not installed."""
+
+
 def show_study_table(
-    console: Console, cells: pd.DataFrame, measures: Iterable[str] = DEFAULT_MEASURES
+    console: Console,
+    cells: pd.DataFrame,
+    measures: Iterable[str] = DEFAULT_MEASURES,
+    absent: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Print the summary of a study, a table per dataset; two where the terminal is narrow."""
+    """Print the summary of a study, a table per dataset; two where the terminal is narrow.
+
+    Args:
+        console: where to.
+        cells: the summary.
+        measures: names of the measures to show.
+        absent: labels of backends whose library is not installed, with the sentence that says so
+            and how to install it, which stands below the tables that have them.
+    """
     measured, own = chosen(measures), keys(cells)
-    computation = (*AGREEMENT, *troubles(cells), *TIMES)
+    present = cells[~cells["backend_label"].isin(absent.keys())]
+    computation = (*AGREEMENT, *troubles(present), *TIMES)
     for dataset, group in cells.groupby("dataset", sort=False):
         facts = f"{dataset}: {size_of(group)}"
-        whole = _flat_table(group, own, (*measured, *computation))
+        whole = _flat_table(group, own, (*measured, *computation), absent)
         unbounded = console.options.update(max_width=ANY_WIDTH)
         # Measured without bounds: within them, rich reports what it would squeeze the table to.
         if console.measure(whole, options=unbounded).maximum <= console.width:
             parts = {facts: whole}
         else:
             parts = {
-                facts: _grouped_table(group, own, measured),
-                f"{dataset}: computation": _grouped_table(group, own, computation),
+                facts: _grouped_table(group, own, measured, absent),
+                f"{dataset}: computation": _grouped_table(group, own, computation, absent),
             }
         for title, table in parts.items():
             heading(console, title)
             show_table(console, table)
             console.print()
+        for label in group["backend_label"].unique():
+            if label in absent:
+                console.print(f"{label} is absent: {absent[label]}", soft_wrap=True)
+                console.print()
 
 
 def _flat_table(
-    group: pd.DataFrame, own: Sequence[PaperColumn], columns: Sequence[PaperColumn]
+    group: pd.DataFrame,
+    own: Sequence[PaperColumn],
+    columns: Sequence[PaperColumn],
+    absent: Collection[str],
 ) -> Table:
     table = plain_table([column.title for column in own], [column.title for column in columns])
     before = ""
-    for row in _texts(group, (*own, *columns)):
+    for row in _texts(group, own, columns, absent):
         if before not in ("", row[0]):
             table.add_section()
         before = row[0]
@@ -84,11 +108,14 @@ def _flat_table(
 
 
 def _grouped_table(
-    group: pd.DataFrame, own: Sequence[PaperColumn], columns: Sequence[PaperColumn]
+    group: pd.DataFrame,
+    own: Sequence[PaperColumn],
+    columns: Sequence[PaperColumn],
+    absent: Collection[str],
 ) -> Table:
     """A table with what backends share in lines of their own above them."""
     table = plain_table()
-    rows = list(_texts(group, (*own, *columns)))
+    rows = list(_texts(group, own, columns, absent))
     at = [column.name for column in own].index("backend_label")
     # Where it is narrow, headings break between words and names anywhere; numbers stay whole.
     table.add_column("backend", overflow="fold")
@@ -105,9 +132,18 @@ def _grouped_table(
     return table
 
 
-def _texts(group: pd.DataFrame, columns: Sequence[PaperColumn]) -> Iterator[list[str]]:
+def _texts(
+    group: pd.DataFrame,
+    own: Sequence[PaperColumn],
+    columns: Sequence[PaperColumn],
+    absent: Collection[str],
+) -> Iterator[list[str]]:
     for record in group.to_dict("records"):
-        yield [column.text(record[column.name]) for column in columns]
+        names = [column.text(record[column.name]) for column in own]
+        if record["backend_label"] in absent:
+            yield [*names, ABSENT, *[""] * (len(columns) - 1)]
+        else:
+            yield [*names, *(column.text(record[column.name]) for column in columns)]
 
 
 def show_ledger(console: Console, ledger: Ledger) -> None:

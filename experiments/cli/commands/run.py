@@ -283,7 +283,10 @@ def _show_results(
     from experiments.study.cell_names import CELL
 
     cells, study = results.summary.cells, planned.study
-    show_study_table(console, cells, study.measures)
+    algorithms = {cell.algorithm.title: cell.algorithm for cell in planned.cells}
+    # A backend that could not be made is one whose library is not installed.
+    absent = {title: one.error for title, one in algorithms.items() if one.error}
+    show_study_table(console, cells, study.measures, absent)
     if study.significance.pairs:
         _show_tests(console, results.tests, study.significance.correction)
     for use in results.texts:
@@ -296,6 +299,8 @@ def _show_results(
     by_cell: dict[str, list[UnitFailure]] = {}
     for failure in failures:
         cell = failure.cell
+        if cell.algorithm.title in absent:
+            continue
         by_cell.setdefault(f"{cell.algorithm.title} on {cell.dataset}", []).append(failure)
     for where, failed in by_cell.items():
         first = failed[0]

@@ -29,7 +29,11 @@ def strange_backends() -> Iterator[None]:
     entries = [
         Entry("raising", Raising, "raises what is no error of the project", "none"),
         Entry("undefined", Undefined, "answers with NaN", "none"),
-        Entry("absent", Raising, "needs what is not there", "none", requires=("no_such_library",)),
+        Entry(
+            *("absent", Raising, "needs what is not there", "none"),
+            requires=("no_such_library",),
+            install="pip install 'no[such]'",
+        ),
         Entry("stuck", Stuck, "never converges, and has a seed", "none"),
     ]
     for entry in entries:
@@ -93,6 +97,27 @@ def test_failing_units_are_recorded_and_the_rest_goes_on(folder: Path, invoke: I
     assert summary.n_failed["enumeration"] == failed.response.nunique()
     assert f"{failed.response.nunique()} units failed, the first at" in result.stdout
     assert "failed" in (folder / "results" / "s" / "table.md").read_text()
+
+
+@pytest.mark.usefixtures("strange_backends")
+def test_a_backend_without_its_library_stands_in_the_table_as_absent(
+    folder: Path, invoke: Invoke
+) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [worked-examples]\n"
+        "backends: [exact, {backend: absent, label: gone}]\n",
+    )
+    result = invoke("run", path)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    rows = {tuple(line.split()[-2:]) for line in lines if "gone" in line and "is" not in line}
+    assert rows == {("gone", "absent")}
+    # In place of a count of failures, one sentence with the command.
+    assert "failed" not in result.stdout
+    (told,) = (line for line in lines if "is absent" in line)
+    assert told.startswith("gone is absent: the backend 'absent' needs no_such_library")
+    assert told.endswith("run: pip install 'no[such]'")
 
 
 @pytest.mark.usefixtures("strange_backends")
