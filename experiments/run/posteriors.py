@@ -67,7 +67,9 @@ def posteriors(
     name = Path(dataset).stem if isinstance(dataset, str | os.PathLike) else "graphs"
     data = StudyData(name, graphs_of(dataset), sha256="")
     frame = as_frame(_cell_table(data, cell_of(name, variant, encoding, built)))
-    return frame[[*_FIRST, *(column for column in frame if column not in _FIRST)]]
+    columns = [*_FIRST, *(column for column in frame if column not in _FIRST)]
+    # A response without atoms has a row in a study, so that it is counted.
+    return frame.loc[frame["atom"].notna(), columns].reset_index(drop=True)
 
 
 def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
