@@ -19,7 +19,8 @@ def page() -> str:
     parts = [
         "# Command line\n",
         "As `factormodels --help` and `factormodels COMMAND --help` show it. Bad input is one "
-        "sentence on standard error and exit code 2, an interrupt exit code 130.\n",
+        "sentence on standard error and exit code 2, an interrupt exit code 130. "
+        "`factormodels --install-completion` lets the shell complete commands and options.\n",
         *_prose(group.help),
         *_table(group),
     ]

@@ -1,4 +1,45 @@
 """Experiments: from a configuration to tidy rows, tables and figures, and the command line.
 
-The only place that wires models, inference and calibration together.
+The only place that wires models, inference and calibration together. What a notebook needs first
+can be imported from here, and is loaded when it is asked for:
+
+from experiments import evaluate, load_study, posteriors, read_rows, report, run_study
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from experiments.assess.evaluation import evaluate
+    from experiments.cli.running import run_study
+    from experiments.report import CallableRoom
+    from experiments.results.rows import read_rows
+    from experiments.run.posteriors import posteriors
+    from experiments.study.reading import load_study
+
+    report: CallableRoom
+
+__all__ = ["evaluate", "load_study", "posteriors", "read_rows", "report", "run_study"]
+
+_MODULES = {
+    "evaluate": "experiments.assess.evaluation",
+    "load_study": "experiments.study.reading",
+    "posteriors": "experiments.run.posteriors",
+    "read_rows": "experiments.results.rows",
+    "run_study": "experiments.cli.running",
+}
+"""Where each function is; `report` is the package of that name, which can be called."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "report":
+        return import_module("experiments.report")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class FactormodelsError(Exception):
@@ -18,6 +20,24 @@ class InputError(FactormodelsError, ValueError):
 
 class MissingDependencyError(FactormodelsError, ImportError):
     """An optional library is absent: the message names the command that installs it."""
+
+
+@contextmanager
+def options_as_arguments() -> Iterator[None]:
+    """Let errors of the block name options of the command line as arguments of a function.
+
+    Their sentences were written for the command: "drop it with --overwrite" becomes "drop it with
+    `overwrite`".
+    """
+    try:
+        yield
+    except InputError as error:
+        error.args = (re.sub(r"(?<!\S)--([a-z][a-z-]*)", _argument, str(error)),)
+        raise
+
+
+def _argument(option: re.Match[str]) -> str:
+    return f"`{option[1].replace('-', '_')}`"
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:

@@ -13,7 +13,7 @@ import pytest
 
 from factormodels import FactGraph, read
 from inference import entries
-from tests.pages import faults, run_command, run_page
+from tests.pages import blocks, faults, run_command, run_page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -66,9 +66,28 @@ def test_the_examples_in_python_run(page: Page) -> None:
     # a2 are 0.99 * 0.1 + 0.01 * 0.9 to 0.99 * 0.9 + 0.01 * 0.9.
     expected = [0.95 / (0.95 + 0.059), 0.108 / (0.108 + 0.9)]
     # A handful of roundings of doubles.
-    assert page.names["p"] == pytest.approx(expected, abs=1e-12)
+    assert page.names["p"].tolist() == pytest.approx(expected, abs=1e-12)
+    marginals = page.names["posterior"].marginals
+    assert [marginals[name][1] for name in ("a1", "a2")] == pytest.approx(expected, abs=1e-12)
     for name in ("reliability.pdf", "reliability.png", "graph.svg"):
         assert (page.folder / name).stat().st_size > 1000
+
+
+def test_the_examples_in_python_run_without_a_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = blocks(README)
+    (graph,) = [block.code for block in shown if block.file == "graph.json"]
+    (tmp_path / "graph.json").write_text(graph.replace(', "label": true', ""))
+    code = next(block.code for block in shown if block.language == "python")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["labels"].isna().tolist() == [True, False]
+    assert not names["labels"][1]
+    summary = names["summarise"](names["p"], names["labels"], names["claims"]["response"])
+    assert (summary.n_unlabelled, summary.brier) == (1, pytest.approx(names["p"][1] ** 2))
+    assert (tmp_path / "reliability.pdf").exists()
 
 
 def test_the_commands_within_the_text_run(page: Page) -> None:

@@ -83,11 +83,6 @@ class AnalysisResults:
     files: tuple[Path, ...]
 
 
-def is_analysis(raw: RawStudy) -> bool:
-    """Whether a configuration asks for an analysis."""
-    return "analysis" in raw.raw
-
-
 def load_analysis(raw: RawStudy) -> LoadedAnalysis:
     """The study that plain data stand for.
 

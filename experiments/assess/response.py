@@ -53,6 +53,16 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
     return {view.variant: _assessed(graph, view) for view in views}
 
 
+def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The evidence of an atom in an assessment, what changes its posterior most first."""
+
+    def strength(item: Mapping[str, Any]) -> float:
+        size: float = item["probability"] if item["change"] is None else item["change"]
+        return abs(size)
+
+    return sorted(evidence, key=strength, reverse=True)
+
+
 def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     seen = variant_of(graph, view.variant)
     factor_graph = seen.to_factor_graph(view.encoding)

@@ -49,7 +49,7 @@ class AssessmentOptions:
         queries: whether the language model writes the searches.
         method: where the language model's probabilities of relations come from.
         retriever: one of `RETRIEVERS`.
-        documents: folder or file of documents for the retriever "local".
+        documents: folder or file of documents for the retriever "local", or the documents.
         top_k: passages per query.
         reading: what of a web page becomes a passage.
         relations: one of `RELATIONS`.
@@ -67,7 +67,7 @@ class AssessmentOptions:
     queries: bool = False
     method: str = "logprobs"
     retriever: str | None = None
-    documents: Path | None = None
+    documents: Path | tuple[Document, ...] | None = None
     top_k: int | None = None
     reading: str = "head"
     relations: str | None = None
@@ -334,7 +334,9 @@ def _retriever(
     return CachedRetriever(searcher, kept, search_settings(searcher), options.replay), facts
 
 
-def _documents(source: Path) -> tuple[Document, ...]:
+def _documents(source: Path | tuple[Document, ...]) -> tuple[Document, ...]:
+    if isinstance(source, tuple):
+        return source
     from experiments.study.inputs import is_dataset, read_graphs
     from factormodels.extraction.retrieval.documents import documents_of_graphs, read_documents
 

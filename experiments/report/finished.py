@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.report.kept import kept_priors, with_kept_relations
+from experiments.report.subject import Watch
+from experiments.report.writing import write_report
 from experiments.results.files import MANIFEST, REPORT, ROWS, read_manifest
 from experiments.results.manifest import file_hash, manifest_text
 from experiments.results.rows import RowsFile
@@ -72,6 +74,42 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
         fits=kept_priors(asked, data, study.seed, folder, manifest),
         remarks=_remarks(folder / "selections.csv") if study.selected else {},
     )
+
+
+def make_report(
+    folder: Path,
+    out: Path | None = None,
+    *,
+    files: Iterable[str] = (),
+    only: Iterable[str] = (),
+    chosen: Sequence[str] = (),
+    pages: int | None = None,
+    watch: Watch | None = None,
+) -> list[Path]:
+    """Make the pages of a finished run; its manifest lists those within its folder.
+
+    Args:
+        folder: the folder of the run's results.
+        out: the folder of the report; the run's own if None.
+        files: texts NAME=PATH, as `read_subject` takes them.
+        only: which cells are shown, as `read_subject` takes them.
+        chosen: ids of the responses that have a page; none: the first ones of every dataset.
+        pages: how many those are; as the study says if None.
+        watch: shows how far it is.
+
+    Returns:
+        The pages, the first one first.
+
+    Raises:
+        InputError: as `read_subject` and `write_report`.
+    """
+    subject = with_pages(read_subject(folder, files, only), pages)
+    own = folder / REPORT
+    target = own if out is None else out
+    written = write_report(subject, target, chosen=chosen, watch=watch)
+    if target.resolve() == own.resolve():
+        list_pages(folder, written)
+    return written
 
 
 def list_pages(folder: Path, pages: Sequence[Path]) -> None:

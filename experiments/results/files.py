@@ -21,6 +21,11 @@ REPORT = "report"
 """The folder of a report within that of the results."""
 
 
+def study_folder(study: str, out: Path | None = None) -> Path:
+    """The folder of a study's results: the one that was asked for, or results/STUDY."""
+    return out if out is not None else Path("results") / study
+
+
 @contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `folder`, on the same file system; it is gone after."""

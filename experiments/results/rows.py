@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from experiments.results.files import ROWS
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError, MissingDependencyError
 
@@ -224,8 +226,21 @@ def write_csv(rows: RowsFile, path: Path) -> None:
             writer.write_table(rows.read(cell).cast(SCHEMA))
 
 
-def read_rows(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The rows of a rows.parquet file as a data frame with nullable columns."""
+def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """The rows of a run, one per claim and cell, as a data frame with nullable columns.
+
+    from experiments import read_rows
+    read_rows("results/compare").groupby("backend")["p"].mean()
+
+    Args:
+        path: the folder of the run's results, or its rows.parquet.
+        columns: names of the columns to read; all if not given.
+
+    Raises:
+        InputError: if there is none, or it does not have the columns of rows.
+    """
+    path = Path(path) / ROWS if Path(path).is_dir() else Path(path)
+    RowsFile(path)
     return as_frame(pq.read_table(path, columns=None if columns is None else list(columns)))
 
 

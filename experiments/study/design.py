@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.study.backend_settings import build_backend, setting_types
 from experiments.study.cell_names import NO_GRAPH, RECORDED
-from experiments.study.config import BackendChoice, PriorSetting, Study, allows
+from experiments.study.config import BackendChoice, Priors, PriorSetting, Study, allows
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import MissingDependencyError
 from inference import Backend
@@ -195,12 +195,22 @@ def _of_each_seed(
     for one in seeds:
         given = {"seed": one, **settings} if "seed" in types else dict(settings)
         backend = build_backend(choice.backend, given, where)
-        # Read back from the backend, so that defaults and conversions are in the setting as they
-        # are run.
-        values = {field.name: getattr(backend, field.name) for field in fields(backend)}
         seed = given.get("seed", one)
-        result.append(replace(blank, seed=seed, setting=_as_setting(values), backend=backend))
+        result.append(replace(blank, seed=seed, setting=_settings_of(backend), backend=backend))
     return result
+
+
+def cell_of(dataset: str, variant: str, encoding: str, backend: Backend) -> StudyCell:
+    """The cell in which a backend is asked about data as they are: their priors and relations."""
+    (own,) = Priors().settings()
+    view = GraphView(variant, encoding, own, 1.0)
+    name, seed = backend.name, getattr(backend, "seed", 0)
+    algorithm = StudyAlgorithm(0, name, name, seed, _settings_of(backend), backend)
+    return StudyCell(dataset, view, algorithm)
+
+
+def _settings_of(backend: Backend) -> str:
+    return _as_setting({field.name: getattr(backend, field.name) for field in fields(backend)})
 
 
 def _as_setting(settings: Mapping[str, Any]) -> str:

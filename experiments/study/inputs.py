@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from factormodels.encodings import DEFAULT_ENCODING
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.fact_graph_schema import DIALECT
@@ -50,6 +51,44 @@ def read_graphs(source: Path) -> Sequence[FactGraph]:
 
         return datasets.load(str(source)).graphs
     return read_many(source)
+
+
+Responses = str | os.PathLike[str] | FactGraph | Iterable[FactGraph]
+"""The name of an embedded dataset, the path of a file, a fact graph, or several of them."""
+
+
+def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
+    """The fact graphs that a caller means, at least one, each with an id of its own.
+
+    Raises:
+        InputError: for an unknown dataset, a bad file, something else than fact graphs, none of
+            them, or two with one id.
+    """
+    if isinstance(responses, FactGraph):
+        return (responses,)
+    if isinstance(responses, str | os.PathLike):
+        source = Path(responses)
+        if not (source.exists() or source.suffix or is_dataset(source) or len(source.parts) > 1):
+            from factormodels import datasets
+
+            subject = f"the dataset {str(source)!r}"
+            known = unknown_name(subject, str(source), datasets.names())
+            raise InputError(f"{known}, or the path of a file")
+        return tuple(read_graphs(source))
+    graphs = tuple(responses)
+    if not graphs:
+        raise InputError("there is no response; give at least one fact graph")
+    known_ids: set[str] = set()
+    for graph in graphs:
+        if not isinstance(graph, FactGraph):
+            raise InputError(
+                f"responses are fact graphs, and one of these is a {type(graph).__name__}; read "
+                "them with factormodels.read_many"
+            )
+        if graph.id in known_ids:
+            raise InputError(f"two responses have the id {graph.id!r}; give each its own")
+        known_ids.add(graph.id)
+    return graphs
 
 
 def read_model(source: Path, response: str | None = None) -> FactGraph | FactorGraph:

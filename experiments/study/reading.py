@@ -134,33 +134,61 @@ def _texts(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
             yield f"{prefix}{entry.name.removesuffix('.yaml')}", entry.read_text(encoding="utf-8")
 
 
-def load_study(config: str, overrides: Iterable[str] = ()) -> LoadedStudy:
-    """The study that `config` names: an embedded one, or a YAML file.
+Configuration = str | os.PathLike[str] | Mapping[str, Any]
+"""A study: the name of an embedded one, the path of a YAML file, or what such a file would say."""
+
+Overrides = Iterable[str] | Mapping[str, Any]
+"""Values at places such as "priors.atom" or "backends[1].label": by place, or as "key=value"."""
+
+_GIVEN = "the study"
+"""What errors call a study that is no file."""
+
+
+def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:
+    """A study, checked: its keys are fields of `study`, with every default filled in.
+
+    from experiments import load_study
+    load_study("compare").study.backends
 
     Args:
-        config: a name without folder and suffix for an embedded study, else the path of a file.
-        overrides: "key=value" texts; a key is a place such as "priors.atom" or "backends[1].label".
+        config: a name without folder and suffix for an embedded study, the path of a file, or a
+            dict with the keys of one, whose paths start in the current folder.
+        overrides: what replaces values of it.
 
     Raises:
         InputError: for an unknown name, a bad file, or a key or value that a study cannot have;
             it begins with the file or the override that said so.
     """
-    return validated(read_raw(config, overrides))
+    raw = read_raw(config, overrides)
+    if is_analysis(raw):
+        raise InputError(
+            f"{raw.where}: it asks for the analysis {raw.raw['analysis']!r}, which has tables and "
+            "no posteriors; run it with `factormodels run`"
+        )
+    return validated(raw)
 
 
-def read_raw(config: str, overrides: Iterable[str] = ()) -> RawStudy:
-    """What the configuration that `config` names says, as plain data.
+def is_analysis(raw: RawStudy) -> bool:
+    """Whether a configuration asks for an analysis in place of posteriors."""
+    return "analysis" in raw.raw
+
+
+def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
+    """What a configuration says, as plain data.
 
     Args:
-        config: a name of an embedded study, else the path of a file.
-        overrides: "key=value" texts.
+        config: a name of an embedded study, the path of a file, or a dict.
+        overrides: what replaces values of it.
 
     Raises:
         InputError: for an unknown name, a file that is not YAML, or an override of no place.
     """
     # Kept as it is beside the changed copy, to tell an error of the file from one of the overrides.
-    raw, where, folder, sources = _read(config, Path(), ())
-    given = tuple(overrides)
+    if isinstance(config, Mapping):
+        raw, where, folder, sources = _based(_plain(config), _GIVEN, Path(), ())
+    else:
+        raw, where, folder, sources = _read(os.fspath(config), Path(), ())
+    given = _as_texts(overrides)
     changed = copy.deepcopy(raw)
     for override in given:
         name = f"override {override!r}"
@@ -281,6 +309,29 @@ def _short_keys() -> dict[str, Short]:
     return short_keys(Study)
 
 
+def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A study that was written in Python as a file would have it: lists for tuples, no objects."""
+
+    def text(value: object) -> str:
+        if isinstance(value, os.PathLike):
+            return str(value)
+        raise InputError(
+            f"{_GIVEN}: {value!r} is nothing that a file could say; give texts, numbers, lists and "
+            "dicts"
+        )
+
+    plain: dict[str, Any] = json.loads(json.dumps(dict(config), default=text))
+    return plain
+
+
+def _as_texts(overrides: Overrides) -> tuple[str, ...]:
+    if isinstance(overrides, Mapping):
+        return tuple(f"{key}={json.dumps(value, default=str)}" for key, value in overrides.items())
+    if isinstance(overrides, str):
+        raise InputError(f"overrides are a list, and {overrides!r} is one of them; put it in one")
+    return tuple(overrides)
+
+
 def _read(
     config: str, beside: Path, seen: tuple[str, ...]
 ) -> tuple[dict[str, Any], str, Path, list[Source]]:
@@ -308,7 +359,13 @@ def _read(
     own = parse_yaml(text, where)
     if not isinstance(own, dict):
         raise InputError(f"{where}: a study is a mapping of keys to values; write study: NAME, ...")
-    # Not a key of a study: it is used up here.
+    return _based(own, where, folder, seen)
+
+
+def _based(
+    own: dict[str, Any], where: str, folder: Path, seen: tuple[str, ...]
+) -> tuple[dict[str, Any], str, Path, list[Source]]:
+    """A raw study on top of the one that it is based on, if any."""
     base = own.pop("base", None)
     # Before it is merged, so that mappings meet mappings.
     expand_shorthands(own)

@@ -273,7 +273,7 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     Evidence: the context, its relation and the relation's probability; "change" is what the
     posterior loses when the context is taken away.
     """
-    from experiments.assess.response import METADATA_KEY
+    from experiments.assess.response import METADATA_KEY, by_strength
 
     view = graph.metadata[METADATA_KEY][variant]
     heading(console, f"{graph.id}: {variant}, {view['encoding']}, {view['backend']}")
@@ -295,7 +295,7 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
         label = [] if not labelled else ["" if atom.label is None else str(atom.label).lower()]
         row = [atom.id, f"{judged['p']:.3f}", verdict(judged["p"]), "", *label]
         table.add_row(*row, _short(atom.text))
-        for item in sorted(judged["evidence"], key=_strength):
+        for item in by_strength(judged["evidence"]):
             against = item["relation"] == RelationKind.CONTRADICTION
             what = f"{item['relation']} {item['probability']:.2f}"
             change = "" if item["change"] is None else f"{item['change']:+.3f}"
@@ -398,11 +398,6 @@ def _stage_remarks(graph: FactGraph) -> list[str]:
             f"{len(found['missing'])} missing"
         )
     return lines
-
-
-def _strength(item: dict[str, Any]) -> float:
-    size: float = item["probability"] if item["change"] is None else item["change"]
-    return -abs(size)
 
 
 def _source(context: Context) -> str:

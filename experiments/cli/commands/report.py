@@ -61,15 +61,15 @@ def command(
     from experiments.cli.console import messages, output
     from experiments.cli.progress import step_progress
     from experiments.paper.text import counted
-    from experiments.report.finished import list_pages, read_subject, with_pages
-    from experiments.report.writing import write_report
-    from experiments.results.files import REPORT
+    from experiments.report.finished import make_report
 
-    subject = with_pages(read_subject(run, data or (), only or ()), pages)
-    folder = out if out is not None else run / REPORT
-    watch = partial(step_progress, messages(), "pages")
-    written = write_report(subject, folder, chosen=response or (), watch=watch)
-    # A report elsewhere is no part of the run, and its manifest stays as it is.
-    if folder.resolve() == (run / REPORT).resolve():
-        list_pages(run, written)
+    written = make_report(
+        run,
+        out,
+        files=data or (),
+        only=only or (),
+        chosen=response or (),
+        pages=pages,
+        watch=partial(step_progress, messages(), "pages"),
+    )
     output().print(f"{written[0]}: {counted(len(written), 'page')}", soft_wrap=True)

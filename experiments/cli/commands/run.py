@@ -116,15 +116,13 @@ def command(
       factormodels run my-study.yaml --only backend=exact --dask tcp://head:8786
     """
     import time
-    from functools import partial
 
-    from experiments.analyses.study import is_analysis
-    from experiments.cli.progress import run_progress, step_progress, text_progress
+    from experiments.cli.running import run_watched
     from experiments.cli.tables import show_ledger
-    from experiments.report.writing import write_pages
-    from experiments.run.runner import Execution, design, failures_of, run_study
+    from experiments.results.files import study_folder
+    from experiments.run.runner import Execution, design, failures_of
     from experiments.run.workers import WorkerError
-    from experiments.study.reading import read_raw, validated
+    from experiments.study.reading import is_analysis, read_raw, validated
     from factormodels.extraction.accounting import Ledger
 
     if listed:
@@ -146,26 +144,23 @@ def command(
         _analyse(raw, out, dry_run, [name for name, value in given.items() if value])
         return
     loaded = validated(raw)
-    folder = out if out is not None else Path("results") / loaded.study.study
+    folder = study_folder(loaded.study.study, out)
     planned = design(loaded)
     console, remarks, ledger = output(), messages(), Ledger()
     if dry_run:
         _show_plan(console, planned, folder, only or ())
         return
     try:
-        results, finished = run_study(
+        results, finished = run_watched(
             planned,
             folder,
             Execution(workers, dask),
+            remarks,
+            ledger,
             only=only or (),
             resume=resume or retry_failed,
             overwrite=overwrite,
             retry_failed=retry_failed,
-            monitor=partial(run_progress, remarks, loaded.study.study),
-            text_monitor=partial(text_progress, remarks, loaded.study.study, ledger),
-            ledger=ledger,
-            notice=partial(remarks.print, soft_wrap=True, markup=False, highlight=False),
-            pages=partial(write_pages, watch=partial(step_progress, remarks, "pages")),
         )
     # What ends a run without being the user's mistake; what is finished is kept, which is worth
     # saying.
@@ -183,11 +178,12 @@ def _analyse(raw: RawStudy, out: Path | None, dry_run: bool, given: list[str]) -
 
     from experiments.analyses.study import load_analysis, run_analysis
     from experiments.cli.progress import step_progress
+    from experiments.results.files import study_folder
 
     if given:
         raise InputError(f"{given[0]} is for studies of units; an analysis is run as a whole")
     loaded = load_analysis(raw)
-    folder = out if out is not None else Path("results") / loaded.study.study
+    folder = study_folder(loaded.study.study, out)
     if dry_run:
         _show_analysis_plan(output(), loaded, folder)
         return

@@ -13,10 +13,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from experiments.analyses.schemas import SCHEMAS, schema
-from experiments.analyses.study import is_analysis, load_analysis
+from experiments.analyses.study import load_analysis
 from experiments.study.inputs import with_evidence_file
 from experiments.study.plain_yaml import parse_yaml
-from experiments.study.reading import embedded_studies, expand_shorthands, read_raw, validated
+from experiments.study.reading import (
+    embedded_studies,
+    expand_shorthands,
+    is_analysis,
+    read_raw,
+    validated,
+)
 from factormodels import FactGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file

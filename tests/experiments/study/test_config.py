@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.study import is_analysis, load_analysis
+from experiments.analyses.study import load_analysis
 from experiments.study.config import (
     BackendChoice,
     DatasetChoice,
@@ -17,7 +17,13 @@ from experiments.study.config import (
     as_plain,
     config_hash,
 )
-from experiments.study.reading import embedded_studies, load_study, read_raw, validated
+from experiments.study.reading import (
+    embedded_studies,
+    is_analysis,
+    load_study,
+    read_raw,
+    validated,
+)
 from factormodels.errors import InputError
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"

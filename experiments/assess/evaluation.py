@@ -1,0 +1,333 @@
+"""An assessment in Python: from texts to data frames of claims, evidence, measures and cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calibration.scores.measures import entropy_warnings
+from calibration.tables import csv_text
+from experiments.assess.batch import Batch, assess_responses
+from experiments.assess.inputs import load_responses
+from experiments.assess.response import METADATA_KEY, by_strength, summarise_judged
+from experiments.assess.setup import AssessmentOptions, language_model, make_plan
+from experiments.study.inputs import graphs_of, is_dataset
+from factormodels.claims import RelationKind
+from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.errors import InputError, options_as_arguments, unknown_name
+from factormodels.extraction.accounting import Ledger, MeteredModel, StageUsage
+from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.pipeline import ASSESSORS_KEY
+from factormodels.extraction.retrieval.documents import Document
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import write_fact_graphs
+from factormodels.io.files import prepare_folder, write_text
+from factormodels.preview import Preview, Previewed, counted
+from inference import Backend
+from inference.registry import as_backend
+from inference.warm_up import warm_up
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Texts = str | os.PathLike[str] | FactGraph | Iterable[str | FactGraph]
+"""Responses: a text, a file (a path, not a text), a fact graph, or several texts and graphs."""
+
+Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
+"""Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
+
+CACHE = Path("answers.sqlite")
+
+_ARGUMENTS = {"model", "documents", "variants", "encoding", "cache", "replay"}
+"""Fields of `AssessmentOptions` that are arguments of `evaluate` themselves."""
+
+_CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
+_EVIDENCE = (
+    *("response", "atom", "variant", "context", "relation", "probability", "change"),
+    *("title", "text"),
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Previewed):
+    """What an assessment of responses found; shown as its table of claims.
+
+    Attributes:
+        claims: a row per claim and variant: response, atom, text, label (of a human, where there
+            is one), p (of being true; missing where the backend had no answer), variant,
+            supporting and contradicting (ids of contexts, those that change p most first), and a
+            column per assessor with its p.
+        evidence: a row per claim and context that a relation joins: response, atom, variant,
+            context, relation, probability, change (what p loses when the context is taken away),
+            and the context's title and text.
+        summary: a row per variant and assessor, `name`: the measures of
+            `calibration.scores.summary.Summary` over all responses.
+        cost: what language models were asked, a row per stage: calls, cached, failures, tokens,
+            cost in US dollars, unpriced; without a row where none was asked.
+        failures: (id, reason) of every response that a stage could not go on with.
+        graphs: the responses with all that was found, the assessment in their metadata.
+    """
+
+    claims: pd.DataFrame
+    evidence: pd.DataFrame
+    summary: pd.DataFrame
+    cost: pd.DataFrame
+    failures: tuple[tuple[str, str], ...]
+    graphs: tuple[FactGraph, ...]
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the tables as CSV, and the graphs as graphs.jsonl, which every command reads.
+
+        Returns:
+            The files.
+
+        Raises:
+            InputError: if the folder cannot be made or written.
+        """
+        place = Path(folder)
+        with options_as_arguments():
+            prepare_folder(place)
+        lists = {name: self.claims[name].map(" ".join) for name in ("supporting", "contradicting")}
+        tables = {
+            "claims": self.claims.assign(**lists),
+            "evidence": self.evidence,
+            "summary": self.summary,
+            "cost": self.cost,
+        }
+        for name, table in tables.items():
+            write_text(place / f"{name}.csv", csv_text(table))
+        write_fact_graphs(self.graphs, place / "graphs.jsonl")
+        return [*(place / f"{name}.csv" for name in tables), place / "graphs.jsonl"]
+
+    def preview(self, most: int) -> Preview:
+        """How much was assessed, and the first claims."""
+        heading = (
+            f"Evaluation of {counted(len(self.graphs), 'response')}: "
+            f"{counted(len(self.claims), 'claim')}"
+        )
+        if self.failures:
+            heading += f"; {counted(len(self.failures), 'response')} failed"
+        import pandas as pd
+
+        titles = ("response", "atom", "p", "supporting", "contradicting", "text")
+        rows = [
+            (
+                *(row["response"], row["atom"]),
+                "" if pd.isna(row["p"]) else f"{row['p']:.3f}",
+                *(" ".join(row["supporting"]), " ".join(row["contradicting"]), row["text"]),
+            )
+            for row in self.claims.head(most).to_dict("records")
+        ]
+        return Preview(heading, titles, rows, len(self.claims))
+
+
+def evaluate(
+    texts: Texts,
+    *,
+    documents: Documents | None = None,
+    model: str | LitellmSettings | LanguageModel | None = None,
+    query: str | None = None,
+    topic: str | None = None,
+    variant: str | Sequence[str] = "FR2",
+    encoding: str = DEFAULT_ENCODING,
+    backend: str | Backend = "exact",
+    settings: Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] = CACHE,
+    replay: bool = False,
+    **options: Any,
+) -> Evaluation:
+    """Assess responses: their claims, the evidence, the probability of each claim.
+
+    from experiments import evaluate
+    evaluate("It opened in 1890.", documents=["The bridge opened on 4 March 1890."]).claims
+
+    This is the command `factormodels assess`. Without a language model claims are sentences and
+    relations are lexical: a baseline that compares words and numbers, works offline, and is often
+    wrong. Relations are found anew from the texts; `posteriors` takes recorded ones.
+
+    Args:
+        texts: the text of a response, or several; a path of a file of responses (as a `Path`); a
+            fact graph, or several, whose claims and passages are used.
+        documents: where evidence is searched: a folder or file, the name of an embedded dataset, a
+            list of texts, or a dict of texts by title.
+        model: a language model, as litellm spells it, such as "openai/NAME", its key in the
+            environment; or settings of litellm, or an object with the methods of
+            `LanguageModel`.
+        query: what was asked.
+        topic: what the responses are about; searched with each claim.
+        variant: FR1, FR2 or FR3, or several of them.
+        encoding: encoding of relations.
+        backend: name of a backend, or one that is built already.
+        settings: settings of the backend, if it is given by name.
+        cache: file of answers and searches, none of which is repeated; made where one is needed.
+        replay: whether every answer and search is taken from there.
+        options: other fields of `experiments.assess.setup.AssessmentOptions`, such as
+            ``retriever="wikipedia"``, ``assessors=("factscore",)`` or ``top_k=5``.
+
+    Raises:
+        InputError: for an unknown name or option, or what does not fit the input or each other.
+        MissingDependencyError: if a library that is needed is not installed.
+    """
+    known = {field.name for field in fields(AssessmentOptions)} - _ARGUMENTS
+    for name in options:
+        if name not in known:
+            raise InputError(
+                unknown_name(f"the argument {name!r}", name, sorted({*known, "variant"}))
+            )
+    ledger = Ledger()
+    algorithm = as_backend(backend, **(settings or {}))
+    graphs = _responses(texts, query, topic)
+    consumption = None
+    if model is not None:
+        consumption = Consumption(_metered(model, Path(cache), ledger, replay))
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+    }
+    wanted = AssessmentOptions(
+        model=consumption,
+        documents=_documents(documents),
+        variants=(variant,) if isinstance(variant, str) else tuple(variant),
+        encoding=encoding,
+        cache=Path(cache),
+        replay=replay,
+        **given,
+    )
+    with options_as_arguments():
+        plan = make_plan(graphs, wanted, algorithm)
+    warm_up(algorithm)
+    found: list[FactGraph] = []
+    batch = assess_responses(
+        graphs, plan.stages, plan.views, plan.settings, keep=found.append, consumption=consumption
+    )
+    names = (*wanted.variants, *wanted.assessors)
+    return _evaluation(found, batch, names, ledger)
+
+
+def _responses(texts: Texts, query: str | None, topic: str | None) -> tuple[FactGraph, ...]:
+    if isinstance(texts, os.PathLike):
+        return load_responses(Path(texts), query=query, topic=topic)
+    several: Iterable[str | FactGraph] = [texts] if isinstance(texts, str | FactGraph) else texts
+    graphs = []
+    for number, one in enumerate(several, 1):
+        if not isinstance(one, str):
+            graphs.append(one)
+            continue
+        text = one.strip()
+        if not text:
+            raise InputError(f"text {number} is empty; give the text of a response")
+        # A response is more than a word; a name given in its place would be assessed as one.
+        if len(text.split()) == 1 and (is_dataset(Path(text)) or Path(text).exists()):
+            raise InputError(
+                f"{text!r} names a file or an embedded dataset, and a text is assessed as it is; "
+                f"give Path({text!r}) to read it"
+            )
+        graphs.append(FactGraph(f"response-{number}", (), response=text))
+    return tuple(
+        replace(
+            graph,
+            query=graph.query if query is None else query,
+            topic=graph.topic if topic is None else topic,
+        )
+        for graph in graphs_of(graphs)
+    )
+
+
+def _documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
+    if documents is None:
+        return None
+    if isinstance(documents, str | os.PathLike):
+        return Path(documents)
+    titled = documents.items() if isinstance(documents, Mapping) else (("", d) for d in documents)
+    found = tuple(Document(title, "", text) for title, text in titled)
+    if not found:
+        raise InputError("there are no documents; give at least one text")
+    return found
+
+
+def _metered(
+    model: str | LitellmSettings | LanguageModel, cache: Path, ledger: Ledger, replay: bool
+) -> LanguageModel:
+    if isinstance(model, str):
+        model = LitellmSettings(model)
+    if isinstance(model, LitellmSettings):
+        return language_model(model, cache, ledger, replay=replay)
+    return MeteredModel(model, ledger)
+
+
+def _evaluation(
+    graphs: Sequence[FactGraph], batch: Batch, names: Sequence[str], ledger: Ledger
+) -> Evaluation:
+    import pandas as pd
+
+    claims: list[dict[str, Any]] = []
+    evidence: list[dict[str, Any]] = []
+    for graph in graphs:
+        for variant, view in graph.metadata[METADATA_KEY].items():
+            own = list(_evidence(graph, variant, view))
+            evidence += own
+            claims += _claims(graph, variant, view, own)
+    with entropy_warnings():
+        summaries = {name: summarise_judged(batch.responses, name) for name in names}
+    frame = pd.DataFrame(claims, columns=_columns(claims, _CLAIMS))
+    return Evaluation(
+        claims=frame.astype({"label": "boolean", "p": "Float64"}),
+        evidence=pd.DataFrame(evidence, columns=list(_EVIDENCE)),
+        summary=pd.DataFrame(
+            [{"name": name, **asdict(found)} for name, found in summaries.items() if found]
+        ),
+        cost=pd.DataFrame(
+            [{"stage": stage, **asdict(usage)} for stage, usage in ledger.stages.items()],
+            columns=["stage", *(field.name for field in fields(StageUsage))],
+        ),
+        failures=batch.failed,
+        graphs=tuple(graphs),
+    )
+
+
+def _columns(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
+
+
+def _claims(
+    graph: FactGraph, variant: str, view: Mapping[str, Any], evidence: Sequence[Mapping[str, Any]]
+) -> Iterable[dict[str, Any]]:
+    assessors = graph.metadata.get(ASSESSORS_KEY, {})
+    for atom in graph.atoms:
+        sides: dict[bool, list[str]] = {True: [], False: []}
+        for one in evidence:
+            if one["atom"] == atom.id:
+                sides[one["relation"] != RelationKind.CONTRADICTION].append(one["context"])
+        yield {
+            "response": graph.id,
+            "atom": atom.id,
+            "text": atom.text,
+            "label": atom.label,
+            "p": view["atoms"][atom.id]["p"] if "atoms" in view else None,
+            "variant": variant,
+            "supporting": tuple(sides[True]),
+            "contradicting": tuple(sides[False]),
+            **{
+                name: facts["verdicts"].get(atom.id, {}).get("p")
+                for name, facts in assessors.items()
+            },
+        }
+
+
+def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    contexts = {context.id: context for context in graph.contexts}
+    for atom, judged in view.get("atoms", {}).items():
+        for item in by_strength(judged["evidence"]):
+            context = contexts[item["context"]]
+            yield {
+                "response": graph.id,
+                "atom": atom,
+                "variant": variant,
+                **{name: item[name] for name in ("context", "relation", "probability", "change")},
+                "title": context.title,
+                "text": context.text,
+            }

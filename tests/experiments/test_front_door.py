@@ -1,0 +1,442 @@
+"""The front door: six functions of `experiments` that a notebook begins with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import experiments
+from experiments import evaluate, load_study, posteriors, read_rows, report, run_study
+from experiments.results.rows import SCHEMA
+from experiments.run import units
+from factormodels import FactGraph, InputError, read_many, variant, write_many
+from factormodels.datasets import load
+from factormodels.extraction.language_model import Failure, Request
+from factormodels.extraction.litellm_model import LitellmSettings
+from inference import get_backend, infer
+from tests.experiments.conftest import Invoke, study_file
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+
+STUDY = {
+    "study": "mine",
+    "datasets": ("worked-examples",),
+    "variants": ["FR1", "FR2"],
+    "backends": ["exact", {"backend": "lbp", "settings": {"damping": 0.5}}],
+    "outputs": ["csv"],
+}
+
+STUDY_YAML = """
+study: mine
+datasets: [worked-examples]
+variants: [FR1, FR2]
+backends: [exact, {backend: lbp, settings: {damping: 0.5}}]
+outputs: [csv]
+"""
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BRIDGE = "The bridge opened in 1890. It carries trains."
+PASSAGES = {
+    "History": "The bridge opened on 4 March 1890.",
+    "Use": "Nothing of it is known.",
+}
+
+
+def run_python(code: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+
+
+# --- The door itself -----------------------------------------------------------------------------
+
+
+def test_every_name_can_be_imported_and_called() -> None:
+    assert len(experiments.__all__) <= 8
+    assert set(experiments.__all__) <= set(dir(experiments))
+    for name in experiments.__all__:
+        assert callable(getattr(experiments, name))
+    with pytest.raises(AttributeError, match="nothing"):
+        experiments.nothing  # noqa: B018
+
+
+def test_an_import_loads_nothing() -> None:
+    loaded = run_python("import sys, experiments; print(*sys.modules)").split()
+    assert "experiments" in loaded
+    heavy = {"numpy", "pandas", "pyarrow", "pydantic", "factormodels", "inference", "typer"}
+    assert heavy & set(loaded) == set()
+    assert [name for name in loaded if name.startswith("experiments.")] == []
+
+
+@pytest.mark.parametrize(
+    "first", ["", "import experiments.report.writing; ", "from experiments import run_study; "]
+)
+def test_the_report_can_be_called_whatever_was_imported_before(first: str) -> None:
+    code = f"{first}from experiments import report; print(callable(report), report.__name__)"
+    assert run_python(code) == "True experiments.report\n"
+
+
+def test_the_page_shows_what_a_posterior_shows() -> None:
+    page = (ROOT / "docs" / "guide" / "from-python.md").read_text(encoding="utf-8")
+    graph = load("demonstration").graphs[0]
+    shown = repr(infer(graph.to_factor_graph(), "exact")).splitlines()[:3]
+    assert "\n".join(f"# {line}" for line in shown) in page
+    assert all(f"| `{name}` |" in page for name in experiments.__all__)
+
+
+# --- Posteriors ----------------------------------------------------------------------------------
+
+
+def test_posteriors_are_those_of_inference_graph_by_graph() -> None:
+    frame = posteriors("demonstration", "FR1", "lbp", "conditional", damping=0.25)
+    assert list(frame.columns[:4]) == ["response", "atom", "label", "p"]
+    assert set(frame.columns) == set(SCHEMA.names)
+    expected = []
+    for graph in load("demonstration").graphs:
+        view = variant(graph, "FR1")
+        marginals = infer(view.to_factor_graph("conditional"), "lbp", damping=0.25).marginals
+        expected += [(graph.id, atom.id, atom.label, marginals[atom.id][1]) for atom in graph.atoms]
+    for place, name in enumerate(["response", "atom", "label"]):
+        assert frame[name].tolist() == [row[place] for row in expected]
+    # The same computation, in batches that give the same bits.
+    np.testing.assert_allclose(frame["p"].astype(float), [row[3] for row in expected], atol=1e-15)
+    assert json.loads(frame["setting"][0])["damping"] == 0.25
+    assert set(frame["dataset"]) == {"demonstration"}
+
+
+def test_posteriors_take_a_path_a_graph_several_and_a_built_backend(tmp_path: Path) -> None:
+    graphs = load("worked-examples").graphs
+    path = tmp_path / "some.jsonl"
+    write_many(graphs, path)
+    named = posteriors("worked-examples")
+    of_file = posteriors(path)
+    several = posteriors(iter(graphs), backend=get_backend("exact"))
+    for other in (of_file, several):
+        assert other["p"].equals(named["p"])
+    assert set(of_file["dataset"]) == {"some"}
+    one = posteriors(graphs[0])
+    assert one["p"].tolist() == named["p"][: len(graphs[0].atoms)].tolist()
+
+
+@pytest.mark.usefixtures("folder")
+def test_posteriors_are_the_rows_of_a_study() -> None:
+    rows = run_study(STUDY).rows
+    own = posteriors("worked-examples", "FR1", "lbp", damping=0.5)
+    there = rows[(rows["variant"] == "FR1") & (rows["backend"] == "lbp")].reset_index(drop=True)
+    # A study's label of an algorithm tells its settings from those of the others.
+    for name in set(SCHEMA.names) - {"study", "seconds", "selections", "backend_label"}:
+        assert own[name].equals(there[name]), name
+
+
+def test_a_task_that_is_cut_short_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = posteriors("demonstration")
+    monkeypatch.setattr(units.run_task, "__defaults__", (0.0,))
+    assert posteriors("demonstration")["p"].equals(whole["p"])
+
+
+def test_a_response_that_cannot_be_answered_says_why() -> None:
+    frame = posteriors("demonstration", backend="enumeration")
+    failed = frame[frame["status"] == "failed"]
+    assert 0 < len(failed) < len(frame)
+    assert failed["p"].isna().all()
+    assert failed["error"].notna().all()
+
+
+def test_scores_take_the_columns_as_they_are() -> None:
+    from calibration import summarise
+
+    frame = posteriors("factcheck-bench")
+    labels = [None if pd.isna(label) else bool(label) for label in frame["label"]]
+    plain = summarise(frame["p"].tolist(), labels, frame["response"].tolist())
+    assert plain.n_unlabelled > 0
+    assert summarise(frame["p"], frame["label"], frame["response"]) == plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("demonstratio",), r"did you mean 'demonstration'\?.*or the path of a file"),
+        (("absent.json",), "there is no such file"),
+        (([],), "there is no response"),
+        (([0.5],), "one of these is a float"),
+        (([FactGraph("g", ())] * 2,), "two responses have the id 'g'"),
+        (("demonstration", "FR4"), "the variant 'FR4' is unknown"),
+        (("demonstration", "FR2", "exat"), "did you mean 'exact'"),
+        (("demonstration", "FR2", "exact", "implicatio"), "did you mean 'implication'"),
+    ],
+)
+def test_a_mistake_is_told(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        posteriors(*arguments)
+
+
+# --- Studies -------------------------------------------------------------------------------------
+
+
+def test_a_dict_and_a_file_are_one_study(folder: Path, invoke: Invoke) -> None:
+    study_file(folder, STUDY_YAML)
+    assert load_study(STUDY).study == load_study("study.yaml").study
+    assert load_study(folder / "study.yaml").study == load_study("study.yaml").study
+    of_dict = run_study(STUDY)
+    of_file = run_study(folder / "study.yaml", "of-file")
+    assert invoke("run", "study.yaml", "--out", "command").exit_code == 0
+    places = (of_dict.folder, of_file.folder, Path("command"))
+    assert len({(place / "summary.csv").read_bytes() for place in places}) == 1
+    assert of_dict.folder == Path("results/mine")
+    assert of_file.folder == Path("of-file")
+    assert of_file.rows.drop(columns="seconds").equals(of_dict.rows.drop(columns="seconds"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_shows_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_study(STUDY)
+    assert capsys.readouterr() == ("", "")
+    lines = repr(run).splitlines()
+    assert lines[0] == "StudyRun 'mine': 4 rows, in results/mine"
+    assert lines[1].split()[:4] == ["dataset", "variant", "encoding", "backend"]
+    assert len(lines) == 6
+    assert run._repr_html_().count("<tr>") == 5
+    assert len(run.summary) == 4
+    assert run.rows is run.rows
+    assert read_rows("results/mine").equals(run.rows)
+    assert list(read_rows("results/mine/rows.parquet", ["p"]).columns) == ["p"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_progress_is_shown_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from experiments.cli import running
+
+    terminal = Console(record=True, force_terminal=True, width=100, quiet=False)
+    monkeypatch.setattr(running, "messages", lambda: terminal)
+    run_study(STUDY)
+    assert "mine: " in terminal.export_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
+    part = run_study(STUDY, only=["backend=exact"])
+    assert set(part.rows["backend"]) == {"exact"}
+    with pytest.raises(InputError, match=r"go on with `resume`, or drop them with `overwrite`$"):
+        run_study(STUDY)
+    assert set(run_study(STUDY, resume=True).rows["backend"]) == {"exact", "lbp"}
+    changed = {"variants": ["FR1"], "backends[1].settings.damping": 0.25}
+    with pytest.raises(InputError, match="give another `out`"):
+        run_study(STUDY, overrides=changed)
+    run = run_study(STUDY, overrides=changed, overwrite=True)
+    assert set(run.rows["variant"]) == {"FR1"}
+    assert 'damping": 0.25' in run.rows["setting"].iloc[-1]
+    loaded = load_study(STUDY, ["variants=[FR1]", "backends=[exact]"])
+    assert len(run_study(loaded, overwrite=True, workers=1).summary) == 1
+    with pytest.raises(InputError, match="give one of them"):
+        run_study(STUDY, resume=True, overwrite=True)
+    with pytest.raises(InputError, match="give them to load_study"):
+        run_study(loaded, overrides=changed)
+
+
+def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
+    study_file(folder, STUDY_YAML)
+    (folder / "graph.json").write_text('{"id": "g", "nodes": [], "edges": []}')
+    loaded = load_study({"base": "study.yaml", "datasets": [{"path": Path("graph.json")}]})
+    assert loaded.study.datasets[0].path == "graph.json"
+    assert loaded.study.variants == ("FR1", "FR2")
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        ({"study": "s"}, r"^the study: the key 'datasets' is missing"),
+        ({**STUDY, "variant": "FR1"}, r"^the study: variant: .*did you mean 'variants'\?"),
+        ({**STUDY, "seed": 1j}, r"^the study: 1j is nothing that a file could say"),
+        ("papers/datasets", r"asks for the analysis 'dataset-statistics'.*`factormodels run`"),
+        ("comparee", r"did you mean 'compare'"),
+    ],
+)
+def test_a_study_that_is_none_is_refused(study: Any, said: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        load_study(study)
+    with pytest.raises(InputError, match=said):
+        run_study(study)
+    assert list(folder.iterdir()) == []
+
+
+def test_overrides_are_several() -> None:
+    with pytest.raises(InputError, match="put it in one"):
+        load_study(STUDY, "variants=[FR1]")  # a text is an iterable of its letters
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_that_are_not_there() -> None:
+    for place in ("absent", "."):
+        with pytest.raises(InputError, match="name the folder of a finished run"):
+            read_rows(place)
+
+
+# --- Report --------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_study_makes_its_report_and_it_is_made_again() -> None:
+    run = run_study({**STUDY, "outputs": ["report"]})
+    made = run.folder / "report" / "index.html"
+    before = made.read_bytes()
+    made.unlink()
+    assert report(run.folder) == made
+    assert made.read_bytes() == before
+    other = report(str(run.folder), "elsewhere", pages=1, only=["backend=exact"])
+    assert other == Path("elsewhere/index.html")
+    assert len(list(Path("elsewhere").iterdir())) == 2
+
+
+def test_a_report_finds_data_that_moved(folder: Path) -> None:
+    write_many(load("worked-examples").graphs, folder / "mine.jsonl")
+    run = run_study({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
+    (folder / "mine.jsonl").rename(folder / "moved.jsonl")
+    with pytest.raises(InputError, match=r"say where the file is with `data` mine=PATH"):
+        report(run.folder)
+    assert report(run.folder, data={"mine": Path("moved.jsonl")}).is_file()
+    with pytest.raises(InputError, match=r"give another with `out`$"):
+        report(run.folder, ".", data={"mine": "moved.jsonl"})
+
+
+# --- Evaluation ----------------------------------------------------------------------------------
+
+
+def test_a_text_is_evaluated_offline(folder: Path) -> None:
+    found = evaluate(BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
+    claims = found.claims
+    assert claims["text"].tolist() == ["The bridge opened in 1890.", "It carries trains."]
+    assert list(claims.columns[:5]) == ["response", "atom", "text", "label", "p"]
+    assert claims["label"].isna().all()
+    first = claims.iloc[0]
+    assert first["p"] > 0.5
+    evidence = found.evidence.set_index(["atom", "context"]).loc[("a1", first["supporting"][0])]
+    assert evidence["title"] == "History"
+    assert evidence["relation"] == "entailment"
+    assert evidence["change"] > 0
+    assert found.summary["name"].tolist() == ["FR2"]
+    assert found.summary["n_atoms"].tolist() == [2]
+    assert len(found.cost) == 0
+    assert found.graphs[0].query == "Tell me about the bridge."
+    assert "Evaluation of 1 response: 2 claims" in repr(found)
+    assert found._repr_html_().count("<tr>") == 3
+    assert list(folder.iterdir()) == []
+
+
+def test_an_evaluation_is_that_of_the_command(folder: Path, invoke: Invoke) -> None:
+    graphs = load("demonstration").graphs[:2]
+    found = evaluate(graphs, variant=["FR1", "FR2"], retriever="local", top_k=2)
+    written = found.save("found")
+    assert {path.name for path in written} == {
+        *("claims.csv", "evidence.csv", "summary.csv", "cost.csv", "graphs.jsonl")
+    }
+    options = ["--variant", "FR1", "--variant", "FR2", "--retriever", "local", "--top-k", "2"]
+    write_many(graphs, folder / "given.jsonl")
+    result = invoke("assess", "given.jsonl", *options, "--out", "command.jsonl")
+    assert result.exit_code == 0, result.output
+    assert tuple(read_many("command.jsonl")) == found.graphs
+    assert tuple(read_many("found/graphs.jsonl")) == found.graphs
+    saved = pd.read_csv("found/claims.csv")
+    assert saved["p"].tolist() == pytest.approx(found.claims["p"].tolist())
+    assert len(found.claims) == 2 * sum(len(graph.atoms) for graph in graphs)
+    assert found.summary["brier"].notna().all()
+    of_file = evaluate(Path("given.jsonl"), variant="FR1", retriever="local", top_k=2)
+    own = found.claims[found.claims["variant"] == "FR1"].reset_index(drop=True)
+    assert of_file.claims["p"].equals(own["p"])
+
+
+def test_several_texts_are_several_responses() -> None:
+    found = evaluate([BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
+    assert found.claims["response"].tolist() == ["response-1", "response-1", "response-2"]
+    assert found.failures == ()
+
+
+def test_contradiction_speaks_against() -> None:
+    model = AnsweringModel(lambda _: '{"relation": "contradiction", "confidence": 0.9}')
+    found = evaluate(
+        "The bridge opened in 1950.",
+        model=model,
+        atoms="sentences",
+        method="verbalised",
+        documents=[PASSAGES["History"]],
+    )
+    (claim,) = found.claims.to_dict("records")
+    assert claim["supporting"] == ()
+    assert len(claim["contradicting"]) == 1
+    assert claim["p"] < 0.5
+
+
+def test_a_language_model_lists_claims_and_is_counted() -> None:
+    listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
+    model = AnsweringModel(lambda _: listed)
+    found = evaluate(BRIDGE, model=model, relations="lexical", documents=PASSAGES, stride="all")
+    assert found.claims["text"].tolist() == ["The bridge opened in 1890."]
+    assert found.cost["stage"].tolist() == ["atomizer"]
+    assert found.cost["calls"].tolist() == [len(model.asked)] == [1]
+
+
+def test_a_response_that_failed_is_told() -> None:
+    def answer(request: Request) -> str | Failure:
+        if "1950" in request.messages[-1].content:
+            return Failure("the provider is down")
+        return json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
+
+    model = AnsweringModel(answer)
+    found = evaluate(
+        [BRIDGE, "It opened in 1950."], model=model, relations="lexical", documents=PASSAGES
+    )
+    ((response, reason),) = found.failures
+    assert response == "response-2"
+    assert "the provider is down" in reason
+    assert set(found.claims["response"]) == {"response-1"}
+    assert "1 response failed" in repr(found)
+
+
+def test_a_named_model_answers_from_its_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted")
+    with ScriptedServer(lambda *_: Reply('[{"sentence": 1, "claim": "It opened."}]')) as server:
+        settings = LitellmSettings("openai/scripted", server.url)
+        asked: dict[str, Any] = {
+            "relations": "lexical",
+            "documents": PASSAGES,
+            "stride": "all",
+            "cache": "kept",
+        }
+        first = evaluate(BRIDGE, model=settings, **asked)
+        again = evaluate(BRIDGE, model=settings, **asked)
+        assert len(server.requests) == 1
+    replayed = evaluate(BRIDGE, model="openai/scripted", replay=True, **asked)
+    assert first.cost["calls"].tolist() == [1]
+    assert again.cost["cached"].tolist() == replayed.cost["cached"].tolist() == [1]
+    assert replayed.claims.equals(first.claims)
+    assert (folder / "kept").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, r"name a folder with `documents`, or a source with `retriever`"),
+        ({"documents": []}, "there are no documents"),
+        ({"documents": PASSAGES, "variant": "FR4"}, "the variant 'FR4' is unknown"),
+        ({"documents": PASSAGES, "retrieve": "local"}, "did you mean 'retriever'"),
+        ({"documents": PASSAGES, "variants": ["FR1"]}, "did you mean 'variant'"),
+        ({"documents": PASSAGES, "revise": True}, "`revise` needs a language model"),
+        ({"documents": PASSAGES, "texts": " "}, "text 1 is empty"),
+        ({"documents": PASSAGES, "texts": "demonstration"}, r"give Path\('demonstration'\)"),
+        ({"documents": PASSAGES, "texts": []}, "there is no response"),
+        ({"documents": PASSAGES, "texts": [3]}, "one of these is a int"),
+    ],
+)
+def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        evaluate(**{"texts": BRIDGE, **arguments})
