@@ -261,8 +261,7 @@ def _turns(
             break
         # Once a round, to see a machine that slows down or is shared meanwhile.
         yardsticks.append(yardstick())
-        # In a new order each round, so that none always follows the same algorithm, or a hot
-        # processor.
+        # In a new order each round, so that no algorithm always runs after the same other one.
         for at in order.permutation(len(active)):
             name = active[at]
             one = running[name]

@@ -326,7 +326,7 @@ def _refuse_unfinished(
 
 def _read_plan(path: Path) -> dict[str, Any]:
     try:
-        # Read as leniently as possible: any damage ends in the one sentence below.
+        # Whatever the damage, the user is told the one sentence below.
         plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         plan = None

@@ -266,7 +266,7 @@ def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
     """What a selection keeps of one response; whatever goes wrong is recorded as its failure."""
     try:
         core = solver.core(graph)
-        # Only a share of the response asks for its sentences, which need splitting.
+        # Only `share` needs the sentences, and splitting them takes a library and time.
         sentences = None
         if core.share is not None:
             from factormodels.extraction.sentences import split_sentences

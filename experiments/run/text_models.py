@@ -481,9 +481,8 @@ class _Remembering:
         return [self._known[pair] for pair in pairs]
 
 
-# All of one text model first; within a response the widest variant, whose judgements the narrower
-# ones reuse.
 def _order(request: TextRequest) -> tuple[Any, ...]:
+    """By text model; within a response the widest variant first, which the narrower ones reuse."""
     widest_first = -EXTRACTED_VARIANTS.index(request.variant) if request.variant else 0
     return request.key, request.title, request.dataset, request.response, widest_first
 

@@ -398,7 +398,6 @@ class _Graphs:
 
     def __call__(self, response: int, view: GraphView) -> FactorGraph:
         key = (response, view)
-        # Settings of a backend ask for the same graphs; building them would dominate small ones.
         if key not in self._factor_graphs:
             # What is learned, unlike what is set, is of one encoding and moves relations too.
             learned = view.prior.learned is not None
