@@ -19,7 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.factcheck_record import (
     FACTUAL,
     Claim,
-    Evidence,
+    JudgedPassage,
     FactcheckRecord,
     FactcheckTexts,
     graph_from_record,
@@ -230,7 +230,7 @@ def _claim(
             )
         passage_text = as_text(text, f"{where}: key 'auto_evidence'")
         address = as_text(link, f"{where}: key 'auto_evidence_url'") if link is not None else ""
-        evidence.append(Evidence(*pool.add(passage_text, address), stance))
+        evidence.append(JudgedPassage(*pool.add(passage_text, address), stance))
     return Claim(
         id=claim_id,
         sentence=sentence,
