@@ -19,9 +19,9 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.factcheck_record import (
     FACTUAL,
     Claim,
-    JudgedPassage,
     FactcheckRecord,
     FactcheckTexts,
+    JudgedPassage,
     graph_from_record,
 )
 from factormodels.io.files import read_text

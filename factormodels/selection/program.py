@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from factormodels.claims import validated_probability
 from factormodels.errors import InputError
 from factormodels.selection.branch import (
-    SearchEffort,
     Graph,
+    SearchEffort,
     best_within_budget,
     frontier,
     improved,
