@@ -121,6 +121,26 @@ def library_faults(source: str) -> list[str]:
     return faults
 
 
+YET_DOUBLED = {"Answer", "Source", "Workspace"}
+"""Class names that still stand more than once."""
+
+
+def doubled_classes() -> dict[str, list[str]]:
+    """Return the public class names that are defined more than once, with their modules.
+
+    `Settings` of an analysis is told apart by its module.
+    """
+    places: dict[str, list[str]] = {}
+    for path in sources(*LAYERS):
+        module = module_name(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ClassDef) or node.name.startswith("_"):
+                continue
+            if node.name != "Settings" or not module.startswith("experiments.analyses."):
+                places.setdefault(node.name, []).append(module)
+    return {name: modules for name, modules in places.items() if len(modules) > 1}
+
+
 def run_python(code: str) -> str:
     """Return what a fresh interpreter prints."""
     result = subprocess.run(
@@ -237,6 +257,10 @@ def test_library_code_neither_prints_nor_asserts_nor_configures_logging() -> Non
         for fault in library_faults(path.read_text(encoding="utf-8"))
     ]
     assert faults == []
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    assert doubled_classes().keys() <= YET_DOUBLED
 
 
 def test_faults_of_library_code_are_seen() -> None:

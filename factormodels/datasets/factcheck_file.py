@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.io.factcheck_record import FACTUAL, Claim, Evidence, FactcheckRecord
+from factormodels.io.factcheck_record import FACTUAL, Claim, FactcheckRecord, JudgedPassage
 
 
 def record_line(record: FactcheckRecord) -> str:
@@ -43,7 +43,7 @@ def record_from_object(obj: Mapping[str, Any]) -> FactcheckRecord:
                 sentence=claim["sentence"],
                 label=claim["label"],
                 checkworthiness=claim.get("checkworthiness", FACTUAL),
-                evidence=tuple(Evidence(*item) for item in claim["evidence"]),
+                evidence=tuple(JudgedPassage(*item) for item in claim["evidence"]),
             )
             for claim in obj["claims"]
         ),

@@ -19,9 +19,9 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.factcheck_record import (
     FACTUAL,
     Claim,
-    Evidence,
     FactcheckRecord,
     FactcheckTexts,
+    JudgedPassage,
     graph_from_record,
 )
 from factormodels.io.files import read_text
@@ -230,7 +230,7 @@ def _claim(
             )
         passage_text = as_text(text, f"{where}: key 'auto_evidence'")
         address = as_text(link, f"{where}: key 'auto_evidence_url'") if link is not None else ""
-        evidence.append(Evidence(*pool.add(passage_text, address), stance))
+        evidence.append(JudgedPassage(*pool.add(passage_text, address), stance))
     return Claim(
         id=claim_id,
         sentence=sentence,

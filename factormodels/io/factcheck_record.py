@@ -21,7 +21,7 @@ _ANNOTATIONS = {True: "true", False: "false", None: "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class JudgedPassage:
     """One passage as retrieved for one claim.
 
     Attributes:
@@ -51,7 +51,7 @@ class Claim:
     sentence: int
     label: bool | None
     checkworthiness: str
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[JudgedPassage, ...]
 
 
 @dataclass(frozen=True, slots=True)

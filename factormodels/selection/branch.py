@@ -76,7 +76,7 @@ class Graph:
 
 
 @dataclass
-class Effort:
+class SearchEffort:
     """What a search may still spend.
 
     Attributes:
@@ -135,7 +135,7 @@ def reduced(graph: Graph, mask: int) -> int:
     return mask
 
 
-def frontier(graph: Graph, mask: int, effort: Effort) -> list[Choice] | None:
+def frontier(graph: Graph, mask: int, effort: SearchEffort) -> list[Choice] | None:
     """Return the sets within `mask` that no other beats in both balance and value.
 
     They are ordered by budget, and by value with it; without budgets there is one, the best set.
@@ -176,7 +176,7 @@ def improved(graph: Graph, chosen: int, mask: int, deadline: float) -> int:
             given_up = _nearest(graph, v, chosen, mask)
             kept = chosen & ~given_up
             window = sum(1 << u for u in order if not (graph.neighbours[u] | 1 << u) & kept)
-            found = frontier(graph, window, Effort(WINDOW_BRANCHINGS, deadline=0.0))
+            found = frontier(graph, window, SearchEffort(WINDOW_BRANCHINGS, deadline=0.0))
             if found and found[-1].value > sum(graph.values[i] for i in bits(given_up)):
                 chosen, gaining = kept | found[-1].chosen, True
     return chosen
@@ -197,7 +197,7 @@ def _nearest(graph: Graph, v: int, chosen: int, mask: int) -> int:
 
 
 def best_within_budget(
-    frontiers: Sequence[Sequence[Choice]], budget: int, effort: Effort
+    frontiers: Sequence[Sequence[Choice]], budget: int, effort: SearchEffort
 ) -> int | Literal["infeasible", "cut short"]:
     """Return the best union (bit mask) of one set per component whose balance is within `budget`.
 
@@ -220,7 +220,7 @@ def best_within_budget(
     return combined[-1].chosen
 
 
-def _frontier(graph: Graph, mask: int, effort: Effort) -> _Search:
+def _frontier(graph: Graph, mask: int, effort: SearchEffort) -> _Search:
     known = effort.memory.get(mask)
     if known is not None:
         return known
@@ -232,7 +232,7 @@ def _frontier(graph: Graph, mask: int, effort: Effort) -> _Search:
     return result
 
 
-def _branched(graph: Graph, part: int, effort: Effort) -> _Search:
+def _branched(graph: Graph, part: int, effort: SearchEffort) -> _Search:
     members = bits(part)
     if len(members) == 1:
         v = members[0]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from factormodels.claims import validated_probability
 from factormodels.errors import InputError
 from factormodels.selection.branch import (
-    Effort,
     Graph,
+    SearchEffort,
     best_within_budget,
     frontier,
     improved,
@@ -282,7 +282,7 @@ def _solve_free(
     left = reduced(priced, free)
     # Small components first: what they do not need of their share of the time is for the others.
     parts = sorted(connected_components(priced.neighbours, left), key=int.bit_count)
-    effort = Effort(limits.branch_limit, deadline)
+    effort = SearchEffort(limits.branch_limit, deadline)
     frontiers = []
     chosen, bound, proved = 0, 0, True
     for place, part in enumerate(parts):
@@ -303,7 +303,7 @@ def _solve_free(
             bound += clique_bound(priced.weights, priced.neighbours, part)
         chosen |= best
     if budget is not None:
-        within = best_within_budget(frontiers, budget, Effort(limits.branch_limit, deadline))
+        within = best_within_budget(frontiers, budget, SearchEffort(limits.branch_limit, deadline))
         if not isinstance(within, int):
             return _Answer(first, math.inf, False, "greedy")
         chosen, bound = within, priced.weight(bits(within))

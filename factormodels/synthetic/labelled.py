@@ -15,7 +15,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.synthetic.facts import FactArrays
 from factormodels.synthetic.laws import ATOM_PRIORS, CONTEXT_PRIORS, STRENGTH, Law, Seed, whole
-from factormodels.synthetic.structure import Structure, draw_structure
+from factormodels.synthetic.structure import ResponseStructure, draw_structure
 
 _ENTAILMENT = KIND_CODES[RelationKind.ENTAILMENT]
 _CONTRADICTION = KIND_CODES[RelationKind.CONTRADICTION]
@@ -171,7 +171,7 @@ def _truths(
 
 
 def _originals(
-    generator: np.random.Generator, structure: Structure, copied: float
+    generator: np.random.Generator, structure: ResponseStructure, copied: float
 ) -> NDArray[np.int64]:
     """Return the context that each is a copy of, in the end; its own number if of none."""
     owners = structure.owners
@@ -183,7 +183,7 @@ def _originals(
 
 
 def _relations_of_originals(
-    structure: Structure, originals: NDArray[np.int64]
+    structure: ResponseStructure, originals: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the relation that each is like: that of the original to the same atom, or itself."""
     same = np.arange(len(structure.evidence) + len(structure.context_pairs))
@@ -217,7 +217,7 @@ def _context_ids(numbers: NDArray[np.int64]) -> list[str]:
 
 def _true_kinds(
     generator: np.random.Generator,
-    structure: Structure,
+    structure: ResponseStructure,
     atoms: NDArray[np.bool_],
     contexts: NDArray[np.bool_],
 ) -> NDArray[np.int64]:

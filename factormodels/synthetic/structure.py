@@ -14,7 +14,7 @@ from factormodels.synthetic.laws import whole
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
+class ResponseStructure:
     """The related pairs of a response.
 
     Attributes:
@@ -44,7 +44,7 @@ def draw_structure(
     context_density: float = 0.0,
     own: bool = True,
     reach: int | None = None,
-) -> Structure:
+) -> ResponseStructure:
     """Draw the related pairs of a response in time linear in their number.
 
     Args:
@@ -69,7 +69,7 @@ def draw_structure(
         evidence = np.concatenate([foreign, np.stack([contexts, owners], axis=1)])
         evidence = evidence[np.argsort(evidence[:, 0] * n_atoms + evidence[:, 1])]
     context_pairs = _context_pairs(generator, owners, context_density, reach)
-    return Structure(n_atoms, owners, evidence, context_pairs)
+    return ResponseStructure(n_atoms, owners, evidence, context_pairs)
 
 
 def _owners(n_atoms: int, contexts_per_atom: int | Sequence[int]) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class PromptTemplate:
     """A template with its examples.
 
     Attributes:
@@ -84,7 +84,7 @@ class Prompt:
 
 
 @cache
-def load_prompt(name: str) -> Prompt:
+def load_prompt(name: str) -> PromptTemplate:
     """Return a prompt of this package by its name.
 
     Raises:
@@ -102,7 +102,7 @@ def prompt_names() -> tuple[str, ...]:
     return tuple(sorted(file.name[:-5] for file in files if file.name.endswith(".yaml")))
 
 
-def parse_prompt(text: str, place: str) -> Prompt:
+def parse_prompt(text: str, place: str) -> PromptTemplate:
     """Return the prompt that a YAML text describes.
 
     Args:
@@ -136,7 +136,7 @@ def parse_prompt(text: str, place: str) -> Prompt:
     examples = tuple(
         Example(dict(one["fields"]), one["answer"].strip()) for one in known.get("examples", ())
     )
-    prompt = Prompt(
+    prompt = PromptTemplate(
         identity,
         known["purpose"].strip(),
         fields,
