@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -11,14 +13,19 @@ from pydantic import Field
 from calibration.significance import paired_t_test
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
-from experiments.analyses.papers.blocks import load_evidence
-from experiments.analyses.papers.conflicting_claims import conflicting_claims
-from experiments.analyses.papers.printed_numbers import printed, records, rows_of
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.loading import load_evidence
+from experiments.analyses.papers.published import (
+    Published,
+    printed,
+    records,
+    rows_of,
+    with_published,
+)
 from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, BackendName, Count, Encoding, Variant, known
+from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
@@ -27,6 +34,9 @@ if TYPE_CHECKING:
 
 SIGNIFICANT = 0.05
 """The p-value below which the best is in bold."""
+
+Measured = Mapping[str, "Mapping[str, pd.DataFrame]"]
+"""Measures of each response, by language model and assessor."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the tables of the measures, of their tests and of the calibration."""
+    """The tables of the measures, of their tests and of the calibration."""
     evidence = load_evidence(
         settings.data,
         settings.models,
@@ -114,8 +124,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         tables[f"table-{settings.tests}"] = _tests(settings, found, evidence.remark)
     if settings.calibration:
         tables["calibration"] = _calibration(settings, found, evidence.remark)
-    tables |= published_table(settings.published, tables)
-    return Artefacts(tables, remarks=(evidence.remark,))
+    return with_published(tables, settings.published, evidence.remark)
 
 
 def _chosen(graphs: Iterable[FactGraph], settings: Settings) -> Sequence[FactGraph]:
@@ -146,12 +155,8 @@ def _measures(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in _COLUMNS if name in plain | with_labels)
 
 
-def _table(
-    number: str, settings: Settings, found: Mapping[str, Mapping[str, pd.DataFrame]], remark: str
-) -> PaperTable:
-    """Return our blocks, then the printed ones, with the columns of the printed table."""
-    import pandas as pd
-
+def _table(number: str, settings: Settings, found: Measured, remark: str) -> PaperTable:
+    """Our blocks, then the printed ones, with the columns of the printed table."""
     measures = _measures(settings)
     theirs = rows_of(printed("factreasoner_tables"), table=number)
     detailed = bool(theirs["sd"].notna().any())
@@ -159,33 +164,28 @@ def _table(
     for model, frames in found.items():
         best = {name: _best(frames, name) for name in measures if name in DIRECTIONS}
         for assessor, frame in frames.items():
-            row: dict[str, Any] = {"origin": "ours", "model": model, "assessor": assessor}
-            row["responses"] = len(frame)
+            row = {"origin": "ours", "model": model, "assessor": assessor, "responses": len(frame)}
             for name in measures:
-                values = frame[name].dropna() if name in frame else pd.Series(dtype=float)
-                row[name] = values.mean() if len(values) else float("nan")
-                row[f"{name}_sd"] = values.std(ddof=1) if len(values) > 1 else float("nan")
+                # Of no value the mean is nan, and of a single one the standard deviation.
+                values = frame.get(name)
+                row[name] = math.nan if values is None else values.mean()
+                row[f"{name}_sd"] = math.nan if values is None else values.std(ddof=1)
                 row[f"{name}_best"] = best.get(name) == assessor
             rows.append(row)
-    for (model, assessor), own in _by_assessor(theirs).items():
-        row = {"origin": "printed", "model": model, "assessor": assessor, "responses": None}
+    for key, group in theirs.groupby(["model", "assessor"], sort=False):
+        own = {one["measure"]: one for one in records(group)}
+        row = {"origin": "printed", **dict(zip(("model", "assessor"), key, strict=True))}
         for name in measures:
-            row[name], row[f"{name}_sd"] = own.get(name, _NOTHING)
+            value = own.get(name, {})
+            row |= {name: value.get("mean", math.nan), f"{name}_sd": value.get("sd", math.nan)}
             row[f"{name}_best"] = False
         rows.append(row)
-    frame = pd.DataFrame(rows)
-    frame["block"] = [
-        model if origin == "ours" else f"{model}, as the paper prints it"
-        for origin, model in zip(frame["origin"], frame["model"], strict=True)
-    ]
-    for name in measures:
-        frame[f"{name}_text"] = [
-            _with_sd(mean, sd, _COLUMNS[name][2])
-            for mean, sd in zip(frame[name], frame[f"{name}_sd"], strict=True)
-        ]
+    frame = _with_blocks(data_frame(rows))
     columns = [PaperColumn("assessor", "assessor", "Assessor")]
     for name in measures:
         title, latex, digits = _COLUMNS[name]
+        pairs = zip(frame[name], frame[f"{name}_sd"], strict=True)
+        frame[f"{name}_text"] = [_with_sd(mean, sd, digits) for mean, sd in pairs]
         columns.append(
             PaperColumn(f"{name}_text", title, latex, right=True, bold=f"{name}_best")
             if detailed
@@ -203,22 +203,17 @@ def _table(
     return PaperTable(frame, tuple(columns), caption, group="block", note=note)
 
 
-_NOTHING = (float("nan"), float("nan"))
-
-
-def _by_assessor(
-    printed_rows: pd.DataFrame,
-) -> dict[tuple[str, str], dict[str, tuple[float, float]]]:
-    """Return (mean, standard deviation) by measure, of each (model, assessor)."""
-    found: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
-    for row in records(printed_rows):
-        key = (row["model"], row["assessor"])
-        found.setdefault(key, {})[row["measure"]] = (row["mean"], row["sd"])
-    return found
+def _with_blocks(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the headings of their blocks: a model, ours apart from what the paper prints."""
+    pairs = zip(frame["origin"], frame["model"], strict=True)
+    frame["block"] = [
+        model if origin == "ours" else f"{model}, as the paper prints it" for origin, model in pairs
+    ]
+    return frame
 
 
 def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
-    """Return the assessor that is significantly the best, if one is."""
+    """The assessor that is significantly the best, if one is."""
     means = {
         assessor: DIRECTIONS[name] * frame[name].mean()
         for assessor, frame in frames.items()
@@ -227,6 +222,7 @@ def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
     ranked = sorted(means, key=lambda assessor: -means[assessor])
     if len(ranked) < 2:
         return None
+    # Two-sided: which of the two is first was chosen by the same responses that test it.
     p_value = _p_value(frames[ranked[0]], frames[ranked[1]], name, "two-sided")
     return ranked[0] if p_value is not None and p_value < SIGNIFICANT else None
 
@@ -241,77 +237,52 @@ def _p_value(one: pd.DataFrame, other: pd.DataFrame, name: str, alternative: str
     return test.p_value if test.p_value == test.p_value else None
 
 
-def _tests(
-    settings: Settings, found: Mapping[str, Mapping[str, pd.DataFrame]], remark: str
-) -> PaperTable:
-    """Return one-sided paired t-tests of FR2 against the others, beside the printed p-values."""
-    import pandas as pd
-
+def _tests(settings: Settings, found: Measured, remark: str) -> PaperTable:
+    """One-sided paired t-tests of FR2 against the others, beside the printed p-values."""
     measures = ("precision", "f1", "mae") if settings.labelled else ("precision", "f1_at_k")
     theirs = rows_of(printed("factreasoner_tests"), table=settings.tests)
     blocks = [("ours", model) for model in found]
     blocks += [("printed", model) for model in theirs["model"].unique()]
-    rows = []
-    for origin, model in blocks:
-        for against in settings.prompts:
-            row: dict[str, Any] = {
-                "origin": origin,
-                "model": model,
-                "against": against,
-                "comparison": f"FR2 vs {against}",
-            }
-            for name in measures:
-                row[name] = None
-                if origin == "printed":
-                    here = rows_of(theirs, model=model, against=against, measure=name)
-                    row[name] = float(here["p_value"].iloc[0]) if len(here) else None
-                elif against in found[model] and "FR2" in found[model]:
-                    row[name] = _p_value(
-                        found[model]["FR2"],
-                        found[model][against],
-                        name,
-                        "greater" if DIRECTIONS[name] > 0 else "less",
-                    )
-            rows.append(row)
-    # Without prompt-based assessors there is nothing to compare, and the table is empty.
     keys = ("origin", "model", "against", "comparison")
-    frame = pd.DataFrame(rows, columns=[*keys, *measures])
+    rows = []
+    for (origin, model), against in itertools.product(blocks, settings.prompts):
+        row: dict[str, Any] = dict(
+            zip(keys, (origin, model, against, f"FR2 vs {against}"), strict=True)
+        )
+        for name in measures:
+            if origin == "printed":
+                here = rows_of(theirs, model=model, against=against, measure=name)["p_value"]
+                row[name] = float(here.iloc[0]) if len(here) else None
+            elif {against, "FR2"} <= found[model].keys():
+                better = "greater" if DIRECTIONS[name] > 0 else "less"
+                row[name] = _p_value(found[model]["FR2"], found[model][against], name, better)
+        rows.append(row)
+    # Without prompt-based assessors there is nothing to compare, and the table is empty.
+    frame = data_frame(rows, [*keys, *measures])
     frame[list(measures)] = frame[list(measures)].astype(float)
-    frame["block"] = [
-        model if origin == "ours" else f"{model}, as the paper prints it"
-        for origin, model in zip(frame["origin"], frame["model"], strict=True)
-    ]
     columns = [PaperColumn("comparison", "assessors", "Assessors")]
-    columns += [
-        PaperColumn(name, _COLUMNS[name][0], _COLUMNS[name][1], digits=4) for name in measures
-    ]
+    columns += [PaperColumn(name, *_COLUMNS[name][:2], digits=4) for name in measures]
     caption = (
         f"FactReasoner, table {settings.tests}: one-sided p-values of FR2 against the others. "
         f"{remark}"
     )
     note = "Ours: paired t-tests over responses, not corrected for their number."
-    return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+    return PaperTable(_with_blocks(frame), tuple(columns), caption, group="block", note=note)
 
 
-def _calibration(
-    settings: Settings, found: Mapping[str, Mapping[str, pd.DataFrame]], remark: str
-) -> PaperTable:
-    """Return the Brier scores of the graph-based assessors, means over responses."""
-    import pandas as pd
-
+def _calibration(settings: Settings, found: Measured, remark: str) -> PaperTable:
+    """The Brier scores of the graph-based assessors, means over responses."""
     rows = []
     for model, frames in found.items():
         for assessor in settings.variants:
-            values = frames[assessor]["brier"].dropna()
+            values = frames[assessor]["brier"]
             rows.append(("ours", model, assessor, values.mean(), values.std(ddof=1)))
     theirs = rows_of(printed("factreasoner_tables"), table="C.2")
     for row in records(theirs):
         rows.append(("printed", row["model"], row["assessor"], row["mean"], row["sd"]))
-    frame = pd.DataFrame(rows, columns=["origin", "model", "assessor", "brier", "brier_sd"])
+    frame = data_frame(rows, ["origin", "model", "assessor", "brier", "brier_sd"])
     columns = (
-        PaperColumn("origin", "origin"),
-        PaperColumn("model", "model"),
-        PaperColumn("assessor", "assessor"),
+        *text_columns("origin", "model", "assessor"),
         PaperColumn("brier", "Brier score", digits=3),
         PaperColumn("brier_sd", "standard deviation", digits=3),
     )
@@ -323,3 +294,52 @@ def _with_sd(mean: float, sd: float, digits: int) -> str:
     if mean != mean:
         return "-"
     return f"{mean:.{digits}f}" if sd != sd else f"{mean:.{digits}f} ± {sd:.{digits}f}"
+
+
+def conflicting_claims(graphs: Iterable[FactGraph]) -> tuple[FactGraph, ...]:
+    """True claims with evidence on both sides, each a response with two passages.
+
+    Of the passages that entail a claim the most probable is kept, and of those that contradict it,
+    with the relation between the two if there is one.
+    """
+    found = []
+    for graph in graphs:
+        contexts = {context.id: context for context in graph.contexts}
+        for atom in graph.atoms:
+            if atom.label is not True:
+                continue
+            sides = [_strongest(graph, atom.id, kind) for kind in _SIDES]
+            ends = [side.source for side in sides if side is not None]
+            if len(set(ends)) < len(_SIDES):
+                continue
+            kept = {atom.id, *ends}
+            found.append(
+                replace(
+                    graph,
+                    id=f"{graph.id}-{atom.id}",
+                    response=atom.text,
+                    atoms=(atom,),
+                    contexts=tuple(
+                        replace(contexts[end], retrieved_for=(atom.id,)) for end in ends
+                    ),
+                    relations=tuple(
+                        relation
+                        for relation in graph.relations
+                        if {relation.source, relation.target} <= kept
+                    ),
+                )
+            )
+    return tuple(found)
+
+
+_SIDES = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
+
+
+def _strongest(graph: FactGraph, atom: str, kind: RelationKind) -> Relation | None:
+    context_ids = set(graph.context_ids)
+    sides = [
+        relation
+        for relation in graph.relations
+        if relation.target == atom and relation.kind is kind and relation.source in context_ids
+    ]
+    return max(sides, key=lambda relation: relation.probability, default=None)

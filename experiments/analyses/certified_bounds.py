@@ -11,11 +11,18 @@ import numpy as np
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.frontier_figures import name_floor
+from experiments.analyses.figures import (
+    draw_line,
+    legend_below,
+    name_floor,
+    nth_colour,
+    nth_marker,
+    panels,
+)
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
-from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
+from experiments.analyses.resampled import mean_of_clusters, named, tiny, with_interval
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -48,7 +55,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return errors by i-bound, and the figure of errors, bounds and intervals."""
+    """Errors by i-bound, and the figure of errors, bounds and intervals."""
     with context.track("graphs", len(settings.shapes) * settings.graphs) as step:
         measured = measurements(settings, context.seed, step)
     errors = summarise(measured, context.seed)
@@ -66,7 +73,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 def measurements(
     settings: Settings, seed: int, step: Callable[[], None] = lambda: None
 ) -> pd.DataFrame:
-    """Return one row per graph and i-bound.
+    """One row per graph and i-bound.
 
     Columns: `shape`, `graph`, `induced_width`, `i_bound`, `upper` and `lower` (distance of the
     bound from log Z in nats), `total_error` (sum of |Δ P(true)| of the pseudo-marginals over
@@ -79,8 +86,6 @@ def measurements(
         seed: seed of the graphs.
         step: called after every graph.
     """
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for shape, drawn in settings.shapes.items():
         for number in range(settings.graphs):
@@ -90,13 +95,11 @@ def measurements(
                 {"shape": shape, "graph": number, **row} for row in _measure(graph, names, settings)
             ]
             step()
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def summarise(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return one row per shape and i-bound: means over graphs, with bootstrap intervals."""
-    import pandas as pd
-
+    """One row per shape and i-bound: means over graphs, with bootstrap intervals."""
     rows = []
     for (shape, i_bound), group in measured.groupby(["shape", "i_bound"], sort=False):
         row: dict[str, Any] = {
@@ -112,10 +115,9 @@ def summarise(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
             ("width", group["total_width"], group["atoms"]),
             ("decided", group["decided"], group["atoms"]),
         ):
-            values = mean_of_clusters(above, below, seed)
-            row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
+            row |= named(name, mean_of_clusters(above, below, seed))
         rows.append({**row, "held": group["held"].sum() / group["atoms"].sum()})
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def _measure(
@@ -128,7 +130,7 @@ def _measure(
         start = time.perf_counter()
         found = certified_intervals(graph, names, i_bound=i_bound, iterations=settings.iterations)
         seconds = time.perf_counter() - start
-        lower, upper = (np.array([getattr(found[n], end) for n in names]) for end in _ENDS)
+        lower, upper = np.array([(found[name].lower, found[name].upper) for name in names]).T
         errors = np.abs(bounded.marginals.flat[1::2] - true.marginals.flat[1::2])
         yield {
             "induced_width": true.stats["induced_width"],
@@ -144,9 +146,6 @@ def _measure(
             "atoms": len(names),
             "seconds": seconds,
         }
-
-
-_ENDS = ("lower", "upper")
 
 
 def _table(errors: pd.DataFrame) -> PaperTable:
@@ -193,48 +192,38 @@ _FLOOR = 1e-9
 
 
 def _figure(errors: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
 
-    from calibration.figures.style import COLOURS, MARKERS, paper_style
-
-    panels = (
-        (("upper_bound", "upper − log Z"), ("lower_bound", "log Z − lower")),
-        (("error", "mean |Δp|"),),
-        (("width", "mean width"),),
-        (("decided", "share decided"),),
+    quantities = (
+        (
+            ("upper_bound", "lower_bound"),
+            "distance (dashed: lower bound)",
+            "bounds on log Z (nats)",
+        ),
+        (("error",), "mean |Δp|", "pseudo-marginals"),
+        (("width",), "mean width", "certified intervals"),
+        (("decided",), "share decided", "decided"),
     )
-    titles = ("bounds on log Z (nats)", "pseudo-marginals", "certified intervals", "decided")
-    with paper_style():
-        figure = Figure(figsize=(7.0, 2.3), layout="constrained")
-        axes = figure.subplots(1, len(panels))
-        for place, quantities, title in zip(axes, panels, titles, strict=True):
+    with panels(1, len(quantities), (7.0, 2.3)) as (figure, grid):
+        for place, (names, label, title) in zip(grid[0], quantities, strict=True):
             for number, (shape, line) in enumerate(errors.groupby("shape", sort=False)):
-                for style, (name, _) in zip(("-", (0, (4, 2))), quantities, strict=False):
-                    floor = 0.0 if name == "decided" else _FLOOR
-                    values, lower, upper = (
-                        np.maximum(line[each].fillna(line[name]).to_numpy(np.float64), floor)
-                        for each in (name, f"{name}_lower", f"{name}_upper")
-                    )
-                    reach = np.maximum([values - lower, upper - values], 0.0)
-                    place.errorbar(
+                for style, name in zip(("-", (0, (4, 2))), names, strict=False):
+                    draw_line(
+                        place,
                         line["i_bound"],
-                        values,
-                        yerr=reach,
-                        color=COLOURS[number % len(COLOURS)],
-                        marker=MARKERS[number % len(MARKERS)],
+                        line,
+                        name,
+                        0.0 if name == "decided" else _FLOOR,
+                        color=nth_colour(number),
+                        marker=nth_marker(number),
                         linestyle=style,
-                        linewidth=0.9,
-                        elinewidth=0.6,
                         clip_on=False,
                         label=str(shape) if style == "-" else None,
                     )
-            place.set(xlabel="i-bound", ylabel=quantities[0][1], title=title)
-            if quantities[0][0] == "decided":
+            place.set(xlabel="i-bound", ylabel=label, title=title)
+            if title == "decided":
                 place.set_ylim(-0.02, 1.05)
             else:
                 place.set_yscale("log")
                 name_floor(place, _FLOOR, 2)
-        axes[0].set_ylabel("distance (dashed: lower bound)")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        legend_below(figure, grid[0][0])
     return figure

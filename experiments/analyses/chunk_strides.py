@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import nth_colour, nth_marker
 from experiments.analyses.papers.loading import language_model, load
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 
@@ -43,9 +44,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the table and the figure of each stride."""
-    import pandas as pd
-
+    """The table and the figure of each stride."""
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
     user = loaded.user
@@ -73,7 +72,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                     }
                 )
             advance()
-    frame = pd.DataFrame(rows)
+    frame = data_frame(rows)
     columns = (
         PaperColumn("model", "model"),
         PaperColumn("stride", "stride", right=True),
@@ -86,23 +85,16 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     caption = f"FaStfact, figure 3: claims and tokens by stride. {remark}"
     tables = {"strides": PaperTable(frame, columns, caption)}
     figures = {
-        "figure-3-claims": PaperFigure(
-            _figure(frame, "claims_per_response", "claims per response"), frame, caption
-        ),
-        "figure-3-tokens": PaperFigure(
-            _figure(frame, "tokens_per_response", "tokens per response"), frame, caption
-        ),
+        f"figure-3-{what}": PaperFigure(
+            _figure(frame, f"{what}_per_response", f"{what} per response"), frame, caption
+        )
+        for what in ("claims", "tokens")
     }
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        figures,
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark, figures)
 
 
 def _figure(frame: pd.DataFrame, column: str, label: str) -> Figure:
     from calibration.figures.sheet import panel_figure
-    from calibration.figures.style import COLOURS, MARKERS
 
     strides = list(frame["stride"].unique())
     names = list(frame["model"].unique())
@@ -114,8 +106,8 @@ def _figure(frame: pd.DataFrame, column: str, label: str) -> Figure:
             handles += axes.plot(
                 range(len(strides)),
                 frame[frame["model"] == name][column],
-                color=COLOURS[at % len(COLOURS)],
-                marker=MARKERS[at % len(MARKERS)],
+                color=nth_colour(at),
+                marker=nth_marker(at),
             )
         if column == "claims_per_response":
             handles.append(

@@ -22,11 +22,16 @@ from experiments.analyses.papers.judged_claims import (
     sentence_pipeline,
 )
 from experiments.analyses.papers.loading import Loaded, language_model, load, load_by_model
-from experiments.analyses.papers.printed_numbers import printed, records
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed,
+    printed_rows,
+    records,
+    with_published,
+)
 from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -61,7 +66,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the tables of pipelines, of stages and of what people found."""
+    """The tables of pipelines, of stages and of what people found."""
     loaded = load(settings.data, context, settings.data_file)
     graphs = loaded.graphs
     human = judged_graphs(graphs)
@@ -84,7 +89,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     if recorded := recorded_verdicts(graphs):
         tables["verdicts"] = _recorded(recorded, remark)
     published = [each for each in settings.published if pipelines or each.table not in OF_PIPELINES]
-    return Artefacts(tables | published_table(published, tables), remarks=(remark,))
+    return with_published(tables, published, remark)
 
 
 def _pipelines_of(
@@ -144,8 +149,6 @@ def _pipelines(
     gamma: float,
     remark: str,
 ) -> PaperTable:
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for name, responses in pipelines.items():
         own, people = _matched(responses, human, name)
@@ -163,23 +166,12 @@ def _pipelines(
                 "tokens": float(np.mean(tokens)) if tokens else float("nan"),
             }
         )
-    for row in records(printed("fastfact_table_1")):
-        rows.append(
-            {
-                "origin": "printed",
-                "pipeline": row["pipeline"],
-                "f1": row["f1"],
-                "f1_human": 0.792,
-                "f1_difference": row["f1_difference"],
-                "f1_mean_difference": None,
-                "k_difference": row["k_difference"],
-                "tokens": row["tokens"],
-            }
-        )
-    frame = pd.DataFrame(rows).astype({"f1_mean_difference": float})
+    keys = ("pipeline", "f1", "f1_difference", "k_difference", "tokens")
+    # The table prints F1@K' of people once, for all pipelines.
+    rows += [{**row, "f1_human": 0.792} for row in printed_rows("fastfact_table_1", *keys)]
+    frame = data_frame(rows)
     columns = (
-        PaperColumn("origin", "origin"),
-        PaperColumn("pipeline", "pipeline"),
+        *text_columns("origin", "pipeline"),
         PaperColumn("f1", "F1@K'", digits=3),
         PaperColumn("f1_human", "F1@K' of people", digits=3),
         PaperColumn("f1_difference", "|difference of means|", digits=3),
@@ -246,19 +238,11 @@ def _stage_values(
 
 
 def _recorded(verdicts: Sequence[tuple[str, str]], remark: str) -> PaperTable:
-    """Return the agreement of the verdicts that the data record with those of people."""
-    import pandas as pd
-
+    """The agreement of the verdicts that the data record with those of people."""
     agreement = label_agreement([one for one, _ in verdicts], [other for _, other in verdicts])
-    frame = pd.DataFrame(
-        [
-            {
-                "claims": agreement.n,
-                "agreement_exact": 100 * agreement.exact,
-                "agreement_type": 100 * agreement.type,
-            }
-        ]
-    )
+    shares = {"exact": 100 * agreement.exact, "type": 100 * agreement.type}
+    row = {"claims": agreement.n, **{f"agreement_{of}": share for of, share in shares.items()}}
+    frame = data_frame([row])
     columns = (
         PaperColumn("claims", "claims", digits=0),
         PaperColumn("agreement_exact", "same verdict, %", digits=1),
@@ -282,10 +266,8 @@ def _people(human: Sequence[JudgedResponse], gamma: float, remark: str) -> Paper
 
 
 def _by_group(found: Mapping[str, Mapping[str, float]], caption: str, *, digits: int) -> PaperTable:
-    """Return a table with a row per statistic and a column per benchmark."""
-    import pandas as pd
-
-    frame = pd.DataFrame(found).rename_axis("statistic").reset_index()
+    """A table with a row per statistic and a column per benchmark."""
+    frame = data_frame(found).rename_axis("statistic").reset_index()
     columns = [PaperColumn("statistic", "statistic")]
     columns += [PaperColumn(group, group, digits=digits) for group in found]
     return PaperTable(frame, tuple(columns), caption)

@@ -9,9 +9,9 @@ from calibration.figures.positions import label_panels, position_figure
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
-from experiments.analyses.papers.position_tables import position_table
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
@@ -41,7 +41,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the table and the figure of kinds of claims by position."""
+    """The table and the figure of kinds of claims by position."""
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = loaded.graphs, loaded.remark
     claims = claims_of_graphs(graphs, settings.data)
@@ -50,8 +50,4 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
     tables = {"positions": position_table({"": table}, caption)}
     figure = PaperFigure(position_figure(label_panels(table)), tables["positions"].frame, caption)
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        {"figure-1": figure},
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark, {"figure-1": figure})

@@ -8,10 +8,60 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.analyses.asked_models import AskedModel
 from experiments.results.manifest import data_facts
 from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData, load_dataset
+from factormodels.extraction.asking import identity_values
+from factormodels.extraction.consumption import Consumption, total
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    PromptIdentity,
+    Request,
+)
+
+
+class AskedModel:
+    """A language model that remembers what it was asked.
+
+    An answer from the cache counts like a new one, so that a replay says the same.
+
+    Args:
+        model: who answers.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = Consumption(model)
+        self._prompts: set[PromptIdentity] = set()
+        self._failed = 0
+
+    @property
+    def name(self) -> str:
+        """The model's name, as its provider spells it."""
+        return self._model.name
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """The model's answer; the prompt is remembered."""
+        self._prompts.add(request.prompt)
+        answer = await self._model.complete(request)
+        self._failed += isinstance(answer, Failure)
+        return answer
+
+    def take(self) -> dict[str, Any]:
+        """What a manifest says of it; counts begin anew."""
+        prompts, self._prompts = self._prompts, set()
+        failed, self._failed = self._failed, 0
+        return {
+            "language_model": self.name,
+            "prompts": [
+                identity_values(prompt)
+                for prompt in sorted(prompts, key=lambda one: (one.name, one.version, one.digest))
+            ],
+            "failed": failed,
+            **total(self._model.take().values()),
+        }
+
 
 Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 """(what is being done, steps) -> a context with what is to be called after every step."""

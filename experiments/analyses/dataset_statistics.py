@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import nth_colour, nth_dash, panels
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 
@@ -32,12 +33,10 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return a table of the sizes, and a figure of the number of atoms per response."""
-    import pandas as pd
-
+    """A table of the sizes, and a figure of the number of atoms per response."""
     data = context.load(settings.datasets)
-    frame = pd.DataFrame([_sizes(each) for each in data])
-    counts = pd.DataFrame(
+    frame = data_frame([_sizes(each) for each in data])
+    counts = data_frame(
         [(each.name, graph.id, len(graph.atoms)) for each in data for graph in each.graphs],
         columns=["dataset", "response", "n_atoms"],
     )
@@ -89,13 +88,8 @@ def _sizes(data: StudyData) -> dict[str, Any]:
 
 
 def _figure(counts: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure as MatplotlibFigure
 
-    from calibration.figures.style import COLOURS, DASHES, paper_style
-
-    with paper_style():
-        figure = MatplotlibFigure(figsize=(3.4, 2.4), layout="constrained")
-        axes = figure.subplots()
+    with panels(1, 1, (3.4, 2.4)) as (figure, ((axes,),)):
         for row, (name, group) in enumerate(counts.groupby("dataset", sort=False)):
             values = sorted(group["n_atoms"])
             shares = [(rank + 1) / len(values) for rank in range(len(values))]
@@ -103,8 +97,8 @@ def _figure(counts: pd.DataFrame) -> Figure:
                 [values[0], *values],
                 [0, *shares],
                 where="post",
-                color=COLOURS[row % len(COLOURS)],
-                linestyle=DASHES[row % len(DASHES)],
+                color=nth_colour(row),
+                linestyle=nth_dash(row),
                 label=str(name),
             )
         axes.set_xlabel("Atoms in a response")

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibration.grouping import group_by_response
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import draw_interval, legend_below, nth_colour, nth_marker, panels
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -19,14 +20,13 @@ from experiments.analyses.posteriors import (
 )
 from experiments.analyses.resampled import difference_of_clusters, tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ENCODINGS = ("implication", "conditional")
@@ -61,7 +61,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return scores under both encodings, and the figure of their difference."""
+    """Scores under both encodings, and the figure of their difference."""
     import pandas as pd
 
     own: tuple[str, ...] = (OWN,)
@@ -94,7 +94,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> list[FactGraph]:
-    """Return responses whose labels are one draw from the joint distribution of each.
+    """Responses whose labels are one draw from the joint distribution of each.
 
     Posteriors under this encoding are then calibrated, whatever the relations are.
 
@@ -119,7 +119,7 @@ def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> 
 
 
 def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") -> dict[str, Any]:
-    """Return the scores of exact posteriors under both encodings, and their difference.
+    """The scores of exact posteriors under both encodings, and their difference.
 
     `difference` is the Brier score under implication less that under conditional, with its paired
     bootstrap interval over responses; `distance` the mean |Δp| between the two.
@@ -145,19 +145,17 @@ def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") 
         row |= {f"{name}_{key}": value for key, value in found.items()}
         contexts = context_posteriors(graphs, name)
         row[f"{name}_contexts"] = float(contexts.mean()) if contexts.size else np.nan
+    # Paired: the same redrawn responses under both, whose difficulty cancels.
     first, second = (score_sums(p[name], atoms)["brier"] for name in ENCODINGS)
-    values = difference_of_clusters(first, second, seed)
-    row |= dict(zip(("difference", "lower", "upper"), values, strict=True))
-    return row
+    difference, lower, upper = difference_of_clusters(first, second, seed)
+    return row | {"difference": difference, "lower": lower, "upper": upper}
 
 
 def belief_in_contexts(graphs: Sequence[FactGraph]) -> pd.DataFrame:
-    """Return the mean posterior of contexts by their number of relations, under each encoding.
+    """The mean posterior of contexts by their number of relations, under each encoding.
 
     Columns: `encoding`, `relations`, `posterior`, `prior` (mean stated prior), `n_contexts`.
     """
-    import pandas as pd
-
     degrees = np.array([degree for graph in graphs for degree in _degrees(graph)], dtype=np.int64)
     priors = np.array([context.prior for graph in graphs for context in graph.contexts])
     rows = []
@@ -176,7 +174,7 @@ def belief_in_contexts(graphs: Sequence[FactGraph]) -> pd.DataFrame:
             }
             for at in order
         ]
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def _degrees(graph: FactGraph) -> list[int]:
@@ -212,16 +210,7 @@ def _table(frame: pd.DataFrame) -> PaperTable:
                 for name in ENCODINGS
             ),
             PaperColumn("difference", "difference", digits=4, lower="lower", upper="upper"),
-            *(
-                PaperColumn(
-                    f"{name}_slope",
-                    f"slope, {name}",
-                    digits=2,
-                    lower=f"{name}_slope_lower",
-                    upper=f"{name}_slope_upper",
-                )
-                for name in ENCODINGS
-            ),
+            *(interval_column(f"{name}_slope", f"slope, {name}", 2) for name in ENCODINGS),
             *(
                 PaperColumn(f"{name}_contexts", f"P(context), {name}", digits=3)
                 for name in ENCODINGS
@@ -238,26 +227,20 @@ def _table(frame: pd.DataFrame) -> PaperTable:
 
 
 def _difference_figure(frame: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
-
-    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     truths = list(dict.fromkeys(frame["truth"]))
-    with paper_style():
-        height = 0.7 + 0.22 * len(frame)
-        figure = Figure(figsize=(5.0, height), layout="constrained")
-        axes = figure.subplots(1, 2, sharey=True)
+    with panels(1, 2, (5.0, 0.7 + 0.22 * len(frame)), sharey=True) as (figure, (axes,)):
         heights = np.arange(len(frame))[::-1]
         axes[0].axvline(0.0, color="0.6", linewidth=0.7)
         axes[1].axvline(1.0, color="0.6", linewidth=0.7)
         for height, row in zip(heights, frame.to_dict("records"), strict=True):
-            at = truths.index(row["truth"])
-            _point(axes[0], row["difference"], row["lower"], row["upper"], height, COLOURS[at])
-            for offset, name in zip((0.15, -0.15), ENCODINGS, strict=True):
-                value, lower, upper = (row[f"{name}_slope{end}"] for end in _ENDS)
-                at = ENCODINGS.index(name)
-                look = COLOURS[3 + at], MARKERS[at]
-                _point(axes[1], value, lower, upper, height + offset, *look)
+            ends = row["difference"], row["lower"], row["upper"]
+            colour = nth_colour(truths.index(row["truth"]))
+            draw_interval(axes[0], height, ends, color=colour, marker="o")
+            for at, (offset, name) in enumerate(zip((0.15, -0.15), ENCODINGS, strict=True)):
+                slope = row[f"{name}_slope"], row[f"{name}_slope_lower"], row[f"{name}_slope_upper"]
+                look = {"color": nth_colour(3 + at), "marker": nth_marker(at)}
+                draw_interval(axes[1], height + offset, slope, **look)
         names = [
             row["dataset"] if row["truth"] == OWN else f"{row['dataset']}, {row['truth']} true"
             for row in frame.to_dict("records")
@@ -266,65 +249,31 @@ def _difference_figure(frame: pd.DataFrame) -> Figure:
         axes[0].set_xlabel("Brier, implication less conditional")
         axes[1].set_xlabel("calibration slope")
         handles = [
-            axes[1].plot([], [], color=COLOURS[3 + at], marker=MARKERS[at], linestyle="none")[0]
+            axes[1].plot([], [], color=nth_colour(3 + at), marker=nth_marker(at), linestyle="none")[
+                0
+            ]
             for at in range(len(ENCODINGS))
         ]
         figure.legend(handles, ENCODINGS, loc="outside lower right", ncols=2)
     return figure
 
 
-_ENDS = ("", "_lower", "_upper")
-
-
-def _point(
-    axes: Axes,
-    value: float,
-    lower: float,
-    upper: float,
-    height: float,
-    colour: str,
-    marker: str = "o",
-) -> None:
-    reach = np.nan_to_num([[value - lower], [upper - value]])
-    axes.errorbar(
-        [value], [height], xerr=np.maximum(reach, 0.0), color=colour, marker=marker, elinewidth=0.8
-    )
-
-
 def _contexts_figure(contexts: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    from calibration.figures.style import COLOURS, MARKERS, paper_style
-
     names = list(dict.fromkeys(contexts["dataset"]))
-    with paper_style():
-        figure = Figure(figsize=(1.75 * len(names), 2.1), layout="constrained")
-        axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    dashed = {"color": "0.5", "linewidth": 0.8, "linestyle": (0, (2, 2)), "label": "prior"}
+    with panels(1, len(names), (1.75 * len(names), 2.1), sharey=True) as (figure, (axes,)):
         for place, name in zip(axes, names, strict=True):
             own = contexts[(contexts["dataset"] == name) & (contexts["n_contexts"] >= FEWEST)]
             for at, encoding in enumerate(ENCODINGS):
                 line = own[own["encoding"] == encoding]
-                place.plot(
-                    line["relations"],
-                    line["posterior"],
-                    color=COLOURS[3 + at],
-                    marker=MARKERS[at],
-                    markersize=3.0,
-                    label=encoding,
-                )
+                look = {"color": nth_colour(3 + at), "marker": nth_marker(at), "markersize": 3.0}
+                place.plot(line["relations"], line["posterior"], label=encoding, **look)
             prior = own[own["encoding"] == ENCODINGS[0]]
-            place.plot(
-                prior["relations"],
-                prior["prior"],
-                color="0.5",
-                linewidth=0.8,
-                linestyle=(0, (2, 2)),
-                label="prior",
-            )
+            place.plot(prior["relations"], prior["prior"], **dashed)
             place.set(xlabel="relations of a context", title=name, ylim=(0.0, 1.02))
             place.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes[0].set_ylabel("mean posterior of contexts")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        legend_below(figure, axes[0])
     return figure

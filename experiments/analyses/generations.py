@@ -10,11 +10,14 @@ import numpy as np
 from calibration.self_knowledge import filter_refusals
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
-from experiments.analyses.papers.printed_numbers import printed, records
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed_rows,
+    with_published,
+)
 from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
@@ -38,33 +41,19 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the table."""
-    import pandas as pd
-
+    """The table."""
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
     rows = [_row(name, part) for name, part in loaded.parts.items()]
-    for theirs in records(printed("self_known_table_1")):
-        rows.append(
-            {
-                "origin": "printed",
-                "model": theirs["model"],
-                "claims": theirs["claims"],
-                "filtered": theirs["filtered"],
-            }
-        )
-    frame = pd.DataFrame(rows)
+    rows += printed_rows("self_known_table_1", "model", "claims", "filtered")
+    frame = data_frame(rows)
     columns = (
-        PaperColumn("origin", "origin"),
-        PaperColumn("model", "model"),
+        *text_columns("origin", "model"),
         PaperColumn("claims", "claims per generation", digits=1),
         PaperColumn("filtered", "filtered rate (%)", digits=1),
     )
     tables = {"table-1": PaperTable(frame, columns, f"Self-Known, table 1. {remark}")}
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark)
 
 
 def _row(name: str, data: StudyData) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class GraphShape:
 
 
 def draw_graph(shape: GraphShape, seed: tuple[int, ...]) -> FactorGraph:
-    """Return a graph of a shape; the same shape and seed give the same graph."""
+    """A graph of a shape; the same shape and seed give the same graph."""
     all_doubtful = shape.doubtful == 1.0
     laws = FactLaws(
         shares=Densities(1.0 - shape.contradictions, shape.contradictions),

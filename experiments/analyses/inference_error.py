@@ -13,7 +13,7 @@ from pydantic import Field
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.frontier_figures import name_floor
+from experiments.analyses.figures import name_floor, nth_colour, nth_marker, panels, reach
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -25,11 +25,12 @@ from experiments.analyses.resampled import (
     difference_of_clusters,
     kendall,
     mean_of_clusters,
+    named,
     tiny,
     with_interval,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
@@ -58,9 +59,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return what each approximation moves on each dataset, and the figure of it."""
-    import pandas as pd
-
+    """What each approximation moves on each dataset, and the figure of it."""
     data = context.load(settings.datasets)
     backends = built_backends(settings.backends, f"{context.where}: settings.backends")
     rows: list[dict[str, Any]] = []
@@ -70,7 +69,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             found = effects(each.graphs, backends, settings.encoding, context.seed, each.name, step)
             rows += [{"dataset": each.name, **row} for row in found[1]]
             baselines.append({"dataset": each.name, **found[0]})
-    frame, exact = pd.DataFrame(rows), pd.DataFrame(baselines)
+    frame, exact = data_frame(rows), data_frame(baselines)
     return Artefacts(
         tables={"effects": _table(frame), "exact": _exact_table(exact)},
         figures={
@@ -87,7 +86,7 @@ def effects(
     where: str = "the data",
     step: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the scores of exact posteriors, and what each approximation moves.
+    """The scores of exact posteriors, and what each approximation moves.
 
     The error of inference is the mean |Δp| over labelled atoms. `brier` and `mae` are the scores'
     changes, approximate less exact, with bootstrap intervals over responses, both redrawn
@@ -114,8 +113,7 @@ def effects(
         "n_atoms": len(exact),
     }
     for name, sums in before.items():
-        values = mean_of_clusters(*sums, seed)
-        baseline |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
+        baseline |= named(name, mean_of_clusters(*sums, seed))
     rows = []
     for label, backend in backends:
         p = atom_posteriors(graphs, encoding, backend)[atoms.kept]
@@ -127,7 +125,7 @@ def effects(
 def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
     grouping = atoms.grouping
     errors = np.abs(p - exact)
-    supported = [verdicts(each) > 0 for each in (p, exact)]
+    supported = [verdicts(each) > 0 for each in (p, exact)]  # their mean over a response is Pr
     row: dict[str, Any] = {
         "error": float(errors.mean()),
         "max_error": float(errors.max()),
@@ -135,15 +133,12 @@ def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[st
     }
     before, after = score_sums(exact, atoms), score_sums(p, atoms)
     for name in before:
-        values = difference_of_clusters(after[name], before[name], seed)
-        row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
-    ranks: dict[str, Sequence[NDArray[Any]]] = {
-        "tau": supported,
-        "tau_mean": [p, exact],
-    }
-    for name, measures in ranks.items():
-        values = kendall(grouping.means(measures[0]), grouping.means(measures[1]), seed)
-        row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
+        row |= named(name, difference_of_clusters(after[name], before[name], seed))
+    # Pr takes few values, which ties most responses; the mean posterior ties hardly any.
+    ranks: dict[str, Sequence[NDArray[Any]]] = {"tau": supported, "tau_mean": [p, exact]}
+    for rank, measures in ranks.items():
+        approximate, true = (grouping.means(each) for each in measures)
+        row |= named(rank, kendall(approximate, true, seed))
     return row
 
 
@@ -161,7 +156,7 @@ def _table(frame: pd.DataFrame) -> PaperTable:
             PaperColumn("verdicts", "verdicts", digits=3),
             PaperColumn("brier_text", "Δ Brier", right=True),
             PaperColumn("mae_text", "Δ MAE", right=True),
-            PaperColumn("tau", "tau by Pr", digits=3, lower="tau_lower", upper="tau_upper"),
+            interval_column("tau", "tau by Pr", 3),
             PaperColumn("tau_mean", "tau by mean p", digits=3),
         ),
         "What the error of inference moves, approximate less exact",
@@ -180,8 +175,8 @@ def _exact_table(exact: pd.DataFrame) -> PaperTable:
             PaperColumn("dataset", "dataset"),
             PaperColumn("n_responses", "responses", digits=0),
             PaperColumn("n_atoms", "labelled atoms", digits=0),
-            PaperColumn("brier", "Brier", digits=3, lower="brier_lower", upper="brier_upper"),
-            PaperColumn("mae", "MAE", digits=3, lower="mae_lower", upper="mae_upper"),
+            interval_column("brier", "Brier", 3),
+            interval_column("mae", "MAE", 3),
         ),
         "Scores of the exact posteriors",
         note="Intervals: bootstrap over responses.",
@@ -193,56 +188,48 @@ _FLOOR = 1e-5
 
 
 def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
 
-    from calibration.figures.style import COLOURS, MARKERS, paper_style
-
-    panels = (("brier", "|Δ Brier|"), ("mae", "|Δ MAE|"), ("tau", "1 − tau"))
+    scores = (("brier", "|Δ Brier|"), ("mae", "|Δ MAE|"), ("tau", "1 − tau"))
     names = list(dict.fromkeys(frame["dataset"]))
     backends = list(dict.fromkeys(frame["backend"]))
-    with paper_style():
-        figure = Figure(figsize=(7.0, 2.7), layout="constrained")
-        axes = figure.subplots(1, len(panels))
-        for place, (name, title) in zip(axes, panels, strict=True):
-            for colour, dataset in zip(_cycle(COLOURS, len(names)), names, strict=True):
+    colours = [nth_colour(at) for at in range(len(names))]
+    markers = [nth_marker(at) for at in range(len(backends))]
+    dashed = {"linewidth": 0.7, "linestyle": (0, (2, 2))}
+    with panels(1, len(scores), (7.0, 2.7)) as (figure, (axes,)):
+        for place, (name, title) in zip(axes, scores, strict=True):
+            for colour, dataset in zip(colours, names, strict=True):
                 own = frame[frame["dataset"] == dataset]
-                sizes = 1.0 - own[name] if name == "tau" else own[name].abs()
+                sizes = np.maximum(_distance(own[name], name), _FLOOR)
                 ends = np.sort(
                     [_distance(own[f"{name}_{end}"], name) for end in ("lower", "upper")], axis=0
                 )
+                # The size of a change that may be of either sign may be none.
                 crossing = (own[f"{name}_lower"] <= 0) & (own[f"{name}_upper"] >= 0)
                 ends[0] = np.where(crossing & (name != "tau"), 0.0, ends[0])
+                arms = reach(sizes, *np.maximum(ends, _FLOOR))
                 across = np.maximum(own["error"], _FLOOR)
                 for at, backend in enumerate(own["backend"]):
-                    y = max(sizes.iloc[at], _FLOOR)
-                    reach = [[y - max(ends[0][at], _FLOOR)], [max(ends[1][at], _FLOOR) - y]]
                     place.errorbar(
                         [across.iloc[at]],
-                        [y],
-                        yerr=np.maximum(np.nan_to_num(reach), 0.0),
+                        [sizes[at]],
+                        yerr=arms[:, at : at + 1],
                         color=colour,
-                        marker=MARKERS[backends.index(backend) % len(MARKERS)],
+                        marker=markers[backends.index(backend)],
                         elinewidth=0.6,
                         clip_on=False,
                     )
                 if name != "tau":
                     row = exact[exact["dataset"] == dataset].iloc[0]
                     half = (row[f"{name}_upper"] - row[f"{name}_lower"]) / 2
-                    place.axhline(half, color=colour, linewidth=0.7, linestyle=(0, (2, 2)))
+                    place.axhline(half, color=colour, **dashed)
             place.set(xscale="log", yscale="log", xlabel="inference error, mean |Δp|", ylabel=title)
             place.set_ylim(top=1.0)
             name_floor(place, _FLOOR)
-        handles = [
-            axes[0].plot([], [], color=colour, linewidth=2.0)[0]
-            for colour in _cycle(COLOURS, len(names))
-        ]
-        handles += [
-            axes[0].plot([], [], color="0.3", linestyle="none", marker=marker)[0]
-            for marker in _cycle(MARKERS, len(backends))
-        ]
-        handles.append(axes[0].plot([], [], color="0.3", linewidth=0.7, linestyle=(0, (2, 2)))[0])
+        looks: list[dict[str, Any]] = [{"color": colour, "linewidth": 2.0} for colour in colours]
+        looks += [{"color": "0.3", "linestyle": "none", "marker": marker} for marker in markers]
+        looks.append({"color": "0.3", **dashed})
         figure.legend(
-            handles,
+            [axes[0].plot([], [], **look)[0] for look in looks],
             [*names, *backends, "half of the exact score's interval"],
             loc="outside lower center",
             ncols=7,
@@ -253,7 +240,3 @@ def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
 
 def _distance(values: pd.Series[float], name: str) -> Floats:
     return np.asarray(1.0 - values if name == "tau" else values.abs())
-
-
-def _cycle(values: Sequence[str], n: int) -> list[str]:
-    return [values[at % len(values)] for at in range(n)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,18 +12,14 @@ import numpy as np
 
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.frontier_figures import (
-    error_figure,
-    frontier_figure,
-    frontier_points,
-)
+from experiments.analyses.figures import draw_line, name_floor, nth_colour, nth_marker, panels
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import built_backends
-from experiments.analyses.resampled import mean_of_clusters, tiny, with_interval
+from experiments.analyses.resampled import mean_of_clusters, named, tiny, with_interval
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import duration
-from experiments.results.frontier import pareto
+from experiments.results.frontier import FLOOR, pareto
 from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph, digest
@@ -33,6 +29,8 @@ from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 AXES = ("atoms", "density", "strength", "contradictions")
 """What is varied: fields of the shape, and keys of the settings."""
@@ -81,7 +79,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return errors by axis and level, times, and both figures."""
+    """Errors by axis and level, times, and both figures."""
     with context.track("graphs", _n_graphs(settings)) as step:
         measured = measurements(settings, context.seed, step, f"{context.where}: settings")
     errors = summarise_errors(measured, context.seed)
@@ -105,7 +103,7 @@ def measurements(
     step: Callable[[], None] = lambda: None,
     where: str = "settings",
 ) -> pd.DataFrame:
-    """Return one row per backend on each graph of each level of each axis.
+    """One row per backend on each graph of each level of each axis.
 
     Columns: `axis`, `level`, `graph`, `digest`, `backend`, `variables`, `frustrated` (share of the
     cycles of a basis), `induced_width`, `status` ("refused" without an answer), `total_error`
@@ -122,10 +120,9 @@ def measurements(
         InputError: if exact inference refuses a graph, for an unknown setting of a backend, or for
             two backends of one label.
     """
-    import pandas as pd
-
     backends = built_backends(settings.backends, f"{where}.backends")
     slow = built_backends(settings.slow, f"{where}.slow")
+    # What compiles at the first call must not be in the first graph's time.
     for _, backend in (*backends, *slow):
         warm_up(backend)
     labels = [label for label, _ in (*backends, *slow)]
@@ -145,23 +142,21 @@ def measurements(
                 ]
                 step()
         rows += [{"axis": axis, "level": level, **row} for row in known[shape]]
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def levels(settings: Settings) -> Iterator[tuple[str, float, GraphShape]]:
-    """Yield each axis and level, in ascending order of levels, with its shape."""
+    """Each axis and level, in ascending order of levels, with its shape."""
     for axis in AXES:
         for value in sorted({getattr(settings.base, axis), *getattr(settings, axis)}):
             yield axis, float(value), replace(settings.base, **{axis: value})
 
 
 def summarise_errors(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the errors of each backend on each level, with intervals over graphs.
+    """The errors of each backend on each level, with intervals over graphs.
 
     Backends that were measured on one graph of the base alone are left out.
     """
-    import pandas as pd
-
     distinct = measured.drop_duplicates(["digest", "backend"])
     everywhere = measured[measured["backend"].isin(_everywhere(distinct))]
     rows = []
@@ -179,16 +174,15 @@ def summarise_errors(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
                 **_errors(group, seed),
             }
         )
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def summarise_backends(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
-    """Return the errors of each backend over all graphs, each counted once, and on one for all.
+    """The errors of each backend over all graphs, each counted once, and on one for all.
 
     Column `graphs` says which: all of them, or the first of the base, which every backend had.
     """
-    import pandas as pd
-
+    # The base's graphs stand in every axis, but are evidence once.
     distinct = measured.drop_duplicates(["digest", "backend"])
     everyone = distinct["digest"].map(distinct.groupby("digest")["backend"].size())
     common = distinct[everyone == measured["backend"].nunique()]
@@ -200,17 +194,15 @@ def summarise_backends(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
         for backend, group in part.groupby("backend", sort=False):
             facts = {"graphs": title, "backend": backend, "n_graphs": len(group)}
             rows.append({**facts, **_errors(group, seed)})
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def summarise_times(measured: pd.DataFrame) -> pd.DataFrame:
-    """Return median seconds of each backend on each level, and whether it is on the frontier.
+    """Median seconds of each backend on each level, and whether it is on the frontier.
 
     A backend is on the frontier of a level if none is both faster and more accurate; errors below
     1e-12 are rounding and count as that.
     """
-    import pandas as pd
-
     rows = []
     for (axis, level), group in measured.groupby(["axis", "level"], sort=False):
         found = frontier_points(group)
@@ -226,7 +218,7 @@ def summarise_times(measured: pd.DataFrame) -> pd.DataFrame:
             }
             for backend, point in found.items()
         ]
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def _n_graphs(settings: Settings) -> int:
@@ -276,12 +268,12 @@ def _difference(value: float | None, true: float | None) -> float:
 
 
 def _probabilities(flat: Floats) -> Floats:
-    """Return P(true) of each binary variable."""
+    """P(true) of each binary variable."""
     return flat[1::2]
 
 
 def _seconds(backend: Backend, graph: FactorGraph, first: float, repeats: int) -> float:
-    """Return the median of calls after the first: as many as fit a turn, at least one.
+    """The median of calls after the first: as many as fit a turn, at least one.
 
     A first call that fills the turn counts itself, unless its library compiles for every graph.
     """
@@ -296,18 +288,16 @@ def _seconds(backend: Backend, graph: FactorGraph, first: float, repeats: int) -
 
 
 def _everywhere(distinct: pd.DataFrame) -> list[str]:
-    """Return the backends that were measured on every graph."""
+    """The backends that were measured on every graph."""
     counts = distinct.groupby("backend")["digest"].size()
     return list(counts.index[counts == counts.max()])
 
 
 def _errors(group: pd.DataFrame, seed: int) -> dict[str, Any]:
     answered = group[group["total_error"].notna()]
-    mean, lower, upper = mean_of_clusters(answered["total_error"], answered["variables"], seed)
+    mean = mean_of_clusters(answered["total_error"], answered["variables"], seed)
     return {
-        "mean_error": mean,
-        "mean_error_lower": lower,
-        "mean_error_upper": upper,
+        **named("mean_error", mean),
         "max_error": answered["max_error"].max(),
         "log_z_error": answered["log_z_error"].abs().max(),
         "log_z_kind": ", ".join(kind for kind in dict.fromkeys(answered["log_z_kind"])),
@@ -375,4 +365,131 @@ def _times_table(times: pd.DataFrame) -> PaperTable:
         "Seconds per warm call, median over graphs, and who is on the frontier",
         group="shape",
         note="Times depend on the machine; on the frontier: none is both faster and more accurate.",
+    )
+
+
+TITLES = {
+    "atoms": "Atoms",
+    "density": "Density",
+    "strength": "Strength",
+    "contradictions": "Frustrated cycles (contradictions)",
+}
+
+DRAWN_FLOOR = 1e-9
+"""Smaller errors are drawn on the lower edge: between them there is rounding only."""
+
+
+def error_figure(errors: pd.DataFrame) -> Figure:
+    """The mean error of each backend against what is varied, one panel per axis.
+
+    Args:
+        errors: one row per axis, level and backend, with `mean_error` and the ends of its interval.
+    """
+    looks = _looks(errors["backend"])
+    names = list(dict.fromkeys(errors["axis"]))
+    with panels(1, len(names), (7.0, 2.7), sharey=True) as (figure, (axes,)):
+        for place, axis in zip(axes, names, strict=True):
+            own = errors[errors["axis"] == axis]
+            levels = sorted(set(own["level"]))
+            for backend, line in own.groupby("backend", sort=False):
+                line = line.sort_values("level")
+                look = looks[str(backend)]
+                draw_line(place, range(len(line)), line, "mean_error", DRAWN_FLOOR, **look)
+            place.set_xticks(range(len(levels)), _level_names(axis, own, levels))
+            place.set(xlabel=TITLES.get(axis, axis), yscale="log")
+            place.margins(x=0.08)
+        axes[0].set_ylabel("mean |Δp|")
+        name_floor(axes[0], DRAWN_FLOOR, 2)
+        _legend(figure, axes[0], looks)
+    return figure
+
+
+def frontier_figure(measured: pd.DataFrame) -> Figure:
+    """Error against time on each level of each axis, with the frontier as steps.
+
+    Args:
+        measured: one row per axis, level, graph and backend, with `seconds`, `total_error` and
+            `variables`.
+    """
+    looks = _looks(measured["backend"])
+    names = list(dict.fromkeys(measured["axis"]))
+    levels = [sorted(set(measured["level"][measured["axis"] == axis])) for axis in names]
+    columns = max(map(len, levels))
+    size = (7.0, 1.5 * len(names) + 0.5)
+    with panels(len(names), columns, size, sharex=True, sharey=True) as (figure, axes):
+        for row, axis, own in zip(axes, names, levels, strict=True):
+            for place in row[len(own) :]:
+                place.set_axis_off()
+            for place, level in zip(row, own, strict=False):
+                chosen = (measured["axis"] == axis) & (measured["level"] == level)
+                _panel(place, measured[chosen], looks)
+                place.set_title(f"{axis} {level:g}", pad=2.0)
+        name_floor(axes[0][0], DRAWN_FLOOR, 2)
+        for place in axes[-1]:
+            place.set_xlabel("seconds per call")
+        for place in axes[:, 0]:
+            place.set_ylabel("mean |Δp|")
+        _legend(figure, axes[0][0], looks)
+    return figure
+
+
+def frontier_points(group: pd.DataFrame) -> dict[str, tuple[float, float]]:
+    """Median seconds and mean error by backend, of those that answered every graph.
+
+    Graphs that some backend was not measured on are left out: all are held to the same.
+    """
+    shared = group.groupby("graph")["backend"].size()
+    group = group[group["graph"].isin(shared.index[shared == shared.max()])]
+    found = {}
+    for backend, own in group.groupby("backend", sort=False):
+        if own["total_error"].notna().all():
+            error = own["total_error"].sum() / own["variables"].sum()
+            found[str(backend)] = (float(own["seconds"].median()), max(float(error), FLOOR))
+    return found
+
+
+def _level_names(axis: str, own: pd.DataFrame, levels: Sequence[float]) -> list[str]:
+    if axis != "contradictions":
+        return [f"{level:g}" for level in levels]
+    shares = own.groupby("level")["frustrated"].mean()
+    return [f"{shares[level]:.2f}\n({level:g})" for level in levels]
+
+
+def _panel(place: Axes, group: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
+    found = {
+        name: (seconds, max(error, DRAWN_FLOOR))
+        for name, (seconds, error) in frontier_points(group).items()
+    }
+    front = pareto(found)
+    place.set(xscale="log", yscale="log")
+    place.step(*zip(*front, strict=True), where="post", color="0.7", linewidth=0.8, zorder=1)
+    for name, (seconds, error) in found.items():
+        look = {**looks[name], "linestyle": "none"}
+        place.plot([seconds], [error], zorder=2, clip_on=False, **look)
+
+
+def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
+    from calibration.figures.style import COLOURS
+
+    return {
+        str(name): {
+            "color": nth_colour(at),
+            "marker": nth_marker(at),
+            "markersize": 3.5,
+            # The palette begins anew after its end: from there on markers are hollow.
+            "fillstyle": "full" if at < len(COLOURS) else "none",
+        }
+        for at, name in enumerate(dict.fromkeys(backends))
+    }
+
+
+def _legend(figure: Figure, place: Axes, looks: dict[str, dict[str, Any]]) -> None:
+    handles = [place.plot([], [], **{**look, "linestyle": "none"})[0] for look in looks.values()]
+    figure.legend(
+        handles,
+        list(looks),
+        loc="outside lower center",
+        ncols=min(len(looks), 8),
+        columnspacing=1.2,
+        handletextpad=0.2,
     )

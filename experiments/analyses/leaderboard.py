@@ -11,12 +11,16 @@ from pydantic import Field
 from calibration.claims.counts import f1_at_k_prime
 from calibration.intervals import student_quantile
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import nth_colour, panels
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
 from experiments.analyses.papers.loading import load_by_model
-from experiments.analyses.papers.printed_numbers import printed, records, rows_of
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed_rows,
+    with_published,
+)
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 from factormodels.fact_graph import FactGraph
 
@@ -45,23 +49,16 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the ranking and its figure."""
-    import pandas as pd
-
+    """The ranking and its figure."""
     loaded = load_by_model(SOURCE, "model", context, settings.data_file)
     remark = loaded.remark
     rows = [_row(name, data.graphs, settings.gamma) for name, data in loaded.parts.items()]
     rows.sort(key=lambda row: -row["f1"])
-    averages = rows_of(printed("fastfact_table_8"), benchmark="Avg")
-    for row in records(averages):
-        rows.append(
-            {"origin": "printed", "model": row["model"], "f1": row["f1"], "claims": row["claims"]}
-            | {"lower": float("nan"), "upper": float("nan"), "precision": row["precision"]}
-        )
-    frame = pd.DataFrame(rows)
+    printed = printed_rows("fastfact_table_8", "benchmark", "model", "f1", "precision", "claims")
+    averages = [row for row in printed if row.pop("benchmark") == "Avg"]
+    frame = data_frame(rows + averages)
     columns = (
-        PaperColumn("origin", "origin"),
-        PaperColumn("model", "model"),
+        *text_columns("origin", "model"),
         PaperColumn("f1", "F1@K'", digits=3, lower="lower", upper="upper"),
         PaperColumn("precision", "precision", digits=3),
         PaperColumn("claims", "claims per response", digits=1),
@@ -73,16 +70,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
     figures = {"figure-4": PaperFigure(_figure(frame), frame, caption)}
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        figures,
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark, figures)
 
 
 def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]:
     responses = judged_graphs(graphs)
     counts = counts_of(responses)
+    # Where people counted the claims that a response should make, K' is their number.
     k_prime = [
         graph.metadata.get("k_prime", counts.verifiable[place])
         for place, graph in enumerate(graphs)
@@ -106,15 +100,10 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
 
 
 def _figure(frame: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure as MatplotlibFigure
 
-    from calibration.figures.style import COLOURS, paper_style
-
-    with paper_style():
-        figure = MatplotlibFigure(figsize=(3.4, 0.9 + 0.18 * len(frame)), layout="constrained")
-        axes = figure.subplots()
+    with panels(1, 1, (3.4, 0.9 + 0.18 * len(frame))) as (figure, ((axes,),)):
         places = list(range(len(frame)))[::-1]
-        colours = [COLOURS[0] if origin == "ours" else "0.7" for origin in frame["origin"]]
+        colours = [nth_colour(0) if origin == "ours" else "0.7" for origin in frame["origin"]]
         axes.barh(places, frame["f1"], color=colours, height=0.7)
         names = [
             model if origin == "ours" else f"{model} (paper)"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from calibration.scores import smooth_ece
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import nth_colour, nth_marker, panels, reach
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -18,9 +18,9 @@ from experiments.analyses.posteriors import (
     score_sums,
     scores_with_intervals,
 )
-from experiments.analyses.resampled import difference_of_clusters
+from experiments.analyses.resampled import difference_of_clusters, named
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
 from experiments.study.data import StudyData
 
@@ -67,13 +67,11 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return calibration by kind and size of the distortion, and the figure of it."""
-    import pandas as pd
-
+    """Calibration by kind and size of the distortion, and the figure of it."""
     chosen = list(levels(settings))
     with context.track("distortions", len(chosen)) as step:
         rows = list(_rows(settings, context, chosen, step))
-    frame = pd.DataFrame(rows)
+    frame = data_frame(rows)
     return Artefacts(
         tables={"calibration": _table(frame)},
         figures={"distortion": PaperFigure(_figure(frame), frame, "calibration by distortion")},
@@ -81,7 +79,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def levels(settings: Settings) -> Iterator[tuple[str, float]]:
-    """Yield each axis and level in ascending order, that without a distortion among them."""
+    """Each axis and level in ascending order, that without a distortion among them."""
     for axis in AXES:
         for level in sorted({UNTOUCHED[axis], *getattr(settings, axis)}):
             yield axis, level
@@ -90,7 +88,7 @@ def levels(settings: Settings) -> Iterator[tuple[str, float]]:
 def calibration_row(
     data: StudyData, untouched: StudyData, encoding: str, seed: int
 ) -> dict[str, Any]:
-    """Return how calibrated exact posteriors are, and what the distortion costs.
+    """How calibrated exact posteriors are, and what the distortion costs.
 
     `cost` is the Brier score less that of the same responses without the distortion, paired over
     responses; copied contexts carry less evidence, so that part of it is no fault of the model.
@@ -113,8 +111,7 @@ def calibration_row(
         "smooth_ece": smooth_ece(p, atoms.labels),
     }
     sums = score_sums(p, atoms)["brier"], score_sums(before, before_atoms)["brier"]
-    values = difference_of_clusters(*sums, seed)
-    return row | dict(zip(("cost", "cost_lower", "cost_upper"), values, strict=True))
+    return row | named("cost", difference_of_clusters(*sums, seed))
 
 
 def _judged(data: StudyData, encoding: str) -> tuple[LabelledAtoms, Any]:
@@ -145,19 +142,16 @@ def _rows(
 
 
 def _table(frame: pd.DataFrame) -> PaperTable:
-    def with_interval(name: str, title: str, digits: int) -> PaperColumn:
-        lower, upper = f"{name}_lower", f"{name}_upper"
-        return PaperColumn(name, title, digits=digits, lower=lower, upper=upper)
 
     return PaperTable(
         frame.assign(title=[TITLES[axis] for axis in frame["axis"]]),
         (
             PaperColumn("level", "level", digits=2),
-            with_interval("slope", "slope", 2),
-            with_interval("in_the_large", "in the large", 2),
+            interval_column("slope", "slope", 2),
+            interval_column("in_the_large", "in the large", 2),
             PaperColumn("smooth_ece", "smooth ECE", digits=3),
-            with_interval("brier", "Brier", 4),
-            with_interval("cost", "cost", 4),
+            interval_column("brier", "Brier", 4),
+            interval_column("cost", "cost", 4),
             PaperColumn("auroc", "AUROC", digits=3),
         ),
         "Calibration of exact posteriors under a distorted relation model",
@@ -171,36 +165,30 @@ def _table(frame: pd.DataFrame) -> PaperTable:
 
 
 def _figure(frame: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
-
-    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     rows = (
         ("slope", "calibration slope", 1.0),
         ("smooth_ece", "smooth ECE", 0.0),
         ("cost", "cost (Brier)", 0.0),
     )
-    axes_of = list(dict.fromkeys(frame["axis"]))
-    with paper_style():
-        figure = Figure(figsize=(7.0, 1.45 * len(rows) + 0.2), layout="constrained")
-        places = figure.subplots(len(rows), len(axes_of), sharex="col", sharey="row", squeeze=False)
+    kinds = list(dict.fromkeys(frame["axis"]))
+    size = (7.0, 1.45 * len(rows) + 0.2)
+    with panels(len(rows), len(kinds), size, sharex="col", sharey="row") as (figure, places):
         for at, (name, title, ideal) in enumerate(rows):
-            for place, axis in zip(places[at], axes_of, strict=True):
+            for place, axis in zip(places[at], kinds, strict=True):
                 own = frame[frame["axis"] == axis]
-                values = own[name]
-                ends = [own.get(f"{name}_{end}", values) for end in ("lower", "upper")]
-                reach = [(values - ends[0]).fillna(0.0), (ends[1] - values).fillna(0.0)]
+                ends = [own.get(f"{name}_{end}", own[name]) for end in ("lower", "upper")]
                 place.axhline(ideal, color="0.6", linewidth=0.7)
                 place.errorbar(
                     own["level"],
-                    values,
-                    yerr=np.maximum(reach, 0.0),
-                    color=COLOURS[at],
-                    marker=MARKERS[at],
+                    own[name],
+                    yerr=reach(own[name], *ends),
+                    color=nth_colour(at),
+                    marker=nth_marker(at),
                     elinewidth=0.8,
                 )
             places[at][0].set_ylabel(title)
-        for place, axis in zip(places[-1], axes_of, strict=True):
+        for place, axis in zip(places[-1], kinds, strict=True):
             place.set_xlabel(TITLES[axis])
         figure.align_ylabels(places[:, 0])
     return figure

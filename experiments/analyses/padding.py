@@ -10,8 +10,12 @@ from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import Loaded, language_model, load
-from experiments.analyses.papers.printed_numbers import printed, records
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed,
+    records,
+    with_published,
+)
 from experiments.analyses.papers.sources import SourceName, UserData
 from experiments.padding.assessors import Assessor, by_inference, by_labels, by_prompt
 from experiments.padding.gaming import PADDINGS
@@ -24,7 +28,7 @@ from experiments.padding.robustness import (
     robustness_table,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -69,7 +73,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the table of normal and padded responses and the curves of each assessor."""
+    """The table of normal and padded responses and the curves of each assessor."""
     from experiments.assess.setup import AssessmentOptions, relation_model
 
     loaded = load(settings.data, context, settings.data_file)
@@ -101,11 +105,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for name in assessors
         for padding in PADDINGS
     }
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        figures,
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark, figures)
 
 
 def _with_a_true_claim(loaded: Loaded) -> tuple[list[FactGraph], str]:
@@ -141,8 +141,6 @@ _KINDS = {
 
 
 def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
-    import pandas as pd
-
     found: dict[tuple[str, str, str, str], dict[str, Any]] = {}
     for row in rows:
         key = ("ours", "ours", row.assessor, _with(row.core))
@@ -152,7 +150,7 @@ def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
         key = ("printed", block, theirs["metric"], theirs["core"])
         kind = "normal" if theirs["kind"] == "normal" else f"{theirs['kind']}, alone"
         found.setdefault(key, {})[kind] = theirs["precision"]
-    frame = pd.DataFrame(
+    frame = data_frame(
         [
             {"origin": origin, "block": block, "assessor": name, "core": core}
             | {kind: values.get(kind, float("nan")) for kind in _KINDS}
@@ -170,11 +168,9 @@ def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
 
 
 def _curve_table(rows: Sequence[CurveRow], remark: str) -> PaperTable:
-    import pandas as pd
-
-    frame = pd.DataFrame([{**asdict(row), "core": _with(row.core)} for row in rows])
+    frame = data_frame([{**asdict(row), "core": _with(row.core)} for row in rows])
     columns = (
-        *(PaperColumn(name, name) for name in ("assessor", "core", "response", "padding")),
+        *text_columns("assessor", "core", "response", "padding"),
         PaperColumn("appended", "appended", digits=0),
         PaperColumn("precision", "precision", digits=3),
         PaperColumn("raised", "above clean", digits=0),
@@ -183,14 +179,12 @@ def _curve_table(rows: Sequence[CurveRow], remark: str) -> PaperTable:
 
 
 def _curves(rows: Sequence[CurveRow], name: str, padding: str) -> pd.DataFrame:
-    import pandas as pd
-
     mine: list[Mapping[str, Any]] = [
         {**asdict(row), "core": _with(row.core)}
         for row in rows
         if (row.assessor, row.padding) == (name, padding)
     ]
-    return pd.DataFrame(mine)
+    return data_frame(mine)
 
 
 def _with(core: bool) -> str:

@@ -16,6 +16,7 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from calibration.tables import csv_text, escape_latex, latex_table, markdown_table
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims
 from factormodels.io.files import results_folder, write_text
@@ -56,14 +57,14 @@ class Positions:
     knowledge: Mapping[Setting, PositionTable]
 
     def tables(self) -> dict[str, PositionTable]:
-        """Return the tables by what they show, in order."""
+        """The tables by what they show, in order."""
         named = {
             setting.value.replace("_", " "): table for setting, table in self.knowledge.items()
         }
         return {"kinds of claims": self.labels, **named}
 
     def summary(self) -> str:
-        """Return what the tables rest on, in a sentence."""
+        """What the tables rest on, in a sentence."""
         claims = self.claims
         with_claims = int(self.labels.n_sentences[-1])
         text = (
@@ -76,7 +77,7 @@ class Positions:
         return text
 
     def note(self) -> str:
-        """Return what the numbers are, in sentences."""
+        """What the numbers are, in sentences."""
         estimates = next(iter(self.labels.quantities.values()))
         return (
             f"In brackets: {100 * estimates.level:g}% intervals ({estimates.method} over "
@@ -86,7 +87,7 @@ class Positions:
 
 
 def analyse(claims: LabelledClaims, intervals: IntervalSettings, n_positions: int) -> Positions:
-    """Return the tables of the claims."""
+    """The tables of the claims."""
     return Positions(
         claims=claims,
         labels=label_positions(claims.records, n_positions=n_positions, intervals=intervals),
@@ -130,14 +131,14 @@ def write_positions(positions: Positions, folder: Path, title: str) -> list[Path
 
 
 def tidy_rows(positions: Positions) -> list[dict[str, Any]]:
-    """Return one row per table, quantity and position."""
+    """One row per table, quantity and position."""
     return [
         {"table": name, **row} for name, table in positions.tables().items() for row in table.rows()
     ]
 
 
 def markdown(positions: Positions, title: str) -> str:
-    """Return the tables as Markdown."""
+    """The tables as Markdown."""
     blocks = [f"# {title}\n", f"{positions.summary()}. {positions.note()}\n"]
     for name, table in positions.tables().items():
         right = [False, *(True for _ in table.positions)]
@@ -147,7 +148,7 @@ def markdown(positions: Positions, title: str) -> str:
 
 
 def latex(positions: Positions) -> str:
-    """Return the tables as LaTeX that needs the package booktabs."""
+    """The tables as LaTeX that needs the package booktabs."""
     titles = ["", *map(escape_latex, positions.labels.positions)]
     return latex_table(
         "l" + "r" * len(positions.labels.positions),
@@ -162,7 +163,7 @@ def latex(positions: Positions) -> str:
 
 
 def text_rows(table: PositionTable, digits: int = 3) -> list[list[str]]:
-    """Return a row per quantity: its title and per position its estimate and interval."""
+    """A row per quantity: its title and per position its estimate and interval."""
     rows = []
     for name, estimates in table.quantities.items():
         cells = []
@@ -176,3 +177,21 @@ def text_rows(table: PositionTable, digits: int = 3) -> list[list[str]]:
             cells.append(text)
         rows.append([TITLES.get(name, name), *cells])
     return rows
+
+
+def position_table(found: Mapping[str, PositionTable], caption: str) -> PaperTable:
+    """The estimates of tables by what they are of, one row per quantity and position."""
+    frame = data_frame(
+        [{"of": name, **row} for name, table in found.items() for row in table.rows()]
+    )
+    frame["title"] = [TITLES.get(name, name) for name in frame["quantity"]]
+    first = next(iter(found.values()))
+    level = 100 * next(iter(first.quantities.values())).level
+    columns = (
+        PaperColumn("title", "quantity"),
+        PaperColumn("position", "position"),
+        PaperColumn("estimate", "estimate", digits=3, lower="lower", upper="upper"),
+    )
+    group = "of" if len(found) > 1 else ""
+    note = f"In brackets: {level:g}% intervals over responses."
+    return PaperTable(frame, columns, caption, group=group, note=note)

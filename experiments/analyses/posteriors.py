@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats
+from experiments.analyses.resampled import named
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
@@ -44,7 +45,7 @@ N_BOOTSTRAP = 500
 
 
 def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
-    """Return the labelled atoms of responses.
+    """The labelled atoms of responses.
 
     Raises:
         InputError: if there is none; `where` says of what.
@@ -64,7 +65,7 @@ def atom_posteriors(
     backend: str | Backend = "exact",
     **settings: Any,
 ) -> Floats:
-    """Return P(true) of every atom of responses, in order, (n_atoms,).
+    """P(true) of every atom of responses, in order, (n_atoms,).
 
     Args:
         graphs: the responses.
@@ -83,7 +84,7 @@ def atom_posteriors(
 
 
 def context_posteriors(graphs: Sequence[FactGraph], encoding: str) -> Floats:
-    """Return the exact P(true) of every context of responses, in order, (n_contexts,)."""
+    """The exact P(true) of every context of responses, in order, (n_contexts,)."""
     answers = infer_batch([graph.to_factor_graph(encoding) for graph in graphs])
     parts = [
         answer.marginals.flat[1 + 2 * len(graph.atoms) :: 2]
@@ -93,7 +94,7 @@ def context_posteriors(graphs: Sequence[FactGraph], encoding: str) -> Floats:
 
 
 def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Floats]]:
-    """Return numerators and denominators over responses of Brier score and MAE of Pr, (R,) each.
+    """Numerators and denominators over responses of Brier score and MAE of Pr, (R,) each.
 
     Args:
         p: posterior of each labelled atom, (n,).
@@ -113,7 +114,7 @@ def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Fl
 def scores_with_intervals(
     p: Floats, atoms: LabelledAtoms, names: Sequence[str], seed: int
 ) -> dict[str, float]:
-    """Return scores of `calibration.scores.SCORES` with their intervals over responses.
+    """Scores of `calibration.scores.SCORES` with their intervals over responses.
 
     Args:
         p: posterior of each labelled atom, (n,).
@@ -135,14 +136,12 @@ def scores_with_intervals(
         n_bootstrap=N_BOOTSTRAP,
         seed=seed,
     ):
-        name = row.score.removeprefix("calibration_")
-        lower, upper = row.interval
-        found |= {name: row.value, f"{name}_lower": lower, f"{name}_upper": upper}
+        found |= named(row.score.removeprefix("calibration_"), (row.value, *row.interval))
     return found
 
 
 def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[str, Backend]]:
-    """Return backends with what tables call them, in order.
+    """Backends with what tables call them, in order.
 
     Args:
         choices: the backends.

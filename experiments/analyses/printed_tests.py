@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.assessor_measures import DIRECTIONS
-from experiments.analyses.papers.printed_numbers import printed, records, rows_of
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed,
+    records,
+    rows_of,
+    with_published,
+)
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
@@ -56,7 +61,7 @@ class Settings:
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
-    """Return what an unpaired t-test of the printed means gives for every printed p-value."""
+    """What an unpaired t-test of the printed means gives for every printed p-value."""
     frame = _implied()
     counts = _counts(frame)
     note = (
@@ -65,26 +70,20 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
         "agrees if it lies in the range that these allow. Table 12 calls its second and third "
         "assessors FB and FV; they are read as FV and VS, the order of the other tables."
     )
-    columns = [
-        PaperColumn(name, title)
-        for name, title in (
-            ("table", "table"),
-            ("model", "model"),
-            ("comparison", "assessors"),
-            ("measure", "measure"),
-        )
-    ]
-    columns += [
+    columns = (
+        *text_columns("table", "model"),
+        PaperColumn("comparison", "assessors"),
+        PaperColumn("measure", "measure"),
         PaperColumn("printed", "printed p", digits=4),
         PaperColumn("implied", "unpaired p", digits=4, lower="lower", upper="upper"),
         PaperColumn("reading", "agrees if read"),
-    ]
+    )
     kinds = [PaperColumn("table", "table"), PaperColumn("tests", "tests", digits=0)]
     kinds += [PaperColumn(name, name, digits=0) for name in (*READINGS, "none")]
     tables = {
         "tests": PaperTable(
             frame,
-            tuple(columns),
+            columns,
             "Printed p-values (FactReasoner, tables 4 and 20 to 27) and those of the printed means "
             "and standard deviations (tables 10 and 12 to 19).",
             note=note,
@@ -93,13 +92,10 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
             counts, tuple(kinds), "How many printed p-values agree, by reading.", note=note
         ),
     }
-    tables |= published_table(settings.published, tables)
-    return Artefacts(tables)
+    return with_published(tables, settings.published)
 
 
 def _implied() -> pd.DataFrame:
-    import pandas as pd
-
     means = printed("factreasoner_tables")
     means = means[means["sd"].notna() & ~means["table"].isin(["11", "C.2"])]
     second = {"FB": "FV", "FV": "VS"}
@@ -115,19 +111,11 @@ def _implied() -> pd.DataFrame:
             model=test["model"],
             measure=test["measure"],
         ).set_index("assessor")
+        against = (test["against"], _EXCHANGED[test["against"]])
+        pairs = itertools.product(("FR2", "FR3"), against)
         ranges = {
             reading: _range(block, one, other, test["measure"], RESPONSES[test["dataset"]])
-            for reading, one, other in zip(
-                READINGS,
-                ("FR2", "FR2", "FR3", "FR3"),
-                (
-                    test["against"],
-                    _EXCHANGED[test["against"]],
-                    test["against"],
-                    _EXCHANGED[test["against"]],
-                ),
-                strict=True,
-            )
+            for reading, (one, other) in zip(READINGS, pairs, strict=True)
         }
         agreeing = [
             reading
@@ -137,10 +125,7 @@ def _implied() -> pd.DataFrame:
         implied, lower, upper = ranges[READINGS[0]]
         rows.append(
             {
-                "table": test["table"],
-                "dataset": test["dataset"],
-                "source": test["source"],
-                "model": test["model"],
+                **{name: test[name] for name in ("table", "dataset", "source", "model")},
                 "comparison": f"FR2 vs {test['against']}",
                 "measure": test["measure"],
                 "printed": test["p_value"],
@@ -150,13 +135,13 @@ def _implied() -> pd.DataFrame:
                 "reading": agreeing[0] if agreeing else "none",
             }
         )
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def _range(
     block: pd.DataFrame, one: str, other: str, measure: str, n: int
 ) -> tuple[float, float, float]:
-    """Return the p-value of the printed means, and the least and largest that rounding allows."""
+    """The p-value of the printed means, and the least and largest that rounding allows."""
     from scipy.stats import ttest_ind_from_stats
 
     alternative = "greater" if DIRECTIONS[measure] > 0 else "less"
@@ -177,14 +162,14 @@ def _range(
             ).pvalue
         )
 
+    # p is monotone in each mean, and for given means in the common change of the spreads: its
+    # extremes lie at corners of the box of numbers that round to the printed ones.
     ends = (-_HALF, _HALF)
     found = [p_value(*changes) for changes in itertools.product(ends, ends, ends)]
     return p_value(0.0, 0.0, 0.0), min(found), max(found)
 
 
 def _counts(frame: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
     rows = []
     for table in [*frame["table"].unique(), "all"]:
         block = frame if table == "all" else frame[frame["table"] == table]
@@ -196,4 +181,4 @@ def _counts(frame: pd.DataFrame) -> pd.DataFrame:
                 **{name: int(found.get(name, 0)) for name in (*READINGS, "none")},
             }
         )
-    return pd.DataFrame(rows)
+    return data_frame(rows)

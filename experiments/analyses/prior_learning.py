@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import draw_interval, nth_colour, nth_marker, panels
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.run import learning
 from experiments.run.learning import Learning
 from experiments.study.config import STRICT, DatasetChoice, Encoding
@@ -20,7 +21,6 @@ from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LearnOrKeep = Literal["learn", "keep"]
@@ -51,9 +51,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return held-out scores under default and learned priors, and what was learned."""
-    import pandas as pd
-
+    """Held-out scores under default and learned priors, and what was learned."""
     data = context.load(settings.datasets)
     scores: list[dict[str, Any]] = []
     values: list[dict[str, Any]] = []
@@ -64,7 +62,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             known = truth(choice.synthetic)
             values += [{"dataset": each.name, **row} for row in value_rows(found, known)]
             step()
-    table, learned = pd.DataFrame(scores), pd.DataFrame(values)
+    table, learned = data_frame(scores), data_frame(values)
     return Artefacts(
         tables={"scores": _scores_table(table), "values": _values_table(learned)},
         figures={
@@ -74,7 +72,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def learn(data: StudyData, settings: Settings, seed: int) -> Learning:
-    """Return what labels teach, and the comparison on held-out responses."""
+    """What labels teach, and the comparison on held-out responses."""
     specification = learning.specification(
         settings.atom_prior, settings.context_prior, settings.relations, None, settings.encoding
     )
@@ -83,7 +81,7 @@ def learn(data: StudyData, settings: Settings, seed: int) -> Learning:
 
 
 def score_rows(found: Learning) -> list[dict[str, Any]]:
-    """Return one row per score: under the default, as learned, and the difference.
+    """One row per score: under the default, as learned, and the difference.
 
     Scores are the Brier score and the log loss, means over atoms, and minus the log probability
     of all labels of a response, mean over responses. Differences are learned less default, with
@@ -118,7 +116,7 @@ def score_rows(found: Learning) -> list[dict[str, Any]]:
 
 
 def value_rows(found: Learning, known: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return one row per learned number with its interval and, where it is known, the truth."""
+    """One row per learned number with its interval and, where it is known, the truth."""
     return [
         {
             "parameter": row.name,
@@ -134,7 +132,7 @@ def value_rows(found: Learning, known: Mapping[str, float]) -> list[dict[str, An
 
 
 def truth(synthetic: Mapping[str, Any] | None) -> dict[str, float]:
-    """Return the numbers that synthetic responses were drawn with, by name of the parameter.
+    """The numbers that synthetic responses were drawn with, by name of the parameter.
 
     The prior of atoms is the rate of true ones; that of contexts their reliability; the
     temperature is what takes the stated log odds of relations back to those of the error rate.
@@ -196,28 +194,18 @@ def _values_table(learned: pd.DataFrame) -> PaperTable:
 
 
 def _figure(table: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
-
-    from calibration.figures.style import COLOURS, MARKERS, paper_style
 
     titles = list(dict.fromkeys(table["score"]))
     names = list(dict.fromkeys(table["dataset"]))
-    with paper_style():
-        figure = Figure(figsize=(7.0, 0.8 + 0.22 * len(names)), layout="constrained")
-        axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+    size = (7.0, 0.8 + 0.22 * len(names))
+    with panels(1, len(titles), size, sharey=True) as (figure, (axes,)):
         heights = dict(zip(names, range(len(names) - 1, -1, -1), strict=True))
         for at, (place, title) in enumerate(zip(axes, titles, strict=True)):
             place.axvline(0.0, color="0.6", linewidth=0.7)
+            look = {"color": nth_colour(at), "marker": nth_marker(at)}
             for row in table[table["score"] == title].to_dict("records"):
-                _bar(place, row, heights[row["dataset"]], COLOURS[at], MARKERS[at])
+                ends = row["difference"], row["lower"], row["upper"]
+                draw_interval(place, heights[row["dataset"]], ends, **look)
             place.set_xlabel(f"{title}, learned less default")
         axes[0].set_yticks(list(heights.values()), names)
     return figure
-
-
-def _bar(place: Axes, row: Mapping[str, Any], height: float, colour: str, marker: str) -> None:
-    value = row["difference"]
-    reach = np.nan_to_num([[value - row["lower"]], [row["upper"] - value]])
-    place.errorbar(
-        [value], [height], xerr=np.maximum(reach, 0.0), color=colour, marker=marker, elinewidth=0.8
-    )

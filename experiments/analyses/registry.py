@@ -5,37 +5,34 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts
 
-_MODULES = MappingProxyType(
-    {
-        "assessors": "assessors",
-        "chunk-strides": "chunk_strides",
-        "claim-alignment": "claim_alignment",
-        "claim-positions": "claim_positions",
-        "dataset-statistics": "dataset_statistics",
-        "generations": "generations",
-        "leaderboard": "leaderboard",
-        "padding": "padding",
-        "printed-tests": "printed_tests",
-        "relation-roc": "relation_roc",
-        "selection-agreement": "selection_agreement",
-        "self-judgement": "self_judgement",
-        "worked-numbers": "worked_numbers",
-        "inference-frontier": "inference_frontier",
-        "certified-bounds": "certified_bounds",
-        "inference-error": "inference_error",
-        "encoding-choice": "encoding_choice",
-        "prior-learning": "prior_learning",
-        "misspecification": "misspecification",
-        "sigma-shift": "sigma_shift",
-    }
+_NAMES = (
+    "assessors",
+    "chunk-strides",
+    "claim-alignment",
+    "claim-positions",
+    "dataset-statistics",
+    "generations",
+    "leaderboard",
+    "padding",
+    "printed-tests",
+    "relation-roc",
+    "selection-agreement",
+    "self-judgement",
+    "worked-numbers",
+    "inference-frontier",
+    "certified-bounds",
+    "inference-error",
+    "encoding-choice",
+    "prior-learning",
+    "misspecification",
+    "sigma-shift",
 )
-"""Name of an analysis -> its module in this package."""
+"""Names of the analyses; each is the module of this package that is spelt with underscores."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +54,11 @@ class Analysis:
 
 def names() -> tuple[str, ...]:
     """The names of all analyses."""
-    return tuple(_MODULES)
+    return _NAMES
 
 
 def analysis(name: str) -> Analysis:
     """An analysis by name, one of `names()`."""
-    module = importlib.import_module(f"{__package__}.{_MODULES[name]}")
+    module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
     summary = (module.__doc__ or "").strip().splitlines()[0]
     return Analysis(name, summary, module.Settings, module.run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,9 +12,9 @@ from pydantic import Field
 
 from calibration.scores import score_table
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.factor_pairs import continuation_pairs
+from experiments.analyses.figures import nth_colour, nth_dash
 from experiments.analyses.papers.loading import language_model, load
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName, UserData
 from experiments.assess.relation_quality import (
     LabelledPair,
@@ -23,11 +24,13 @@ from experiments.assess.relation_quality import (
     relation_forecasts,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.lexical import KINDS
+from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +67,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return a table of areas under the curve and a figure per relation."""
+    """A table of areas under the curve and a figure per relation."""
     loaded = load(settings.data, context, settings.data_file)
     remark = loaded.remark
     pairs = (
@@ -79,11 +82,12 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         )
     forecasts = _forecasts(pairs, settings, loaded.user, context)
     frame = _areas(forecasts, settings, context.seed)
+    count = partial(PaperColumn, show=lambda n: f"{int(n):,}", right=True)
     columns = (
         PaperColumn("model", "relation model"),
         PaperColumn("relation", "relation"),
-        PaperColumn("pairs", "pairs", show=lambda n: f"{int(n):,}", right=True),
-        PaperColumn("holds", "of these it holds", show=lambda n: f"{int(n):,}", right=True),
+        count("pairs", "pairs"),
+        count("holds", "of these it holds"),
         PaperColumn("auroc", "AUROC", digits=3, lower="lower", upper="upper"),
     )
     caption = f"Areas under the ROC curves of relation models. {remark}"
@@ -93,11 +97,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         f"figure-{number}": _figure(number, kind, forecasts, remark)
         for number, kind in settings.figures.items()
     }
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        figures,
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark, figures)
 
 
 def _forecasts(
@@ -145,10 +145,8 @@ def _areas(
     settings: Settings,
     seed: int,
 ) -> pd.DataFrame:
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
-    for kind in _unique(settings.figures.values()):
+    for kind in dict.fromkeys(settings.figures.values()):
         for name, by_kind in forecasts.items():
             found = by_kind[kind]
             (score,) = score_table(
@@ -171,7 +169,7 @@ def _areas(
                     "upper": score.interval[1],
                 }
             )
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def _figure(
@@ -204,7 +202,6 @@ def _figure(
 
 def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
     from calibration.figures.sheet import panel_figure
-    from calibration.figures.style import COLOURS, DASHES
 
     def draw(axes: Axes) -> list[object]:
         handles: list[object] = []
@@ -212,8 +209,8 @@ def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
             handles += axes.plot(
                 curve["false_positive_rate"],
                 curve["true_positive_rate"],
-                color=COLOURS[at % len(COLOURS)],
-                linestyle=DASHES[at % len(DASHES)],
+                color=nth_colour(at),
+                linestyle=nth_dash(at),
             )
         axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.6)
         axes.set_xlim(0, 1)
@@ -227,5 +224,26 @@ def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
     )
 
 
-def _unique(kinds: Iterable[RelationKind]) -> tuple[RelationKind, ...]:
-    return tuple(dict.fromkeys(kinds))
+def continuation_pairs(graphs: Iterable[FactGraph]) -> list[LabelledPair]:
+    """The pairs of texts with relations that FACTOR implies.
+
+    The text with its true continuation entails that continuation and contradicts the false ones.
+    FactReasoner does not say how it made its pairs. Graphs without a text, or without exactly one
+    true continuation, give none.
+    """
+    found = []
+    for graph in graphs:
+        true = [atom for atom in graph.atoms if atom.label]
+        if not graph.query or len(true) != 1:
+            continue
+        premise = f"{graph.query.rstrip()} {true[0].text}"
+        found += [
+            LabelledPair(
+                TextPair(premise, atom.text, "text", atom.id),
+                RelationKind.ENTAILMENT if atom.label else RelationKind.CONTRADICTION,
+                graph.id,
+            )
+            for atom in graph.atoms
+            if atom.label is not None
+        ]
+    return found

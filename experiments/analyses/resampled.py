@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 
 
 def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
-    """Return the mean of values that come in clusters, with its 95 % bootstrap interval.
+    """The mean of values that come in clusters, with its 95 % bootstrap interval.
 
     Args:
         totals: sum of the values of each graph or response, (n,).
@@ -46,7 +46,7 @@ def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
 def difference_of_clusters(
     first: tuple[ArrayLike, ArrayLike], second: tuple[ArrayLike, ArrayLike], seed: int
 ) -> Value:
-    """Return the mean of the first less that of the second, over the same redrawn clusters.
+    """The mean of the first less that of the second, over the same redrawn clusters.
 
     Args:
         first: totals and sizes of the clusters, as `mean_of_clusters` takes them.
@@ -56,8 +56,13 @@ def difference_of_clusters(
     return _estimated(PairedDifference(_ratio(*second), _ratio(*first)), seed)
 
 
+def named(name: str, value: Value) -> dict[str, float]:
+    """A number and the ends of its interval as a row has them: NAME, NAME_lower, NAME_upper."""
+    return dict(zip((name, f"{name}_lower", f"{name}_upper"), value, strict=True))
+
+
 def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
-    """Return Kendall's tau-b of two measures of the same responses, with its bootstrap interval.
+    """Kendall's tau-b of two measures of the same responses, with its bootstrap interval.
 
     Responses are redrawn; two draws of one response are tied in both measures. nan where one of
     the measures does not vary. Source: Kendall 1945, Biometrika 33.
@@ -67,6 +72,9 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
         second: the other, (n,).
         seed: seed of the bootstrap over responses.
     """
+    # tau-b = sum of products of signs over pairs / geometric mean of the untied pairs of either
+    # measure. All three sums are quadratic forms w' M w in the numbers of draws w of responses, so
+    # that a replicate needs no new matrix of signs.
     signs = [_signs(np.asarray(each, dtype=np.float64)) for each in (first, second)]
     products = signs[0] * signs[1], np.abs(signs[0]), np.abs(signs[1])
     n = len(signs[0])
@@ -84,7 +92,7 @@ def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:
 
 
 def tiny(value: float, sign: str = "") -> str:
-    """Return a number of any size with two digits; what is rounding as 0.
+    """A number of any size with two digits; what is rounding as 0.
 
     Args:
         value: the number.
@@ -96,7 +104,7 @@ def tiny(value: float, sign: str = "") -> str:
 
 
 def with_interval(row: Mapping[Any, Any], name: str, sign: str = "") -> str:
-    """Return a number of a row as `tiny` does, with its interval where there is one.
+    """A number of a row as `tiny` does, with its interval where there is one.
 
     Args:
         row: holds the number under `name`, the ends of its interval under NAME_lower and

@@ -12,16 +12,21 @@ from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import load
-from experiments.analyses.papers.printed_numbers import printed, records
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed_rows,
+    with_published,
+)
 from experiments.analyses.papers.sources import SourceName
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
+from factormodels.claims import RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
+from factormodels.extraction.retrieval.chunks import words_of
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -51,9 +56,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the correlations of precision after selection, and the precisions."""
-    import pandas as pd
-
+    """The correlations of precision after selection, and the precisions."""
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = [graph for graph in loaded.graphs if graph.atoms], loaded.remark
     precisions = {}
@@ -61,23 +64,14 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for name in settings.relations:
             precisions[name] = _precisions(graphs, _model(name), settings.weights)
             advance()
-    frame = pd.DataFrame({"response": [graph.id for graph in graphs], **precisions})
+    frame = data_frame({"response": [graph.id for graph in graphs], **precisions})
     pairs: list[dict[str, Any]] = [
         {"origin": "ours", "first": one, "second": other} | _correlation(frame, one, other)
         for one, other in itertools.combinations(settings.relations, 2)
     ]
-    for row in records(printed("core_table_2")):
-        pairs.append(
-            {
-                "origin": "printed",
-                "first": row["first"],
-                "second": row["second"],
-                "pearson": row["pearson"],
-                "responses": None,
-            }
-        )
+    pairs += printed_rows("core_table_2", "first", "second", "pearson")
     columns = (
-        *(PaperColumn(name, name) for name in ("origin", "first", "second")),
+        *text_columns("origin", "first", "second"),
         PaperColumn("pearson", "Pearson correlation", digits=2),
     )
     own = tuple(PaperColumn(name, name, digits=3) for name in settings.relations)
@@ -86,21 +80,17 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         f"by two relation models. {remark}"
     )
     tables = {
-        "table-2": PaperTable(pd.DataFrame(pairs), columns, caption),
+        "table-2": PaperTable(data_frame(pairs), columns, caption),
         "precision": PaperTable(
             frame,
             (PaperColumn("response", "response"), *own),
             f"Precision after selection, by relation model. {remark}",
         ),
     }
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark)
 
 
 def _model(name: str) -> RelationModel:
-    from experiments.analyses.papers.worded_relations import ContainedWords
     from experiments.assess.setup import AssessmentOptions, relation_model
 
     kind, _, share = name.partition(":")
@@ -128,3 +118,36 @@ def _correlation(frame: pd.DataFrame, one: str, other: str) -> dict[str, Any]:
     varies = len(both) > 1 and (both.std(axis=0) > 0).all()
     pearson = float(np.corrcoef(both.T)[0, 1]) if varies else float("nan")
     return {"pearson": pearson, "responses": len(both)}
+
+
+@dataclass(frozen=True)
+class ContainedWords:
+    """Says that a text entails another if it contains at least a share of its words.
+
+    Attributes:
+        share: the share, above 0 and at most 1.
+
+    Raises:
+        InputError: for another share.
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise InputError(f"share is {self.share}; give a number above 0, at most 1")
+
+    @property
+    def name(self) -> str:
+        """The name with the share."""
+        return f"words:{self.share:g}"
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """An entailment or neutral for each pair, sure of itself."""
+        return [self._judge(pair) for pair in pairs]
+
+    def _judge(self, pair: TextPair) -> Judgement:
+        held, asked = set(words_of(pair.premise)), set(words_of(pair.hypothesis))
+        contains = bool(asked) and len(asked & held) >= self.share * len(asked)
+        kind = RelationKind.ENTAILMENT if contains else RelationKind.NEUTRAL
+        return Judgement(kind, 1.0, "lexical")

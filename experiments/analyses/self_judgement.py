@@ -22,9 +22,10 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.position_tables import position_table
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.figures import nth_colour, nth_marker
+from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import UserData, absence, user_data
+from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash
 from experiments.study.config import STRICT, Count
@@ -76,7 +77,7 @@ class _Model:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return the tables by position and the figures."""
+    """The tables by position and the figures."""
     records, remark = _records(settings, context)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
     found: dict[str, _Model] = {}
@@ -104,11 +105,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     figures = {
         f"figure-{name}": _figure(name, found, settings, remark) for name in settings.figures
     }
-    return Artefacts(
-        tables | published_table(settings.published, tables),
-        figures,
-        remarks=(remark,),
-    )
+    return with_published(tables, settings.published, remark, figures)
 
 
 def _records(
@@ -208,9 +205,8 @@ def _titled(model: str, table: PositionTable) -> Panel:
 
 
 def _numbers(found: Mapping[str, PositionTable]) -> Figure:
-    """Return the number of unsupported claims per sentence by position, a line per model."""
+    """The number of unsupported claims per sentence by position, a line per model."""
     from calibration.figures.sheet import panel_figure
-    from calibration.figures.style import COLOURS, MARKERS
 
     positions = next(iter(found.values())).positions[:-1]
 
@@ -225,8 +221,8 @@ def _numbers(found: Mapping[str, PositionTable]) -> Figure:
                     [place + 0.05 * at for place in range(len(positions))],
                     estimate,
                     yerr=spread,
-                    color=COLOURS[at % len(COLOURS)],
-                    marker=MARKERS[at % len(MARKERS)],
+                    color=nth_colour(at),
+                    marker=nth_marker(at),
                     capsize=2,
                 )
             )

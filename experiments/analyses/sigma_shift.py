@@ -24,8 +24,9 @@ from calibration.self_knowledge import (
     simulate_counts,
 )
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import legend_below, nth_colour, nth_dash, nth_marker, panels
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 
@@ -102,9 +103,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Return sigma against factuality in sample, out of sample and under shift."""
-    import pandas as pd
-
+    """Sigma against factuality in sample, out of sample and under shift."""
     rows: list[dict[str, Any]] = []
     shifts: dict[str, LabelShift] = {}
     subjects = list(_subjects(settings, context))
@@ -124,8 +123,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 seed=context.seed,
             )
             step()
-    frame = pd.DataFrame(rows)
-    shifted = pd.DataFrame(
+    frame = data_frame(rows)
+    shifted = data_frame(
         [{"population": name, **row} for name, shift in shifts.items() for row in shift.rows()]
     )
     first = next(iter(shifts))
@@ -145,7 +144,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def prediction_row(claims: Claims, setting: str, splits: int, seed: int) -> dict[str, Any]:
-    """Return sigma and factuality in sample, and what sigma of one half says of the other.
+    """Sigma and factuality in sample, and what sigma of one half says of the other.
 
     In sample, the odds of sigma are those of the factuality times FP/FN, identically: `identity`
     is what these give for sigma. `gap` is sigma less factuality out of sample with its interval
@@ -250,14 +249,10 @@ def _shift_table(shifted: pd.DataFrame) -> PaperTable:
 
 
 def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
-    from matplotlib.figure import Figure
-
-    from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 
     names = list(dict.fromkeys(shifted["population"]))
-    with paper_style():
-        figure = Figure(figsize=(1.75 * max(len(names), 2), 2.3), layout="constrained")
-        axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    size = (1.75 * max(len(names), 2), 2.3)
+    with panels(1, len(names), size, sharey=True) as (figure, (axes,)):
         for place, name in zip(axes, names, strict=True):
             own = shifted[shifted["population"] == name]
             for at, (predictor, line) in enumerate(own.groupby("predictor", sort=False)):
@@ -265,9 +260,9 @@ def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
                 place.plot(
                     line["prevalence"],
                     line["root_mean_square_error"],
-                    color=COLOURS[at],
-                    marker=MARKERS[at],
-                    linestyle=DASHES[at % len(DASHES)],
+                    color=nth_colour(at),
+                    marker=nth_marker(at),
+                    linestyle=nth_dash(at),
                     label=_NAMES[str(predictor)],
                 )
             factuality = float(frame["factuality"][frame["population"] == name].iloc[0])
@@ -276,6 +271,5 @@ def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
         axes[0].set_ylabel("RMSE of the prediction")
         # Rogan and Gladen's estimate is not confined to [0, 1]: its errors may leave the panel.
         axes[0].set_ylim(0, 0.8)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        legend_below(figure, axes[0])
     return figure

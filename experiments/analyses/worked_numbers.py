@@ -9,10 +9,14 @@ from typing import ClassVar
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.printed_numbers import printed, rows_of
-from experiments.analyses.papers.published import Published, published_table
+from experiments.analyses.papers.published import (
+    Published,
+    printed,
+    rows_of,
+    with_published,
+)
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT
 from factormodels.claims import Context as Passage
 from factormodels.claims import Relation, RelationKind
@@ -38,11 +42,9 @@ class Settings:
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
-    """Return a table of the numbers."""
-    import pandas as pd
-
+    """A table of the numbers."""
     rows = [*_factreasoner(), *_core(), *_fastfact()]
-    frame = pd.DataFrame(rows, columns=["number", "printed", "ours", "how"])
+    frame = data_frame(rows, columns=["number", "printed", "ours", "how"])
     columns = (
         PaperColumn("number", "number"),
         PaperColumn("printed", "printed", show=lambda value: f"{value:g}", right=True),
@@ -51,8 +53,7 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     )
     caption = "Printed numbers that follow from other printed numbers."
     tables = {"numbers": PaperTable(frame, columns, caption)}
-    tables |= published_table(settings.published, tables)
-    return Artefacts(tables)
+    return with_published(tables, settings.published)
 
 
 def _factreasoner() -> Iterator[Number]:
@@ -145,7 +146,7 @@ def _with_third(graph: FactGraph, strength: float) -> FactGraph:
 
 
 def _strengths(graph: FactGraph, low: float, high: float) -> tuple[float, float]:
-    """Return the strengths of figure 2's contradiction at which P(a1) is `low` and `high`."""
+    """The strengths of figure 2's contradiction at which P(a1) is `low` and `high`."""
     from scipy.optimize import brentq
 
     def strength(wanted: float) -> float:

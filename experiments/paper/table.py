@@ -61,6 +61,26 @@ class PaperColumn:
         return ABSENT if absent and self.show is str else self.show(value)
 
 
+def data_frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
+    """Rows (or columns by name) as a frame.
+
+    pandas is imported here, not by every analysis: naming one, or its settings, should be quick.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=columns)
+
+
+def text_columns(*names: str) -> tuple[PaperColumn, ...]:
+    """Columns of texts that are titled as they are named."""
+    return tuple(PaperColumn(name, name) for name in names)
+
+
+def interval_column(name: str, title: str, digits: int) -> PaperColumn:
+    """A column of numbers with the intervals whose ends are in NAME_lower and NAME_upper."""
+    return PaperColumn(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
+
+
 @dataclass(frozen=True)
 class PaperTable:
     """A table with what it says of itself.

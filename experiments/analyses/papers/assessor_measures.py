@@ -16,7 +16,7 @@ from calibration.scores.measures import (
     f1_of_counts,
     verdicts,
 )
-from experiments.analyses.papers.blocks import Block
+from experiments.analyses.papers.loading import Block
 from factormodels.extraction.assessors import assess, posteriors
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant as variant_of
@@ -44,7 +44,7 @@ def assessed(
     backend: str,
     k: str | int,
 ) -> dict[str, pd.DataFrame]:
-    """Return the measures of each response by assessor: a frame with the responses as index.
+    """The measures of each response by assessor: a frame with the responses as index.
 
     A claim without a verdict is left out, and a response without any is not in the frame.
 
@@ -122,6 +122,7 @@ def _measures(
     y = np.array([atom.label for atom in labelled], dtype=bool)
     forecast = np.array([answer[atom.id] for atom in labelled])
     said = verdicts(forecast) > 0
+    # F1 = 2 TP / (2 TP + FP + FN), whose denominator is what was said plus what is true.
     true = int((said & y).sum())
     claimed = int(said.sum() + y.sum())
     return {

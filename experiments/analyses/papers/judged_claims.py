@@ -49,12 +49,12 @@ class JudgedResponse:
     tokens: int | None = None
 
     def count(self, kind: str) -> int:
-        """Return the number of claims with a type of verdict."""
+        """The number of claims with a type of verdict."""
         return sum(LABEL_TYPES[verdict] == kind for verdict in self.verdicts)
 
 
 def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
-    """Return the judged claims of fact graphs; a claim without a verdict is left out.
+    """The judged claims of fact graphs; a claim without a verdict is left out.
 
     The verdict is the annotation of the atom where it is one, otherwise its label.
     """
@@ -85,7 +85,7 @@ def _verdict(atom: Atom) -> str | None:
 
 
 def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
-    """Return (pipeline's verdict, person's) of the claims where FaStfact-Bench records both.
+    """The pipeline's verdict and the person's on the claims where FaStfact-Bench records both.
 
     The pipeline's is that of its verifier, or of its pre-verification where it searched nothing.
     """
@@ -102,7 +102,7 @@ def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
 
 
 def counts_of(responses: Sequence[JudgedResponse]) -> ClaimCounts:
-    """Return the numbers of claims by type of verdict."""
+    """The numbers of claims by type of verdict."""
     return ClaimCounts(
         *(
             [response.count(kind) for response in responses]
@@ -118,7 +118,7 @@ Pipeline = Callable[[FactGraph, LanguageModel, Retriever], tuple[Sequence[str], 
 def run_pipeline(
     pipeline: Pipeline, graphs: Iterable[FactGraph], model: LanguageModel, retriever: Retriever
 ) -> list[JudgedResponse]:
-    """Return what a pipeline says of responses, with the tokens that it took for each."""
+    """What a pipeline says of responses, with the tokens that it took for each."""
     found = []
     for graph in graphs:
         ledger = Ledger()
@@ -139,7 +139,7 @@ def run_pipeline(
 def fastfact_pipeline(
     graph: FactGraph, model: LanguageModel, retriever: Retriever
 ) -> tuple[list[str], list[str]]:
-    """Return FaStfact's claims and verdicts; a claim that needs no search has its own verdict."""
+    """FaStfact's claims and verdicts; a claim that needs no search has its own verdict."""
     from factormodels.extraction.fastfact import fastfact
 
     done = fastfact(graph, model, retriever)
@@ -154,7 +154,7 @@ def fastfact_pipeline(
 
 
 def sentence_pipeline(assessor: str) -> Pipeline:
-    """Return a pipeline that extracts sentence by sentence, searches all and asks an assessor."""
+    """A pipeline that extracts sentence by sentence, searches all and asks an assessor."""
 
     def pipeline(
         graph: FactGraph, model: LanguageModel, retriever: Retriever

@@ -4,12 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from importlib import resources
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from experiments.analyses.papers.printed_numbers import rows_of
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT
 from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEXTS = ("table", "dataset", "source", "model", "assessor", "against", "measure", "metric")
+"""Columns that are texts even where they look like numbers."""
+
+
+def printed(name: str) -> pd.DataFrame:
+    """A file of printed numbers by its stem, such as `factreasoner_tables`."""
+    import pandas as pd
+
+    folder = resources.files(__package__) / "printed"
+    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str))
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as mappings from columns to values."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def rows_of(frame: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+    """The rows whose columns have the wanted values."""
+    for column, value in wanted.items():
+        frame = frame[frame[column] == value]
+    return frame
+
 
 STEM = "published"
 """The files are published.csv, published.md and published.tex."""
@@ -45,7 +75,7 @@ class Published:
 def published_table(
     entries: Sequence[Published], tables: Mapping[str, PaperTable]
 ) -> dict[str, PaperTable]:
-    """Return the table of published numbers beside ours, by its stem; empty without entries.
+    """The table of published numbers beside ours, by its stem; empty without entries.
 
     Args:
         entries: the numbers.
@@ -54,8 +84,6 @@ def published_table(
     Raises:
         InputError: if an entry names no table, column or single row of this study.
     """
-    import pandas as pd
-
     if not entries:
         return {}
     rows = [
@@ -76,7 +104,7 @@ def published_table(
         PaperColumn("why", "why ours differs"),
     )
     caption = "Published numbers, and what this run gives."
-    return {STEM: PaperTable(pd.DataFrame(rows), columns, caption)}
+    return {STEM: PaperTable(data_frame(rows), columns, caption)}
 
 
 def _ours(entry: Published, tables: Mapping[str, PaperTable]) -> str:
@@ -101,3 +129,30 @@ def _ours(entry: Published, tables: Mapping[str, PaperTable]) -> str:
     if value != value:
         return "-"
     return f"{value:.{entry.digits}f}" if entry.digits is not None else f"{value:g}"
+
+
+def printed_rows(name: str, *columns: str) -> list[dict[str, Any]]:
+    """Columns of a file of printed numbers as rows that stand below those of origin "ours"."""
+    rows = records(printed(name))
+    return [{"origin": "printed"} | {column: row[column] for column in columns} for row in rows]
+
+
+def with_published(
+    tables: Mapping[str, PaperTable],
+    published: Sequence[Published],
+    remark: str = "",
+    figures: Mapping[str, PaperFigure] = MappingProxyType({}),
+) -> Artefacts:
+    """What an analysis of a paper makes, the published numbers beside ours as its last table.
+
+    Args:
+        tables: the tables of the study.
+        published: the numbers that a paper prints of them.
+        remark: what a reader must know of the data.
+        figures: the figures.
+
+    Raises:
+        InputError: as `published_table`.
+    """
+    beside = published_table(published, tables)
+    return Artefacts({**tables, **beside}, figures, remarks=(remark,) if remark else ())

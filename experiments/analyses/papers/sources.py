@@ -155,7 +155,7 @@ class UserData:
 
 
 def user_data(path: str | os.PathLike[str] | None = None) -> UserData:
-    """Return what the user's file says of where data are; nothing if there is no such file.
+    """What the user's file says of where data are; nothing if there is no such file.
 
     Args:
         path: the file; None takes that of the environment variable `FACTORMODELS_DATA`, else

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from calibration.scores.summary import summarise
-from experiments.analyses.papers.blocks import related
+from experiments.analyses.papers.loading import related
 from experiments.analyses.papers.sources import VARIABLE
 from factormodels.errors import InputError
 from factormodels.extraction.asking import identity_of
