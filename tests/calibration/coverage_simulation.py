@@ -62,17 +62,25 @@ def truths() -> dict[str, float]:
 
 def draw(generator: np.random.Generator, n_responses: int) -> tuple[Floats, Floats, Integers]:
     """Return probabilities, labels and response ids of responses of 3 to 20 atoms."""
-    from scipy.special import ndtr
-
     sizes = generator.integers(3, 21, n_responses)
     responses = np.repeat(np.arange(n_responses), sizes)
     shared = generator.normal(size=n_responses)[responses] * np.sqrt(RESPONSE_VARIANCE)
     logits = shared + generator.normal(size=responses.size) * np.sqrt(ATOM_VARIANCE)
-    common = generator.normal(size=n_responses)[responses]
+    true = sigmoid(INTERCEPT + SLOPE * logits)
+    return sigmoid(logits), alike_labels(generator, true, responses, CORRELATION), responses
+
+
+def alike_labels(
+    generator: np.random.Generator, true: Floats, responses: Integers, correlation: float
+) -> Floats:
+    """Return labels of these probabilities, whose normal numbers are alike within a response."""
+    from scipy.special import ndtr
+
+    common = generator.normal(size=responses.max() + 1)[responses]
     own = generator.normal(size=responses.size)
-    number = ndtr(np.sqrt(CORRELATION) * common + np.sqrt(1 - CORRELATION) * own)
-    labels = (number < sigmoid(INTERCEPT + SLOPE * logits)).astype(np.float64)
-    return sigmoid(logits), labels, responses
+    number = ndtr(np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own)
+    labels: Floats = (number < true).astype(np.float64)
+    return labels
 
 
 def coverage(

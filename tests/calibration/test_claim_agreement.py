@@ -14,7 +14,7 @@ from calibration.claims.agreement import (
     token_similarity,
 )
 from calibration.claims.failures import failure_table, redundancy_failures
-from factormodels.errors import InputError
+from tests.refusals import refused
 
 
 def test_labels_agree_exactly_or_by_type() -> None:
@@ -23,10 +23,8 @@ def test_labels_agree_exactly_or_by_type() -> None:
     found = label_agreement(labels, human)
     assert (found.exact, found.type, found.n) == (0.5, 0.75, 4)
     assert label_agreement(human, human).exact == 1.0
-    with pytest.raises(InputError, match="the label 'yes' has no type"):
-        label_agreement(["yes"], ["supported"])
-    with pytest.raises(InputError, match="1 labels and 0 human"):
-        label_agreement(["supported"], [])
+    refused("the label 'yes' has no type", label_agreement, ["yes"], ["supported"])
+    refused("1 labels and 0 human", label_agreement, ["supported"], [])
 
 
 def test_edits_by_hand() -> None:
@@ -78,12 +76,9 @@ def test_similarity_is_one_for_the_same_words_in_the_same_order_alone() -> None:
 
 
 def test_bad_similarities_are_named() -> None:
-    with pytest.raises(InputError, match="claim 0 before and claim 0 after is 2"):
-        claim_edits(["a"], ["b"], lambda *_: 2.0)
-    with pytest.raises(InputError, match="revised_from is 0"):
-        claim_edits([], [], revised_from=0)
-    with pytest.raises(InputError, match="no edits to average"):
-        mean_edits([])
+    refused("claim 0 before and claim 0 after is 2", claim_edits, ["a"], ["b"], lambda *_: 2.0)
+    refused("revised_from is 0", claim_edits, [], [], revised_from=0)
+    refused("no edits to average", mean_edits, [])
     assert claim_edits([], ["a"]).added == (0,)
 
 
@@ -131,13 +126,8 @@ def test_redundancy_is_within_or_between_sentences() -> None:
 
 
 def test_bad_failures_are_named() -> None:
-    with pytest.raises(InputError, match="claim 0: the failure 'removed' is none of subjective"):
-        failure_table([["removed"]])
-    with pytest.raises(InputError, match="missing claim 0: the failure 'lost'"):
-        failure_table([[]], ["lost"])
-    with pytest.raises(InputError, match="no extracted claims"):
-        failure_table([])
-    with pytest.raises(InputError, match="representative of claim 0 is 1"):
-        redundancy_failures([1, 1], [1, 1])
-    with pytest.raises(InputError, match="1 representatives and 2 sentences"):
-        redundancy_failures([0], [1, 1])
+    refused("claim 0: the failure 'removed' is none of subjective", failure_table, [["removed"]])
+    refused("missing claim 0: the failure 'lost'", failure_table, [[]], ["lost"])
+    refused("no extracted claims", failure_table, [])
+    refused("representative of claim 0 is 1", redundancy_failures, [1, 1], [1, 1])
+    refused("1 representatives and 2 sentences", redundancy_failures, [0], [1, 1])

@@ -21,7 +21,7 @@ from calibration.intervals import (
     wilson_interval,
 )
 from calibration.self_knowledge.formula import sigma, sigma_slopes
-from factormodels.errors import InputError
+from tests.refusals import refused
 
 DELTA = IntervalSettings("delta")
 
@@ -174,5 +174,4 @@ def test_a_difference_redraws_both_together() -> None:
     ],
 )
 def test_bad_settings(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        IntervalSettings(**settings)  # type: ignore[arg-type]
+    refused(message, IntervalSettings, **settings)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from calibration import reliability_bins, reliability_diagram, save_figure
 from calibration.curves import ReliabilityBins
-from factormodels.errors import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from tests.calibration.drawn import heights_of, legend_of
+from tests.processes import run_python
+from tests.refusals import refused
 
 
 def bins_of(seed: int, n: int = 300, responses: bool = True) -> ReliabilityBins:
@@ -25,15 +22,7 @@ def bins_of(seed: int, n: int = 300, responses: bool = True) -> ReliabilityBins:
     return reliability_bins(p, generator.random(n) < p, responses=ids, n_bootstrap=50)
 
 
-def legend_of(axes: Axes) -> list[str]:
-    legend = axes.get_legend()
-    assert legend is not None
-    return [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-
-
 def test_points_and_intervals_are_those_of_the_bins() -> None:
-    from matplotlib.patches import Rectangle
-
     methods = {"exact": bins_of(0), "lbp": bins_of(1)}
     diagram, *strips = reliability_diagram(methods).axes
     diagonal, *curves = diagram.lines
@@ -46,12 +35,9 @@ def test_points_and_intervals_are_those_of_the_bins() -> None:
         ends = np.array([path.vertices for path in intervals.get_paths()])
         np.testing.assert_array_equal(ends[:, 0], np.c_[bins.mean_predicted, bins.lower])
         np.testing.assert_array_equal(ends[:, 1], np.c_[bins.mean_predicted, bins.upper])
-        heights = [bar.get_height() for bar in strip.patches if isinstance(bar, Rectangle)]
-        assert heights == bins.histogram.tolist()
-        assert [label.get_text() for label in strip.get_yticklabels()] == [
-            "0",
-            str(bins.histogram.max()),
-        ]
+        assert heights_of(strip) == bins.histogram.tolist()
+        labels = [label.get_text() for label in strip.get_yticklabels()]
+        assert labels == ["0", str(bins.histogram.max())]
 
 
 def test_legend_tells_what_is_shared_once_and_what_differs_for_each() -> None:
@@ -80,27 +66,6 @@ def test_axes_are_named_and_the_diagram_is_square() -> None:
     for strip in strips:
         assert strip.get_xlim() == diagram.get_xlim() == (0.0, 1.0)
         assert strip.get_window_extent().x0 == pytest.approx(box.x0, abs=0.01)
-
-
-@pytest.mark.parametrize("n_methods", [1, 3, 7])
-def test_nothing_is_cut_off_or_overlaps(n_methods: int, tmp_path: Path) -> None:
-    title = "A title about factcheck-bench graphs and more than fits on one line of a column"
-    names = [f"A LONG NAME OF METHOD NUMBER {i}, (fr2, implication), yes, jpg" for i in range(7)]
-    figure = reliability_diagram({name: bins_of(1) for name in names[:n_methods]}, title=title)
-    save_figure(figure, tmp_path / "figure", ["png"])
-    diagram = figure.axes[0]
-    legend = diagram.get_legend()
-    assert legend is not None
-    assert legend.get_texts()[0].get_text().replace("\n", " ") == names[0]
-    drawn = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert min(drawn.x0, drawn.y0) > 0
-    assert drawn.x1 < width
-    assert drawn.y1 < height
-    box = legend.get_window_extent()
-    assert box.y0 > diagram.get_window_extent().y1
-    (heading,) = [text for text in figure.texts if text.get_text().replace("\n", " ") == title]
-    assert box.y1 < heading.get_window_extent().y0
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
@@ -137,16 +102,13 @@ assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 assert figure.axes[0].yaxis.label.get_size() == 8.0
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    run_python(code)
 
 
 def test_importing_calibration_loads_nothing_heavy() -> None:
     heavy = ["matplotlib", "scipy", "pandas", "sklearn", "statsmodels", "numba", "torch", "jax"]
     code = f"import sys, calibration; print([m for m in {heavy!r} if m in sys.modules])"
-    result = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    assert result.stdout.strip() == "[]"
+    assert run_python(code)[0].strip() == "[]"
 
 
 def test_files_are_the_same_bytes_each_time_and_hold_no_time(tmp_path: Path) -> None:
@@ -222,13 +184,5 @@ def test_bad_requests_are_named(
     path: str, settings: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     figure = reliability_diagram({"exact": bins_of(0)})
-    with pytest.raises(InputError, match=message):
-        save_figure(figure, tmp_path / path, **settings)
+    refused(message, save_figure, figure, tmp_path / path, **settings)
     assert not list(tmp_path.iterdir())
-
-
-def test_methods_are_checked() -> None:
-    with pytest.raises(InputError, match="methods is empty"):
-        reliability_diagram({})
-    with pytest.raises(InputError, match=r"methods\['exact'\] is of type list"):
-        reliability_diagram({"exact": [0.1]})  # type: ignore[dict-item]

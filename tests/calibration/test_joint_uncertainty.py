@@ -19,10 +19,10 @@ from calibration.scores.joint_uncertainty import (
     precision_moments,
     summarise_count,
 )
-from factormodels.errors import InputError
 from factormodels.synthetic import fr2
 from inference.tasks import count_distribution, pairwise_joints, sample
 from tests.oracle import oracle
+from tests.refusals import refused
 
 
 def joint(seed: int, n_atoms: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -153,27 +153,19 @@ def test_bad_input_is_named() -> None:
         ([[1.5]], r"pairs\[0, 0\] is 1.5, which is not in \[0, 1\]"),
         ([[math.nan]], r"pairs\[0, 0\] is nan, which is not in"),
     ):
-        with pytest.raises(InputError, match=message):
-            precision_moments(pairs)
+        refused(message, precision_moments, pairs)
     for distribution, message in (
         ([0.5, 0.4], "sums to 0.9"),
         ([1.0], "has one entry"),
         ([1.5, -0.5], r"distribution\[0\] is 1.5"),
     ):
-        with pytest.raises(InputError, match=message):
-            expected_f1_at_k(distribution, 2)
-    with pytest.raises(InputError, match="k is 0"):
-        expected_f1_at_k([0.5, 0.5], 0)
-    with pytest.raises(InputError, match="k_prime is -1"):
-        expected_f1_at_k_prime([0.5, 0.5], -1, 1)
-    with pytest.raises(InputError, match="gamma is 0"):
-        expected_f1_at_k_prime([0.5, 0.5], 1, 0)
-    with pytest.raises(InputError, match="give k_prime and gamma together"):
-        summarise_count([0.5, 0.5], k_prime=1)
-    with pytest.raises(InputError, match="samples has shape"):
-        empirical_distribution([1, 0])
-    with pytest.raises(InputError, match="something other than True and False"):
-        empirical_distribution([[1, 2]])
+        refused(message, expected_f1_at_k, distribution, 2)
+    refused("k is 0", expected_f1_at_k, [0.5, 0.5], 0)
+    refused("k_prime is -1", expected_f1_at_k_prime, [0.5, 0.5], -1, 1)
+    refused("gamma is 0", expected_f1_at_k_prime, [0.5, 0.5], 1, 0)
+    refused("give k_prime and gamma together", summarise_count, [0.5, 0.5], k_prime=1)
+    refused("samples has shape", empirical_distribution, [1, 0])
+    refused("something other than True and False", empirical_distribution, [[1, 2]])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -19,7 +19,7 @@ from calibration.scores import (
     mean_surprisal,
     recall_at_k,
 )
-from factormodels.errors import InputError
+from tests.refusals import refused
 
 # Posterior probabilities of the 21 atoms in the output file of the FactReasoner release
 # (biography of Lanny Flaherty), printed there to six decimals.
@@ -145,8 +145,7 @@ def test_k_by_every_policy() -> None:
 
 @pytest.mark.parametrize("k", ["mean", "fixed:", "fixed:0", "fixed:-3", "fixed:2.5", "32", ""])
 def test_an_unknown_policy_for_k_is_named(k: str) -> None:
-    with pytest.raises(InputError, match=f"k is '{k}'; give a number above 0, 'fixed:INT'"):
-        choose_k(k, [3])
+    refused(f"k is '{k}'; give a number above 0, 'fixed:INT'", choose_k, k, [3])
 
 
 @pytest.mark.parametrize("k", [0, -1, math.nan, math.inf, True, None])
@@ -156,17 +155,14 @@ def test_k_is_above_zero(k: Any) -> None:
         lambda: f1_at_k([0.7], k),
         lambda: recall_at_k(1, k),
     ):
-        with pytest.raises(InputError, match=f"k is {k!r}; give a number above 0"):
-            call()
+        refused(f"k is {k!r}; give a number above 0", call)
 
 
 @pytest.mark.parametrize("counts", [[], [0, 2], [1.5], [[1, 2]], 3])
 def test_counts_of_atoms_are_checked(counts: Any) -> None:
-    with pytest.raises(InputError, match="atom_counts is"):
-        choose_k("median", counts)
+    refused("atom_counts is", choose_k, "median", counts)
 
 
 @pytest.mark.parametrize("supported", [-1, math.nan, "2", None, True])
 def test_the_number_of_supported_atoms_is_checked(supported: Any) -> None:
-    with pytest.raises(InputError, match="supported is"):
-        recall_at_k(supported, 3)
+    refused("supported is", recall_at_k, supported, 3)

@@ -21,7 +21,7 @@ from calibration.scores import (
     mean_surprisal,
     measure_responses,
 )
-from factormodels.errors import InputError
+from tests.refusals import refused
 
 # Response b: 0.9 and 0.6 supported of three; response a: one undecided atom.
 P = [0.9, 0.6, 0.2, 0.5]
@@ -69,8 +69,7 @@ def test_unlabelled_atoms_change_scores_by_policy_and_measures_never() -> None:
     assert rows["false"].brier == pytest.approx((0.01 + 0.36 + 0.04 + 0.25) / 4, abs=1e-15)
     assert rows["true"].brier == pytest.approx((0.01 + 0.36 + 0.64 + 0.25) / 4, abs=1e-15)
     assert rows["false"].label_policy == "false"
-    with pytest.raises(InputError, match="unlabelled"):
-        summarise(P, Y, RESPONSES, policy="error")
+    refused("unlabelled", summarise, P, Y, RESPONSES, policy="error")
 
 
 def test_a_perfect_method() -> None:

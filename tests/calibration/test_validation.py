@@ -55,6 +55,7 @@ from calibration.scores import (
 )
 from calibration.validation import label_array, probability_array
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     brier,
@@ -120,15 +121,13 @@ BAD_PROBABILITIES = [
 
 @pytest.mark.parametrize(("p", "message"), BAD_PROBABILITIES)
 def test_bad_probabilities_are_named(p: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        probability_array(p)
+    refused(message, probability_array, p)
 
 
 @pytest.mark.parametrize("function", RESPONSE_FUNCTIONS)
 @pytest.mark.parametrize("p", [[0.2, 1.2], [0.2, math.nan], []])
 def test_measures_refuse_bad_probabilities(function: Callable[..., Any], p: list[float]) -> None:
-    with pytest.raises(InputError, match=r"^p"):
-        function(p)
+    refused(r"^p", function, p)
 
 
 @pytest.mark.parametrize("function", PAIR_FUNCTIONS)
@@ -147,8 +146,7 @@ def test_measures_refuse_bad_probabilities(function: Callable[..., Any], p: list
 def test_scores_refuse_bad_pairs(
     function: Callable[..., Any], p: list[Any], y: list[Any], message: str
 ) -> None:
-    with pytest.raises(InputError, match=message):
-        function(p, y)
+    refused(message, function, p, y)
 
 
 UNLABELLED = ([0.2, 0.9, 0.4, 0.7, 0.3], [False, True, None, True, True])
@@ -179,10 +177,8 @@ def test_unlabelled_atoms_are_left_out_and_said(
 def test_unlabelled_atoms_are_refused_or_counted_where_that_is_asked_for(
     function: Callable[..., Any],
 ) -> None:
-    with pytest.raises(InputError, match=r"y\[2\] is unlabelled, as are 1 of 5 atoms"):
-        function(*UNLABELLED, unlabelled="error")
-    with pytest.raises(InputError, match="label policy is 'drop'"):
-        function(*UNLABELLED, unlabelled="drop")
+    refused(r"y\[2\] is unlabelled, as are 1 of 5 atoms", function, *UNLABELLED, unlabelled="error")
+    refused("label policy is 'drop'", function, *UNLABELLED, unlabelled="drop")
     p, y = UNLABELLED
     filled = [bool(label) for label in y]
     np.testing.assert_equal(
@@ -233,8 +229,7 @@ def test_weights_and_responses_of_unlabelled_atoms_are_left_out_too() -> None:
     ],
 )
 def test_weights_are_checked(function: Callable[..., Any], weights: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        function([0.2, 0.7], [0, 1], weights=weights)
+    refused(message, function, [0.2, 0.7], [0, 1], weights=weights)
 
 
 def test_every_weighted_score_is_checked() -> None:
@@ -258,8 +253,7 @@ def test_every_weighted_score_is_checked() -> None:
     ],
 )
 def test_bad_labels_are_named(y: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        label_array(y)
+    refused(message, label_array, y)
 
 
 def test_every_spelling_of_a_label_is_read() -> None:
@@ -309,8 +303,7 @@ def test_labelled_atoms_are_float_arrays_of_one_length() -> None:
     ],
 )
 def test_bad_response_ids_are_named(responses: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        group_by_response(responses)
+    refused(message, group_by_response, responses)
 
 
 def test_one_response_id_per_atom() -> None:
@@ -321,8 +314,7 @@ def test_one_response_id_per_atom() -> None:
         lambda: apply_policy([0.2, 0.3], [1, 0], ["a"]),
         lambda: precision_errors([0.2, 0.3], [1, 0], ["a"]),
     ):
-        with pytest.raises(InputError, match=r"lengths differ: .*responses has 1"):
-            call()
+        refused(r"lengths differ: .*responses has 1", call)
 
 
 def test_responses_are_grouped_in_order_of_appearance() -> None:
@@ -336,5 +328,4 @@ def test_responses_are_grouped_in_order_of_appearance() -> None:
 
 def test_tolerances_and_settings_are_checked() -> None:
     for tolerance in (-0.1, 0.5, math.nan, "0.1", True):
-        with pytest.raises(InputError, match="tolerance is"):
-            decisions([0.2], tolerance=tolerance)  # type: ignore[arg-type]
+        refused("tolerance is", decisions, [0.2], tolerance=tolerance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ __all__ = [
     "chain_reference",
     "forest",
     "frustrated",
+    "has_cycle",
     "independent",
     "long_chain",
     "moderate",
@@ -120,6 +121,17 @@ def long_chain(n: int, seed: int) -> FactorGraph:
     factors: Tables = [([i], 0.5 * rng.random(2)) for i in range(n)]
     factors += [([i, i + 1], 0.5 * rng.random((2, 2))) for i in range(n - 1)]
     return FactorGraph.from_factors([2] * n, factors)
+
+
+def has_cycle(scopes: Iterable[Sequence[int]], n_variables: int) -> bool:
+    """Return whether variables and factors, joined by their scopes, form a cycle."""
+    component = list(range(n_variables))
+    for scope in scopes:
+        labels = [component[v] for v in scope]
+        if len(set(labels)) < len(labels):
+            return True
+        component = [labels[0] if label in labels else label for label in component]
+    return False
 
 
 def chain_reference(graph: FactorGraph) -> tuple[NDArray[np.float64], float]:

@@ -51,7 +51,6 @@ class Promise:
 
 ROUNDING = "both sum the same terms in doubles: some hundred roundings of 1e-16"
 FIXED_POINT = "a forest's messages are final after two sweeps; what is left is rounding"
-OTHER_HANDS = "pgmpy sums in doubles too, but we hold an outside library only to what it states"
 DAMPED = "stopped where log messages change by 1e-9, which adds up along a path"
 DOUBLES = "pyAgrum sums the same terms in doubles; tables that span more than that it refuses"
 ONE_BLOCK = "a forest is one block, whose conditionals are exact and the same at every draw"
@@ -74,9 +73,11 @@ PROMISES = (
     Promise("exact", frustrated, "exact", range(100), 1e-10, ROUNDING),
     Promise("auto", odd_graph, "exact", range(100), 1e-10, ROUNDING),
     Promise("wmb", tangled_graph, "exact", range(100), 1e-10, ROUNDING, {"i_bound": 12}),
-    Promise("pgmpy", odd_graph, "exact", range(60), 1e-6, OTHER_HANDS),
+    Promise("pgmpy", odd_graph, "exact", range(300), 1e-10, ROUNDING),
+    Promise("pgmpy", odd_graph, "exact", range(200), 1e-10, ROUNDING, {"cut_above": 2}),
+    Promise("pyagrum", moderate, "exact", range(40), 1e-10, DOUBLES),
     Promise("pyagrum", forest, "exact", range(100), 1e-10, DOUBLES),
-    Promise("pyagrum", frustrated, "exact", range(30), 1e-10, DOUBLES),
+    Promise("pyagrum", frustrated, "exact", range(40), 1e-10, DOUBLES),
     Promise("lbp", forest, "exact", range(300), 1e-9, FIXED_POINT),
     Promise("lbp", forest, "exact", range(300), 1e-9, FIXED_POINT, {"schedule": "flooding"}),
     Promise("lbp", forest, "exact", range(300), 1e-9, FIXED_POINT, {"schedule": "residual"}),
@@ -91,6 +92,7 @@ PROMISES = (
     Promise("wmb", odd_graph, "upper", range(1000), 1e-11, WHERE_EQUAL, {"i_bound": 1}),
     Promise("wmb", frustrated, "upper", range(200), 1e-11, WHERE_EQUAL, {"i_bound": 2}),
     Promise("trw", odd_graph, "upper", range(1000), 1e-11, FORESTS, {"max_iterations": 20}),
+    Promise("trw", tangled_graph, "upper", range(400), 1e-11, FORESTS, {"max_iterations": 50}),
     Promise("trw", frustrated, "upper", range(200), 1e-11, FORESTS, {"max_iterations": 20}),
     Promise(
         "wmb", odd_graph, "lower", range(1000), 1e-11, WHERE_EQUAL, {"i_bound": 1, "bound": "lower"}

@@ -42,6 +42,7 @@ from inference.conformance.checks import (
 from inference.exact.backend import Exact
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from tests.calibration.learned_priors.data import small_graphs
+from tests.inference.answers import uniform
 from tests.inference.graphs import forest
 
 EXACTNESS = Exactness("forests", 1e-9, "the same terms are summed in doubles")
@@ -187,14 +188,12 @@ class Uniform(Exact):
     name: ClassVar[str] = "uniform"
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
-        marginals = Marginals(graph.names, graph.cardinalities, values)
-        return Posterior(marginals, 0.0, LogZKind.BETHE, Status.CONVERGED)
+        return replace(uniform(graph), log_z=0.0, log_z_kind=LogZKind.BETHE)
 
 
 def test_a_backend_that_extends_another_answers_for_itself() -> None:
     graph = forest(2)
-    values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+    values = uniform(graph).marginals.flat
     answers = [
         *infer_batch([graph] * 3, Uniform()),
         *infer_settings(graph, [graph.log_values], Uniform()),

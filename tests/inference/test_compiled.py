@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 import inference.kernels.compiled
 from inference.kernels.compiled import kernel
 from inference.warm_up import unannounced
+from tests.processes import run_python
 
 CALLEE = "from kernels.compiled import kernel\n@kernel\ndef value(x):\n    return x + {}\n"
 CALLER = (
@@ -26,10 +25,7 @@ def _double_of_one(folder: Path) -> tuple[int, int]:
     code = (
         "from kernels.caller import double\nprint(double(1), sum(double.stats.cache_hits.values()))"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
-    result, hits = run.stdout.split()
+    result, hits = run_python(code, folder=folder)[0].split()
     return int(result), int(hits)
 
 

@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from factormodels import FactorGraph, InputError
+from factormodels import FactorGraph
 from factormodels.synthetic import fr2
 from inference import (
     Posterior,
     Status,
-    ZeroPartitionError,
     infer,
     infer_batch,
     infer_settings,
@@ -23,6 +22,7 @@ from inference import (
 from inference.exact.backend import Exact
 from inference.peers.lbp_jax import bethe
 from inference.peers.lbp_jax.structure import Model
+from tests.inference.answers import assert_agree
 from tests.inference.graphs import forest, odd_graph
 
 pytestmark = pytest.mark.slow
@@ -32,10 +32,7 @@ SAME_STEPS = 1e-10
 
 
 def assert_same(one: Posterior, other: Posterior, where: str, allowed: float = SAME_STEPS) -> None:
-    np.testing.assert_allclose(
-        one.marginals.flat, other.marginals.flat, rtol=0.0, atol=allowed, err_msg=where
-    )
-    assert one.log_z == pytest.approx(other.log_z, rel=allowed, abs=allowed), where
+    assert_agree(one, other, allowed, rel=allowed, where=where)
     assert one.status is other.status, where
 
 
@@ -66,16 +63,6 @@ def test_on_responses_it_takes_the_steps_of_lbp(damping: Any) -> None:
             assert_same(one, other, f"seed {seed}", 1e-8)
 
 
-def test_a_batch_is_one_run_for_each_graph() -> None:
-    graphs = [forest(seed) for seed in range(8)]
-    graphs[3] = graphs[3].with_evidence({0: 0})
-    for seed, (one, graph) in enumerate(zip(infer_batch(graphs, "lbp_jax"), graphs, strict=True)):
-        other = infer(graph, "lbp_jax")
-        assert_same(one, other, f"seed {seed}")
-        assert one.stats["iterations"] == other.stats["iterations"]
-        assert one.backend == other.backend == "lbp_jax"
-
-
 def test_settings_with_zeros_in_different_places_and_evidence() -> None:
     graph = fr2(4, 2, density=0.3, seed=1)
     rng = np.random.default_rng(0)
@@ -87,27 +74,6 @@ def test_settings_with_zeros_in_different_places_and_evidence() -> None:
         theirs = infer_settings(observed, rows, "lbp_jax")
         for number, (one, other) in enumerate(zip(theirs, ours, strict=True)):
             assert_same(one, other, f"setting {number}")
-
-
-def test_graphs_without_an_answer_are_named_by_number() -> None:
-    contradiction = FactorGraph.from_factors([2], [([0], [1.0, 0.0]), ([0], [0.0, 1.0])])
-    with pytest.raises(ZeroPartitionError, match=r"^graph 2: the partition function is zero"):
-        infer_batch([forest(0), forest(1), contradiction], "lbp_jax")
-    with pytest.raises(ZeroPartitionError, match=r"^setting 1: "):
-        infer_settings(contradiction, [np.zeros(4), contradiction.log_values], "lbp_jax")
-
-
-def test_a_run_that_is_cut_short_says_so() -> None:
-    posterior = infer(forest(5), "lbp_jax", max_iterations=1)
-    assert posterior.status is Status.NOT_CONVERGED
-    assert posterior.stats["iterations"] == 1
-    with pytest.raises(InputError, match=r"the damping 1\.0 of 'lbp_jax' is not in \[0, 1\)"):
-        infer(forest(5), "lbp_jax", damping=1.0)
-
-
-def test_doubles_are_used_without_a_global_switch() -> None:
-    infer(forest(2), "lbp_jax")
-    assert jnp.ones(1).dtype == jnp.float32
 
 
 def test_on_a_forest_the_gradient_of_log_z_is_the_factors_beliefs() -> None:

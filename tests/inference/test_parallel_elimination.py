@@ -9,9 +9,9 @@ import inference.exact.backend
 import inference.exact.parallel
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
-from inference import Posterior, ZeroPartitionError, infer
+from inference import ZeroPartitionError, infer
+from tests.inference.answers import assert_agree, assert_right
 from tests.inference.graphs import odd_graph, tangled_graph
-from tests.oracle import oracle
 
 
 @pytest.fixture
@@ -20,19 +20,12 @@ def every_table_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "LOG2_CHUNKED_TABLE", 1.0)
 
 
-def _agree(graph: FactorGraph, posterior: Posterior) -> None:
-    truth = oracle(graph)
-    expected = np.concatenate([truth.marginals[name] for name in graph.names])
-    # Both sum the same few thousand terms in doubles.
-    np.testing.assert_allclose(posterior.marginals.flat, expected, atol=1e-10)
-    assert posterior.log_z == pytest.approx(truth.log_z, rel=1e-10, abs=1e-10)
-
-
 @pytest.mark.usefixtures("every_table_is_large")
 def test_chunks_agree_with_the_oracle() -> None:
     for seed in range(120):
         graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
-        _agree(graph, infer(graph, "exact", threads=2))
+        # Both sum the same few thousand terms in doubles.
+        assert_right(graph, infer(graph, "exact", threads=2), 1e-10, rel=1e-10)
 
 
 @pytest.mark.usefixtures("every_table_is_large")
@@ -52,8 +45,7 @@ def test_many_small_and_few_large_answers() -> None:
         factors.append((scope, rng.random(2 ** len(scope))))
     graph = FactorGraph.from_factors([2] * 19, factors)
     chunked, truth = infer(graph, "exact", threads=3), infer(graph, "enumeration")
-    np.testing.assert_allclose(chunked.marginals.flat, truth.marginals.flat, atol=1e-12)
-    assert chunked.log_z == pytest.approx(truth.log_z, abs=1e-10)
+    assert_agree(chunked, truth, 1e-12, rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -78,5 +70,4 @@ def test_the_number_of_threads_changes_not_one_bit(
     monkeypatch.setattr(inference.exact.backend, "LOG2_CHUNKED_TABLE", 64.0)
     whole = infer(graph, "exact")
     # Sums of 2**20 terms in another order.
-    np.testing.assert_allclose(posteriors[0].marginals.flat, whole.marginals.flat, atol=1e-11)
-    assert posteriors[0].log_z == pytest.approx(whole.log_z, rel=1e-12)
+    assert_agree(posteriors[0], whole, 1e-11, rel=1e-12)

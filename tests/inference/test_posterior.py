@@ -10,6 +10,7 @@ import pytest
 
 from factormodels import Atom, FactGraph, FactorGraph, InputError, interchange
 from inference import infer, infer_batch, infer_settings
+from tests.refusals import refused
 
 GRAPH = FactorGraph.from_factors(
     [2, 3], [((0,), [0.4, 0.6]), ((0, 1), [[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]])], names=["x", "y"]
@@ -80,12 +81,10 @@ def test_inference_says_how_a_model_is_converted(named: str) -> None:
 )
 def test_inference_names_the_converter_of_a_library(library: str, convert: Any, named: str) -> None:
     pytest.importorskip(library)
-    with pytest.raises(InputError, match=rf"factormodels\.interchange\.{named}$"):
-        infer(convert(GRAPH))
+    refused(rf"factormodels\.interchange\.{named}$", infer, convert(GRAPH))
 
 
 def test_inference_names_the_converter_of_networkx() -> None:
     pytest.importorskip("networkx")
     graph: Any = interchange.to_networkx(FactGraph("g", (Atom("a1"),)))
-    with pytest.raises(InputError, match=r"from_networkx, then \.to_factor_graph\(\)$"):
-        infer(graph)
+    refused(r"from_networkx, then \.to_factor_graph\(\)$", infer, graph)

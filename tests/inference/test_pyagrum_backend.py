@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from factormodels import FactorGraph, InputError
 from factormodels.synthetic import fr2, grid
-from inference import InferenceError, Status, TooLargeError, infer
-from tests.inference.graphs import chain_reference, frustrated, long_chain, moderate, odd_graph
+from inference import InferenceError, TooLargeError, infer
+from tests.inference.answers import assert_agree, assert_near
+from tests.inference.graphs import chain_reference, long_chain, odd_graph
+from tests.processes import run_python
 
 ROUNDING = 1e-10
 """pyAgrum multiplies and adds in doubles; some hundred operations on each number."""
-
-
-@pytest.mark.parametrize("graphs", [moderate, frustrated])
-def test_it_agrees_with_exact(graphs: Callable[[int], FactorGraph]) -> None:
-    for seed in range(40):
-        graph = graphs(seed)
-        ours, theirs = infer(graph, "exact"), infer(graph, "pyagrum")
-        assert theirs.status is Status.EXACT
-        np.testing.assert_allclose(
-            theirs.marginals.flat, ours.marginals.flat, atol=ROUNDING, err_msg=f"seed {seed}"
-        )
-        assert theirs.log_z == pytest.approx(ours.log_z, rel=ROUNDING, abs=ROUNDING), f"seed {seed}"
 
 
 def test_odd_graphs_are_answered_or_refused() -> None:
@@ -44,19 +29,14 @@ def test_odd_graphs_are_answered_or_refused() -> None:
                 infer(graph, "pyagrum")
             continue
         answered += 1
-        np.testing.assert_allclose(
-            theirs.marginals.flat, ours.marginals.flat, atol=ROUNDING, err_msg=f"seed {seed}"
-        )
-        assert theirs.log_z == pytest.approx(ours.log_z, rel=ROUNDING, abs=ROUNDING), f"seed {seed}"
+        assert_agree(theirs, ours, ROUNDING, rel=ROUNDING, where=f"seed {seed}")
     assert answered >= 180
 
 
 def test_a_response_and_its_evidence() -> None:
     graph = fr2(31, 3, density=0.05, own=False, seed=0)
     for observed in (graph, graph.with_evidence({0: 1, 50: 0})):
-        ours, theirs = infer(observed, "exact"), infer(observed, "pyagrum")
-        np.testing.assert_allclose(theirs.marginals.flat, ours.marginals.flat, atol=ROUNDING)
-        assert theirs.log_z == pytest.approx(ours.log_z, rel=ROUNDING)
+        assert_agree(infer(observed, "pyagrum"), infer(observed, "exact"), ROUNDING, rel=ROUNDING)
 
 
 def test_a_product_far_below_the_range_of_doubles() -> None:
@@ -64,9 +44,7 @@ def test_a_product_far_below_the_range_of_doubles() -> None:
     expected, log_z = chain_reference(graph)
     # Potentials as they are multiply to less than the smallest double: pyAgrum alone finds zeros.
     assert log_z < -2000.0
-    posterior = infer(graph, "pyagrum")
-    np.testing.assert_allclose(posterior.marginals.flat.reshape(-1, 2), expected, atol=ROUNDING)
-    assert posterior.log_z == pytest.approx(log_z, rel=ROUNDING)
+    assert_near(infer(graph, "pyagrum"), expected.ravel(), log_z, ROUNDING, rel=ROUNDING)
 
 
 def test_what_does_not_fit_is_refused_before_it_is_allocated() -> None:
@@ -75,8 +53,6 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated() -> None:
         infer(graph, "pyagrum", memory_limit=1000)
     with pytest.raises(TooLargeError, match="5000 variables at most"):
         infer(long_chain(5001, seed=0), "pyagrum")
-    with pytest.raises(InputError, match="the memory limit 0 of 'pyagrum' is not positive"):
-        infer(graph, "pyagrum", memory_limit=0)
 
 
 def test_it_loads_and_runs_where_warnings_are_errors() -> None:
@@ -88,8 +64,4 @@ def test_it_loads_and_runs_where_warnings_are_errors() -> None:
         "graph = FactorGraph.from_factors([2, 2], [([0], [0.5, 0.5]), ([0, 1], table)])\n"
         "print(infer(graph, 'pyagrum').marginals['1'].round(6).tolist())\n"
     )
-    found = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout == "[0.55, 0.45]\n"
+    assert run_python(code, "-W", "error")[0] == "[0.55, 0.45]\n"

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from factormodels import FactorGraph, InputError, MissingDependencyError
 from inference import (
     Backend,
     Entry,
-    LogZKind,
-    Marginals,
     Posterior,
-    Status,
     entries,
     get_backend,
     infer,
     register,
     unregister,
 )
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.inference.answers import uniform
+from tests.processes import run_python
+from tests.refusals import refused
 
 
 @dataclass(frozen=True)
@@ -39,23 +33,17 @@ class Uniform(Backend):
     weight: float = 1.0
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
-        return Posterior(
-            Marginals(graph.names, graph.cardinalities, values),
-            None,
-            LogZKind.NONE,
-            Status.CONVERGED,
-        )
+        return uniform(graph)
 
 
 @pytest.fixture
-def uniform() -> Iterator[None]:
+def registered() -> Iterator[None]:
     register(Entry("uniform", Uniform, "answers 1/k", "none"))
     yield
     unregister("uniform")
 
 
-@pytest.mark.usefixtures("uniform")
+@pytest.mark.usefixtures("registered")
 def test_a_registered_backend_is_found_by_name() -> None:
     graph = FactorGraph.from_factors([4, 2], []).with_evidence({1: 1})
     posterior = infer(graph, "uniform", weight=2.0)
@@ -63,10 +51,9 @@ def test_a_registered_backend_is_found_by_name() -> None:
     assert posterior.marginals["1"].tolist() == [0.0, 1.0]
 
 
-@pytest.mark.usefixtures("uniform")
+@pytest.mark.usefixtures("registered")
 def test_a_name_is_taken_once() -> None:
-    with pytest.raises(InputError, match="'uniform' is registered already"):
-        register(Entry("uniform", Uniform, "again", "none"))
+    refused("'uniform' is registered already", register, Entry("uniform", Uniform, "again", "none"))
 
 
 def test_unknown_names_list_the_valid_ones() -> None:
@@ -77,8 +64,7 @@ def test_unknown_names_list_the_valid_ones() -> None:
 
 
 def test_unknown_settings_name_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"no setting 'dampening'; did you mean 'damping'\?"):
-        get_backend("lbp", dampening=0.5)
+    refused(r"no setting 'dampening'; did you mean 'damping'\?", get_backend, "lbp", dampening=0.5)
 
 
 def test_an_absent_library_names_the_command_that_installs_it() -> None:
@@ -140,21 +126,13 @@ def test_a_backend_of_an_installed_package_is_found_and_broken_ones_are_told(
     facts.mkdir()
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text(ENTRY_POINTS)
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    found = subprocess.run(
-        [sys.executable, "-c", ASK],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert found.stdout.split() == ["0.75", "exact", "mine"]
-    told = found.stderr.splitlines()
+    found, errors = run_python(ASK, path=str(tmp_path))
+    assert found.split() == ["0.75", "exact", "mine"]
+    told = errors.splitlines()
     assert len(told) == 3
     for words in (
         "the backend 'broken' of the package mine cannot be loaded",
         "the backend 'exact' of the package mine has the name of another",
         "the entry point 'wrong' of the package mine leads to no inference.Entry",
     ):
-        assert any(line.startswith(words) for line in told), found.stderr
+        assert any(line.startswith(words) for line in told), errors

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import corp_curve, reliability_bins, save_figure
+from calibration import corp_curve, reliability_bins, reliability_diagram, save_figure
 from calibration.curves import (
     CorpCurve,
     GroupCalibration,
     LabelHistogram,
+    ReliabilityBins,
     RiskCurve,
     group_calibration,
     label_histogram,
@@ -28,6 +29,15 @@ from calibration.figures.curves import (
 )
 from calibration.figures.style import COLOURS
 from factormodels.errors import InputError
+from tests.calibration.drawn import (
+    TITLE,
+    assert_column_wide,
+    assert_within,
+    heading_of,
+    heights_of,
+    legend_of,
+)
+from tests.refusals import refused
 
 ORDER = ("first", "second", "third")
 
@@ -53,19 +63,19 @@ def histogram_of(seed: int) -> LabelHistogram:
     return label_histogram(p, y)
 
 
+def bins_of(seed: int) -> ReliabilityBins:
+    p, y, responses = pairs(seed)
+    return reliability_bins(p, y, responses=responses, n_bootstrap=15)
+
+
 def groups_of(seed: int) -> GroupCalibration:
     p, y, responses = pairs(seed)
     groups = [ORDER[i % 3] for i in range(120)]
     return group_calibration(p, y, groups, order=ORDER, responses=responses, n_bootstrap=15)
 
 
-def heights_of(axes: Any) -> list[float]:
-    return [bar.get_height() for bar in axes.patches]
-
-
-def legend_of(figure: Any) -> list[str]:
-    legend = figure.axes[0].get_legend()
-    return [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+def told(draw: Callable[..., Any], methods: dict[str, Any]) -> list[str]:
+    return legend_of(draw(methods).axes[0])
 
 
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
@@ -73,6 +83,7 @@ FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
     "risk": (risk_coverage_figure, risk_of),
     "histograms": (score_histograms, histogram_of),
     "groups": (group_figure, groups_of),
+    "reliability": (reliability_diagram, bins_of),
 }
 
 
@@ -99,25 +110,28 @@ def test_legends_tell_the_numbers_and_the_bands() -> None:
     curve = corp_of(0)
     terms = curve.decomposition
     numbers = f"MCB {terms.miscalibration:.4f}, DSC {terms.discrimination:.4f}"
-    assert legend_of(corp_diagram({"exact": curve})) == [
+    assert told(corp_diagram, {"exact": curve}) == [
         f"exact: {numbers}",
         "95% confidence bands, 20 responses",
     ]
     mixed = {"a": curve, "b": corp_of(0, "consistency")}
-    assert legend_of(corp_diagram(mixed))[-1] == "95% bands, 20 responses"
-    assert legend_of(corp_diagram({"a": corp_of(0, "none")}))[-1] == "No band"
+    assert told(corp_diagram, mixed)[-1] == "95% bands, 20 responses"
+    assert told(corp_diagram, {"a": corp_of(0, "none")})[-1] == "No band"
     risk = risk_of(0)
-    assert legend_of(risk_coverage_figure({"exact": risk})) == [
+    assert told(risk_coverage_figure, {"exact": risk}) == [
         f"exact: AURC {risk.area:.4f}, excess {risk.excess:.4f}",
         "95% confidence bands, 20 responses",
     ]
     p, y, _ = pairs(0)
     alone = risk_curve(p, y, n_bootstrap=5)
-    assert legend_of(risk_coverage_figure({"x": alone}))[-1] == (
+    assert told(risk_coverage_figure, {"x": alone})[-1] == (
         "95% confidence bands, atoms independent"
     )
-    assert legend_of(risk_coverage_figure({"x": alone, "y": risk}))[-1] == "95% confidence bands"
-    assert legend_of(group_figure({"x": groups_of(0)})) == ["x", "95% intervals, 20 responses"]
+    assert told(risk_coverage_figure, {"x": alone, "y": risk})[-1] == "95% confidence bands"
+    assert told(group_figure, {"x": groups_of(0)}) == [
+        "x",
+        "95% intervals, 20 responses",
+    ]
 
 
 def test_risk_curves_and_axes() -> None:
@@ -138,11 +152,8 @@ def test_histograms_have_true_atoms_above_and_false_ones_below() -> None:
     heights = heights_of(axes)
     assert heights[:21] == histogram.true.tolist()
     assert heights[21:] == (-histogram.false).tolist()
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "0",
-        str(histogram.false.max()),
-        str(histogram.true.max()),
-    ]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["0", str(histogram.false.max()), str(histogram.true.max())]
 
 
 def test_gaps_by_group_are_drawn_side_by_side() -> None:
@@ -157,11 +168,8 @@ def test_gaps_by_group_are_drawn_side_by_side() -> None:
         np.testing.assert_array_equal(ends[:, 1, 1], calibration.upper)
         places.append(np.asarray(line.get_xdata()))
     assert (places[0] < places[1]).all()
-    assert [text.get_text() for text in axes.get_xticklabels()] == [
-        "first\n40",
-        "second\n40",
-        "third\n40",
-    ]
+    labels = [text.get_text() for text in axes.get_xticklabels()]
+    assert labels == [f"{group}\n40" for group in ORDER]
     assert axes.get_xlabel() == "Position, with its number of atoms"
 
 
@@ -169,27 +177,21 @@ def test_gaps_by_group_are_drawn_side_by_side() -> None:
 @pytest.mark.parametrize("n_methods", [1, 6])
 def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Path) -> None:
     draw, make = FIGURES[kind]
-    title = "A title about factcheck-bench graphs and more than fits on one line of a column"
     names = [f"A LONG NAME OF METHOD $x_{i}$, (fr2, implication), yes, jpg" for i in range(6)]
-    figure = draw({name: make(0) for name in names[:n_methods]}, title=title)
+    figure = draw({name: make(0) for name in names[:n_methods]}, title=TITLE)
     save_figure(figure, tmp_path / "figure", ["png", "pdf"])
-    drawn = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert width == pytest.approx(3.4)
-    assert min(drawn.x0, drawn.y0) > 0
-    assert drawn.x1 < width
-    assert drawn.y1 < height
-    texts = [text.get_text().replace("\n", " ") for text in figure.texts]
-    heading = figure.texts[texts.index(title)]
-    lower = heading.get_window_extent().y0
+    assert_within(figure)
+    assert_column_wide(figure)
+    lower = heading_of(figure, TITLE).y0
     legend = figure.axes[0].get_legend()
     if legend is not None:
+        assert legend_of(figure.axes[0])[0].startswith(names[0])
         assert legend.get_window_extent().y1 < lower
         assert legend.get_window_extent().y0 > figure.axes[0].get_window_extent().y1
     else:
-        for name in names[:n_methods]:
-            assert figure.texts[texts.index(name)].get_window_extent().y1 < lower
-            assert figure.texts[texts.index(name)].get_window_extent().x1 < width * figure.dpi
+        for box in (heading_of(figure, name) for name in names[:n_methods]):
+            assert box.y1 < lower
+            assert box.x1 < figure.get_size_inches()[0] * figure.dpi
     boxes = [axes.get_window_extent() for axes in figure.axes]
     for above, below in itertools.pairwise(boxes):
         assert above.y0 > below.y1
@@ -201,7 +203,7 @@ def test_long_names_of_groups_are_wrapped(tmp_path: Path) -> None:
     calibration = group_calibration(p, y, [names[i % 6] for i in range(120)], n_bootstrap=5)
     figure = group_figure({"exact": calibration})
     save_figure(figure, tmp_path / "figure", ["png"])
-    assert figure.get_tightbbox().y0 > 0
+    assert_within(figure)
     boxes = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]
     assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))
 
@@ -224,11 +226,8 @@ def test_methods_differ_in_colour() -> None:
 @pytest.mark.parametrize("kind", FIGURES)
 def test_methods_are_checked(kind: str) -> None:
     draw, _ = FIGURES[kind]
-    with pytest.raises(InputError, match="methods is empty"):
-        draw({})
-    p, y, _ = pairs(0)
-    with pytest.raises(InputError, match=r"methods\['exact'\] is of type ReliabilityBins; give"):
-        draw({"exact": reliability_bins(p, y)})
+    refused("methods is empty", draw, {})
+    refused(r"methods\['exact'\] is of type list; give", draw, {"exact": [0.1]})
 
 
 def test_curves_that_cannot_share_a_figure_are_refused() -> None:

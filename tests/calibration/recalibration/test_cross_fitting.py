@@ -19,6 +19,7 @@ from calibration.recalibration import (
 from calibration.scores.pointwise import brier
 from factormodels.errors import InputError
 from tests.calibration.coverage_simulation import draw
+from tests.refusals import refused
 
 
 class Remembering(BaseEstimator):  # type: ignore[misc]
@@ -127,5 +128,4 @@ def test_bad_input_is_named(arguments: dict[str, Any], message: str) -> None:
         "responses": ["a", "a", "b", "b", "c", "c"],
         "n_folds": 3,
     }
-    with pytest.raises(InputError, match=message):
-        cross_fit(PlattRecalibrator(), **given | arguments)
+    refused(message, cross_fit, PlattRecalibrator(), **given | arguments)

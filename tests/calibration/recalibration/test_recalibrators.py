@@ -29,6 +29,7 @@ from calibration.recalibration import (
 from calibration.scores.logistic import sigmoid
 from calibration.scores.pointwise import brier, log_loss
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8"))
 (VENN_ABERS,) = (v for k, v in REFERENCES["recalibration"].items() if k.startswith("venn-abers"))
@@ -253,8 +254,7 @@ def test_a_temperature_against_the_labels_is_infinite() -> None:
 def test_what_cannot_be_learned_is_named(
     estimator: Recalibrator, p: Any, y: Any, message: str
 ) -> None:
-    with pytest.raises(InputError, match=message):
-        estimator.fit(p, y)
+    refused(message, estimator.fit, p, y)
 
 
 @pytest.mark.parametrize("name", RECALIBRATORS)

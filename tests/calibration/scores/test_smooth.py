@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration.scores import smooth_ece
-from factormodels.errors import InputError
+from tests.refusals import refused
 
 
 def by_quadrature(p: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
@@ -95,5 +95,4 @@ def test_errors_below_the_mesh_are_not_rounded_up() -> None:
 
 def test_the_bandwidth_is_checked() -> None:
     for bandwidth in (0, 1e-5, 10, "wide", True):
-        with pytest.raises(InputError, match="bandwidth is"):
-            smooth_ece([0.2, 0.9], [1, 0], bandwidth=bandwidth)  # type: ignore[arg-type]
+        refused("bandwidth is", smooth_ece, [0.2, 0.9], [1, 0], bandwidth=bandwidth)

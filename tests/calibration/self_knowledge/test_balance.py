@@ -12,8 +12,8 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
 from calibration.self_knowledge.records import Setting
 from calibration.significance import adjust, clustered_mcnemar
-from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import claim, in_sentence, random_records
+from tests.refusals import refused
 
 
 def test_sigma_and_factuality_are_those_of_the_table() -> None:
@@ -81,5 +81,4 @@ def test_empty_bins_and_balance_without_errors() -> None:
     assert balance.status[0] is SigmaStatus.EMPTY
     assert math.isnan(balance.clustered[0])
     assert len(balance.rows()) == 6
-    with pytest.raises(InputError, match="method is 'yates'"):
-        in_sample_balance(records, method="yates")
+    refused("method is 'yates'", in_sample_balance, records, method="yates")

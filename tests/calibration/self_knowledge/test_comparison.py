@@ -17,6 +17,7 @@ from calibration.self_knowledge import (
 from calibration.significance import adjust
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
+from tests.refusals import refused
 
 DELTA = IntervalSettings("delta")
 
@@ -106,7 +107,5 @@ def test_unpaired_responses_are_refused_or_dropped_and_counted() -> None:
     assert (result.n_responses, result.n_dropped) == (1, 2)
     with pytest.raises(InputError, match="no response in common"):
         compare_conditions(first, in_sentence("w", 1, 1, "S"), unpaired="drop")
-    with pytest.raises(InputError, match="unpaired is 'keep'"):
-        compare_conditions(first, second, unpaired="keep")
-    with pytest.raises(InputError, match="records is empty"):
-        compare_conditions(first, [])
+    refused("unpaired is 'keep'", compare_conditions, first, second, unpaired="keep")
+    refused("records is empty", compare_conditions, first, [])

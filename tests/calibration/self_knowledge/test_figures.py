@@ -8,7 +8,9 @@ import pytest
 from calibration.figures.positions import Panel, knowledge_panel, label_panels, position_figure
 from calibration.self_knowledge import IntervalSettings, label_positions, self_knowledge
 from factormodels.errors import InputError
+from tests.calibration.drawn import assert_apart, assert_within, legend_of
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
+from tests.refusals import refused
 
 QUICK = IntervalSettings(n_bootstrap=50)
 
@@ -19,9 +21,7 @@ def test_points_and_intervals_are_those_of_the_table() -> None:
     shares, numbers = figure.axes
     for axes, suffix in ((shares, "share"), (numbers, "number")):
         kinds = ("supported", "unsupported", "irrelevant")
-        legend = axes.get_legend()
-        assert legend is not None
-        assert [text.get_text() for text in legend.get_texts()] == list(kinds)
+        assert legend_of(axes) == list(kinds)
         for line, bars, kind in zip(axes.lines, axes.collections, kinds, strict=True):
             estimates = table[f"{kind}_{suffix}"]
             np.testing.assert_array_equal(line.get_ydata(), estimates.estimate[:-1])
@@ -51,13 +51,8 @@ def test_nothing_of_a_panel_leaves_the_figure_or_covers_another() -> None:
         figure.draw_without_rendering()
         boxes = [box for axes in figure.axes if (box := axes.get_tightbbox()) is not None]
         assert len(boxes) == len(panels)
-        boxes += [text.get_window_extent() for text in figure.texts]
-        for place, box in enumerate(boxes):
-            assert box.x0 >= 0
-            assert box.y0 >= 0
-            assert box.x1 <= figure.bbox.width
-            assert box.y1 <= figure.bbox.height
-            assert not any(box.overlaps(other) for other in boxes[place + 1 :])
+        assert_within(figure)
+        assert_apart([*boxes, *(text.get_window_extent() for text in figure.texts)])
 
 
 def test_an_undefined_bin_has_no_point() -> None:
@@ -65,20 +60,13 @@ def test_an_undefined_bin_has_no_point() -> None:
     table = self_knowledge(records, intervals=QUICK)
     figure = position_figure([knowledge_panel(table)])
     sigma = figure.axes[0].lines[-1]
-    assert np.isnan(np.asarray(sigma.get_ydata(), dtype=np.float64)).tolist() == [
-        False,
-        True,
-        True,
-        True,
-        False,
-    ]
+    empty = np.isnan(np.asarray(sigma.get_ydata(), dtype=np.float64))
+    assert empty.tolist() == [False, True, True, True, False]
 
 
 def test_bad_input_is_named() -> None:
     table = label_positions(random_records(2), intervals=QUICK)
-    with pytest.raises(InputError, match="panels is empty"):
-        position_figure([])
-    with pytest.raises(InputError, match="no quantity"):
-        position_figure([Panel(table, {}, "share", (0,))])
+    refused("panels is empty", position_figure, [])
+    refused("no quantity", position_figure, [Panel(table, {}, "share", (0,))])
     with pytest.raises(InputError, match="there is no quantity 'sigma'"):
         position_figure([Panel(table, {"sigma": "s"}, "share", (0,))])

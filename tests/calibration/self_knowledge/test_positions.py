@@ -23,6 +23,7 @@ from calibration.self_knowledge import (
 from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import claim, in_sentence, random_records
+from tests.refusals import refused
 
 QUICK = IntervalSettings(n_bootstrap=20)
 
@@ -246,23 +247,16 @@ def test_flip_rates_by_hand() -> None:
 
 def test_bad_input_is_named() -> None:
     records = in_sentence("x", 1, 1, "S NS")
-    with pytest.raises(InputError, match="records is empty"):
-        label_positions([])
-    with pytest.raises(InputError, match=r"records\[0\] is of type str"):
-        label_positions(["x"])  # type: ignore[list-item]
-    with pytest.raises(InputError, match=r"has the claim 'a1\.0' twice"):
-        label_positions([*records, records[0]])
-    with pytest.raises(InputError, match="has 1 and 2 sentences"):
-        label_positions([*records, claim("x", 2, 2, "S")])
-    with pytest.raises(InputError, match="n_positions is 0"):
-        label_positions(records, n_positions=0)
+    refused("records is empty", label_positions, [])
+    refused(r"records\[0\] is of type str", label_positions, ["x"])
+    refused(r"has the claim 'a1\.0' twice", label_positions, [*records, records[0]])
+    refused("has 1 and 2 sentences", label_positions, [*records, claim("x", 2, 2, "S")])
+    refused("n_positions is 0", label_positions, records, n_positions=0)
     with pytest.raises(InputError, match="average is 'macro'; choose one of sentence, claim"):
         label_positions(records, average="macro")
-    with pytest.raises(InputError, match="has a judgement in none_of_the_above"):
-        self_knowledge(records)
+    refused("has a judgement in none_of_the_above", self_knowledge, records)
     with pytest.raises(InputError, match="neither is 'false'"):
         self_knowledge(in_sentence("x", 1, 1, "S", "true"), neither="false")
-    with pytest.raises(InputError, match="give two settings"):
-        flip_rates(records, "direct_asking", "direct_asking")
+    refused("give two settings", flip_rates, records, "direct_asking", "direct_asking")
     with pytest.raises(InputError, match="there is no quantity 'sigma'"):
         label_positions(records, intervals=QUICK)["sigma"]

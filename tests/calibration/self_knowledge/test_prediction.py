@@ -15,6 +15,7 @@ from calibration.self_knowledge.records import Setting
 from calibration.self_knowledge.simulation import simulate_counts
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
+from tests.refusals import refused
 
 BALANCED = Truth(n_responses=60)
 
@@ -135,14 +136,10 @@ def test_shift_to_the_factuality_of_the_half_is_no_shift() -> None:
 
 def test_bad_input_is_named() -> None:
     few = random_records(5, 3)
-    with pytest.raises(InputError, match=r"there are 3 responses; .* at least 4"):
-        out_of_sample(few)
+    refused(r"there are 3 responses; .* at least 4", out_of_sample, few)
     records = random_records(5, 8)
-    with pytest.raises(InputError, match="n_splits is 0"):
-        out_of_sample(records, n_splits=0)
+    refused("n_splits is 0", out_of_sample, records, n_splits=0)
     with pytest.raises(InputError, match=r"prevalences\[1\] is 1.5, outside \[0, 1\]"):
         label_shift(records, prevalences=[0.5, 1.5])
-    with pytest.raises(InputError, match="n_responses is 1"):
-        Truth(n_responses=1)
-    with pytest.raises(InputError, match="self_known is 1"):
-        Truth(self_known=1)
+    refused("n_responses is 1", Truth, n_responses=1)
+    refused("self_known is 1", Truth, self_known=1)

@@ -18,6 +18,7 @@ from calibration.self_knowledge import (
 )
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import random_records
+from tests.refusals import refused
 
 LINE: dict[str, Any] = {
     "response": "r1",
@@ -72,8 +73,7 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read_records(write_lines(tmp_path / "records.jsonl", {**LINE, **change}))
+    refused(message, read_records, write_lines(tmp_path / "records.jsonl", {**LINE, **change}))
 
 
 @pytest.mark.parametrize("key", ["response", "sentence", "sentences", "claim", "label"])
@@ -100,26 +100,21 @@ def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
 
 def test_a_claim_given_twice_is_refused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "records.jsonl", LINE, LINE)
-    with pytest.raises(InputError, match="line 2: response 'r1' has the claim 'a4' on line 1"):
-        read_records(path)
+    refused("line 2: response 'r1' has the claim 'a4' on line 1", read_records, path)
 
 
 def test_a_response_has_one_number_of_sentences(tmp_path: Path) -> None:
     other = {**LINE, "claim": "a5", "sentences": 7}
     path = write_lines(tmp_path / "records.jsonl", LINE, other)
-    with pytest.raises(InputError, match="has 7 sentences here and 6 on line 1"):
-        read_records(path)
+    refused("has 7 sentences here and 6 on line 1", read_records, path)
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_text("\n")
-    with pytest.raises(InputError, match="holds no record"):
-        read_records(tmp_path / "records.jsonl")
-    with pytest.raises(InputError, match="there is no such file"):
-        read_records(tmp_path / "absent.jsonl")
+    refused("holds no record", read_records, tmp_path / "records.jsonl")
+    refused("there is no such file", read_records, tmp_path / "absent.jsonl")
 
 
 def test_an_unknown_setting_lists_the_known_ones() -> None:
     record = ClaimRecord("r", 1, 1, "a", ClaimLabel.SUPPORTED)
-    with pytest.raises(InputError, match="direct_asking, question_answering, none_of_the_above"):
-        record.judgement("asking")
+    refused("direct_asking, question_answering, none_of_the_above", record.judgement, "asking")

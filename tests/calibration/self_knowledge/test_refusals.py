@@ -10,6 +10,7 @@ from calibration.self_knowledge import filter_refusals, refusal_rules
 from calibration.self_knowledge.refusals import RULES
 from factormodels.errors import InputError
 from factormodels.io import read_many
+from tests.refusals import refused
 
 REFUSALS = {
     "lacks_information": [
@@ -86,10 +87,8 @@ def test_the_filter_keeps_order_and_reports_the_rate() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(InputError, match="responses is empty"):
-        filter_refusals({})
-    with pytest.raises(InputError, match="response is of type NoneType"):
-        refusal_rules(None)  # type: ignore[arg-type]
+    refused("responses is empty", filter_refusals, {})
+    refused("response is of type NoneType", refusal_rules, None)
     with pytest.raises(InputError, match="response 'a' is given twice"):
         filter_refusals([("a", ANSWERS[0]), ("a", REFUSALS["apologises"][0])])
 

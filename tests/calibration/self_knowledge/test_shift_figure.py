@@ -8,6 +8,7 @@ import numpy as np
 
 from calibration.figures.sigma_shift import label_shift_figure
 from calibration.self_knowledge import label_shift
+from tests.calibration.drawn import assert_within, legend_of
 from tests.calibration.self_knowledge.claims import random_records
 
 
@@ -25,10 +26,7 @@ def test_lines_and_bands_are_those_of_the_table() -> None:
         for ends in (shift.lower[name], shift.upper[name]):
             expected = np.column_stack([shift.prevalence, ends])
             assert all((np.abs(corners - point).sum(axis=1) < 1e-12).any() for point in expected)
-    legend = axes.get_legend()
-    assert legend is not None
-    names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["σ", "Rogan–Gladen", "EMQ", "factuality of the half"]
+    assert legend_of(axes) == ["σ", "Rogan–Gladen", "EMQ", "factuality of the half"]
     texts = [text.get_text() for text in figure.texts]
     assert texts == ["means over 40 halves; bands hold 95% of them", "a_$b"]
 
@@ -36,11 +34,7 @@ def test_lines_and_bands_are_those_of_the_table() -> None:
 def test_nothing_leaves_the_figure() -> None:
     figure = label_shift_figure(label_shift(random_records(1), n_splits=10), title="title")
     figure.draw_without_rendering()
-    width, height = figure.get_size_inches() * figure.dpi
-    (axes,) = figure.axes
-    box = axes.get_tightbbox()
-    assert box is not None
-    assert (box.x0 >= 0, box.y0 >= 0, box.x1 <= width, box.y1 <= height) == (True,) * 4
+    assert_within(figure)
 
 
 def test_what_has_no_prediction_has_no_line() -> None:

@@ -12,6 +12,7 @@ from calibration.significance import compare_judged, compare_methods, paired_per
 from calibration.significance.measures import JudgedClaims, response_k
 from factormodels.errors import InputError
 from tests.calibration.significance.test_table import data
+from tests.refusals import refused
 
 
 def judged(given: dict[str, Any], name: str, kept: Any = slice(None)) -> JudgedClaims:
@@ -53,7 +54,6 @@ def test_other_claims_are_compared_by_response() -> None:
 def test_other_responses_are_refused() -> None:
     given = data(5)
     fewer = judged(given, "sharp", given["responses"] > 0)
-    with pytest.raises(InputError, match="judge different responses"):
-        compare_judged(fewer, judged(given, "sharp"), "brier")
+    refused("judge different responses", compare_judged, fewer, judged(given, "sharp"), "brier")
     with pytest.raises(InputError, match="pooled"):
         compare_judged(judged(given, "same"), judged(given, "sharp"), "brier", test="t")

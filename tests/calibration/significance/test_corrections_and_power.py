@@ -15,7 +15,7 @@ from calibration.significance import (
     standard_deviation_of_differences,
     stars,
 )
-from factormodels.errors import InputError
+from tests.refusals import refused
 
 # Benjamini and Hochberg 1995, section 4.1: fifteen comparisons of two treatments.
 NEUHAUS = [
@@ -94,22 +94,14 @@ def test_power_is_how_often_the_test_finds_the_effect() -> None:
 def test_standard_deviation_of_differences() -> None:
     spread = standard_deviation_of_differences([0.5, 1.0, 0.0], [0.25, 0.25, 0.25])
     assert spread == pytest.approx(np.std([0.25, 0.75, -0.25], ddof=1), rel=1e-12)
-    with pytest.raises(InputError, match="first has 1 and second 1 values"):
-        standard_deviation_of_differences([0.5], [0.5])
+    refused("first has 1 and second 1 values", standard_deviation_of_differences, [0.5], [0.5])
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(InputError, match=r"p_values\[1\] is 1.5, outside \[0, 1\]"):
-        adjust([0.5, 1.5])
-    with pytest.raises(InputError, match="flat sequence"):
-        adjust([[0.5]])
-    with pytest.raises(InputError, match="correction is 'bonferroni'; choose one of holm"):
-        adjust([0.5], "bonferroni")
-    with pytest.raises(InputError, match="standard_deviation is 0"):
-        minimum_detectable_effect(0, 10)
-    with pytest.raises(InputError, match="n_responses is 1"):
-        minimum_detectable_effect(1, 1)
-    with pytest.raises(InputError, match=r"power is 0\.01"):
-        minimum_detectable_effect(1, 10, power=0.01)
-    with pytest.raises(InputError, match="effect is 0"):
-        responses_needed(0, 1)
+    refused(r"p_values\[1\] is 1.5, outside \[0, 1\]", adjust, [0.5, 1.5])
+    refused("flat sequence", adjust, [[0.5]])
+    refused("correction is 'bonferroni'; choose one of holm", adjust, [0.5], "bonferroni")
+    refused("standard_deviation is 0", minimum_detectable_effect, 0, 10)
+    refused("n_responses is 1", minimum_detectable_effect, 1, 1)
+    refused(r"power is 0\.01", minimum_detectable_effect, 1, 10, power=0.01)
+    refused("effect is 0", responses_needed, 0, 1)

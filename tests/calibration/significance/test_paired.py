@@ -14,6 +14,7 @@ from calibration.significance import (
     paired_t_test,
 )
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 # Student 1908, extra hours of sleep of ten patients under two drugs.
 SLEEP_ONE = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -168,19 +169,13 @@ def test_nothing_to_test_has_a_status_and_no_warning() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(InputError, match="first has 1, second has 2"):
-        paired_t_test([0.5], [0.5, 0.5])
-    with pytest.raises(InputError, match=r"second\[1\] is nan; give finite numbers"):
-        paired_t_test([0.5, 0.5], [0.5, math.nan])
-    with pytest.raises(InputError, match="first is not all numbers"):
-        paired_t_test(["a"], [0.5])
-    with pytest.raises(InputError, match=r"first has shape \(0,\)"):
-        paired_t_test([], [])
+    refused("first has 1, second has 2", paired_t_test, [0.5], [0.5, 0.5])
+    refused(r"second\[1\] is nan; give finite numbers", paired_t_test, [0.5, 0.5], [0.5, math.nan])
+    refused("first is not all numbers", paired_t_test, ["a"], [0.5])
+    refused(r"first has shape \(0,\)", paired_t_test, [], [])
     with pytest.raises(InputError, match="alternative is 'bigger'; choose one of two-sided"):
         paired_t_test([0.5, 1], [0.5, 0.5], alternative="bigger")
-    with pytest.raises(InputError, match="average is 'macro'"):
-        paired_bootstrap([0.5], [0.5], ["x"], average="macro")
-    with pytest.raises(InputError, match="responses has 1"):
-        paired_permutation([0.5, 1], [0.5, 1], ["x"])
+    refused("average is 'macro'", paired_bootstrap, [0.5], [0.5], ["x"], average="macro")
+    refused("responses has 1", paired_permutation, [0.5, 1], [0.5, 1], ["x"])
     with pytest.raises(InputError, match="n_permutations is 0"):
         paired_permutation([0.5, 1], [0.5, 1], ["x", "y"], n_permutations=0)

@@ -7,10 +7,11 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
+
+from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 
 
 @dataclass(frozen=True)
@@ -48,46 +49,35 @@ def label_reply(label: str, probability: float, others: Mapping[str, float] | No
 
 
 class ScriptedServer:
-    """A server that answers by a script and remembers what it was asked."""
+    """A server that answers by a script and remembers what it was asked; used as a context."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.most_at_once = 0
+        self.url = ""
         self._at_once = 0
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-
-    @property
-    def url(self) -> str:
-        """The base address that a client is given."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._running = ExitStack()
 
     def __enter__(self) -> ScriptedServer:
-        self._thread.start()
+        self.url = f"{self._running.enter_context(web_server(self._answer)).url}/v1"
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
 
-    def answer(self, request: dict[str, Any], headers: dict[str, str]) -> Reply:
-        """Return the script's reply to a request, and remember the request."""
+    def always(self, reply: Reply) -> None:
+        """Answer every request from now on alike."""
+        self.script = lambda _request, _number: reply
+
+    def _answer(self, asked: Asked, _: int) -> Answer:
+        request = json.loads(asked.body)
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
-            self.headers.append(headers)
+            self.headers.append(asked.headers)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
@@ -96,38 +86,8 @@ class ScriptedServer:
         finally:
             with self._lock:
                 self._at_once -= 1
-        return reply
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            # Small answers are sent at once: the wait for more would be forty milliseconds.
-            disable_nagle_algorithm = True
-
-            def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                request = json.loads(self.rfile.read(length))
-                reply = server.answer(
-                    request, {name.lower(): value for name, value in self.headers.items()}
-                )
-                body = reply.raw if reply.raw is not None else _body(reply, request)
-                try:
-                    self.send_response(reply.status)
-                    self.send_header("Content-Type", "application/json")
-                    self.send_header("Content-Length", str(len(body)))
-                    for name, value in reply.headers.items():
-                        self.send_header(name, value)
-                    self.end_headers()
-                    self.wfile.write(body)
-                except (BrokenPipeError, ConnectionResetError):
-                    self.close_connection = True
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        return Handler
+        body = reply.raw if reply.raw is not None else _body(reply, request)
+        return Answer(body, reply.status, {"Content-Type": "application/json", **reply.headers})
 
 
 def _body(reply: Reply, request: dict[str, Any]) -> bytes:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from factormodels import Atom, Context, FactGraph, InputError
+from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.assessors import ASSESSORS, Verdict, assess, posteriors
 from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
@@ -25,13 +25,6 @@ GRAPH = FactGraph(
 )  # fmt: skip
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
-    with ScriptedServer(lambda _request, _number: Reply("fine")) as running:
-        yield running
-
-
 def run(server: ScriptedServer, assessor: str, **options: Any) -> tuple[Verdict, ...]:
     settings = LitellmSettings("openai/test", api_base=server.url, attempts=1)
     return assess(GRAPH, assessor, LitellmModel(settings), **options)
@@ -44,7 +37,7 @@ def test_every_label_is_read_and_has_its_value(server: ScriptedServer, name: str
         words = (
             f"Some thought.\nVERDICT: **{label.upper()}**" if assessor.reasons else label.title()
         )
-        server.script = lambda _request, _number, words=words: Reply(words)  # type: ignore[misc]
+        server.always(Reply(words))
         for verdict in run(server, name):
             assert (verdict.label, verdict.p_true, verdict.missing) == (label, value, "")
             assert verdict.dropped == (value is None)
@@ -66,9 +59,7 @@ def test_an_atom_is_shown_the_contexts_retrieved_for_it(server: ScriptedServer) 
 
 
 def test_log_probabilities_give_the_label_its_probability(server: ScriptedServer) -> None:
-    server.script = lambda _request, _number: label_reply(
-        "supported", 0.6, {"contradicted": 0.1, "undecided": 0.3}
-    )
+    server.always(label_reply("supported", 0.6, {"contradicted": 0.1, "undecided": 0.3}))
     verdict = run(server, "veriscore")[0]
     assert verdict.probability == pytest.approx(0.6)
     assert verdict.p_true == 1.0
@@ -84,7 +75,7 @@ def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
         ("ed", {}),
     ]
     text = "".join(token for token, _ in tokens)
-    server.script = lambda _request, _number: Reply(text, tokens)
+    server.always(Reply(text, tokens))
     verdict = run(server, "factverify")[0]
     assert verdict.label == "supported"
     assert verdict.probability == pytest.approx(0.8)
@@ -114,5 +105,4 @@ def test_what_gives_no_label_is_missing_and_not_scored(
 
 
 def test_unknown_assessors_name_the_known_ones(server: ScriptedServer) -> None:
-    with pytest.raises(InputError, match=r"'nobody' is unknown; use one of factscore, factverify"):
-        run(server, "nobody")
+    refused(r"'nobody' is unknown; use one of factscore, factverify", run, server, "nobody")

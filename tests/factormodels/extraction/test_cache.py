@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from factormodels import InputError
 from factormodels.extraction.cache import AnswerCache, CachedModel, cache_key
 from factormodels.extraction.language_model import (
     Completion,
@@ -26,6 +25,7 @@ from factormodels.extraction.language_model import (
     Usage,
 )
 from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
@@ -123,28 +123,25 @@ def test_a_replay_names_the_first_missing_request(tmp_path: Path) -> None:
     replay = CachedModel(None, AnswerCache(path, read_only=True), name="fake")
     assert asyncio.run(replay.complete(REQUEST)) == replace(ANSWER, cached=True)
     unknown = replace(REQUEST, messages=(Message("user", "And who\nelse?"),))
-    with pytest.raises(
-        InputError,
-        match=r"no answer of 'fake' to prompt 'p' version 1, asked by stage "
+    refused(
+        r"no answer of 'fake' to prompt 'p' version 1, asked by stage "
         r"'stage' \(key \w{12}; 'And who else\?'\); run without replay",
-    ):
-        asyncio.run(replay.complete(unknown))
-    with pytest.raises(InputError, match="there is no such cache"):
-        AnswerCache(tmp_path / "absent.db", read_only=True)
+        asyncio.run,
+        replay.complete(unknown),
+    )
+    refused("there is no such cache", AnswerCache, tmp_path / "absent.db", read_only=True)
     assert not (tmp_path / "absent.db").exists()
 
 
 def test_files_that_are_no_cache_are_refused_and_left_alone(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("These are my notes, and they are longer than a header of SQLite." * 20)
-    with pytest.raises(InputError, match=r"notes.txt: this cannot be used as a cache"):
-        AnswerCache(text)
+    refused(r"notes.txt: this cannot be used as a cache", AnswerCache, text)
     assert text.read_text().startswith("These are my notes")
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
-    with pytest.raises(InputError, match="this database is another program's, not a cache"):
-        AnswerCache(other)
+    refused("this database is another program's, not a cache", AnswerCache, other)
 
 
 def test_a_damaged_entry_is_named(tmp_path: Path) -> None:
@@ -153,8 +150,7 @@ def test_a_damaged_entry_is_named(tmp_path: Path) -> None:
     cache.put(cache_key("fake", REQUEST), "fake", REQUEST, ANSWER)
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE answers SET answer = substr(answer, 1, 10)")
-    with pytest.raises(InputError, match=r"the entry \w{12} cannot be read"):
-        cache.get(cache_key("fake", REQUEST))
+    refused(r"the entry \w{12} cannot be read", cache.get, cache_key("fake", REQUEST))
 
 
 OPEN = """

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from factormodels import InputError
 from factormodels.extraction.retrieval.http import (
     HttpSettings,
     RequestFailed,
@@ -17,6 +16,7 @@ from factormodels.extraction.retrieval.http import (
     request,
 )
 from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
+from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
@@ -156,8 +156,7 @@ def test_a_key_that_no_header_holds_is_not_told() -> None:
     "bad", [{"attempts": 0}, {"max_bytes": 0}, {"concurrency": 0}, {"timeout": 0}, {"total": -1}]
 )
 def test_limits_are_checked(bad: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=next(iter(bad))):
-        HttpSettings(**bad)
+    refused(next(iter(bad)), HttpSettings, **bad)
 
 
 def test_a_server_that_drips_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from factormodels import InputError
 from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.concurrency import each
 from factormodels.extraction.language_model import (
@@ -21,26 +19,15 @@ from factormodels.extraction.language_model import (
     Request,
 )
 from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings, without_secrets
+from tests.factormodels.extraction.conftest import KEY
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.refusals import refused
 
 pytestmark = pytest.mark.service
-
-KEY = "sk-not-a-real-key-0123"
 
 REQUEST = Request(
     (Message("system", "Judge."), Message("user", "Who?")), PromptIdentity("p", 1, ""), "stage"
 )
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer(lambda _request, _number: Reply("fine")) as running:
-        yield running
 
 
 def model(server: ScriptedServer, **settings: Any) -> LitellmModel:
@@ -112,7 +99,7 @@ def test_the_server_says_how_long_to_wait(server: ScriptedServer) -> None:
 def test_a_timeout_is_tried_again_and_then_a_failure(server: ScriptedServer) -> None:
     in_turn(server, Reply("late", delay=1.5), Reply("fine"))
     assert isinstance(complete(server, timeout=0.7), Completion)
-    server.script = lambda _request, _number: Reply("late", delay=1.0)
+    server.always(Reply("late", delay=1.0))
     answer = complete(server, timeout=0.3, attempts=2)
     assert isinstance(answer, Failure)
     assert "imeout" in answer.reason
@@ -165,12 +152,11 @@ def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixtur
 
 def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(InputError, match="the model 'openai/test' needs OPENAI_API_KEY"):
-        complete(server, attempts=1)
+    refused("the model 'openai/test' needs OPENAI_API_KEY", complete, server, attempts=1)
 
 
 def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
-    server.script = lambda _request, _number: Reply("fine", delay=0.02)
+    server.always(Reply("fine", delay=0.02))
     ledger = Ledger()
     metered = MeteredModel(model(server, concurrency=3), ledger)
     answers = asyncio.run(each(metered.complete, [REQUEST] * 20, 10))
@@ -203,5 +189,4 @@ def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
     ],
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        LitellmSettings(**settings)
+    refused(message, LitellmSettings, **settings)

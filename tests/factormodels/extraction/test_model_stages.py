@@ -124,11 +124,8 @@ def test_a_text_cannot_change_the_structure_of_a_prompt() -> None:
     atomize(HOSTILE, model, query=HOSTILE, stride=None)
     revise([Atom("a1", HOSTILE)], HOSTILE, model, query=HOSTILE)
     ask_queries([Atom("a1", HOSTILE)], model, topic=HOSTILE)
-    assert [request.prompt.name for request in model.asked] == [
-        "atomizer",
-        "reviser",
-        "search_query",
-    ]
+    names = [request.prompt.name for request in model.asked]
+    assert names == ["atomizer", "reviser", "search_query"]
     for request in model.asked:
         asked = load_prompt(request.prompt.name)
         plain = asked.render(**dict.fromkeys(asked.fields, "x"))

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-from factormodels import InputError, MissingDependencyError, RelationKind
+from factormodels import MissingDependencyError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.nli import label_columns, load_nli
+from tests.refusals import refused
 
 E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL
 
@@ -157,22 +158,17 @@ def test_labels_are_read_by_name(
     ],
 )
 def test_labels_that_do_not_tell_are_refused(names: dict[int, str]) -> None:
-    with pytest.raises(InputError, match="labels"):
-        label_columns(names, "m")
+    refused("labels", label_columns, names, "m")
 
 
 @pytest.mark.usefixtures("tokenizer")
 def test_bad_models_and_settings_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder"):
-        load_nli(tmp_path / "absent")
+    refused("no such folder", load_nli, tmp_path / "absent")
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match="no file named"):
-        load_nli(empty)
-    with pytest.raises(InputError, match="batch_size"):
-        load_nli(tmp_path, batch_size=0)
-    with pytest.raises(InputError, match="'moon'"):
-        load_nli(tmp_path, device="moon")
+    refused("no file named", load_nli, empty)
+    refused("batch_size", load_nli, tmp_path, batch_size=0)
+    refused("'moon'", load_nli, tmp_path, device="moon")
 
 
 def test_without_transformers_the_extra_is_named(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from factormodels import FactGraph, InputError
+from factormodels import FactGraph
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Failure, Token
 from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
@@ -24,18 +24,12 @@ from factormodels.extraction.preverification import (
 from factormodels.extraction.retrieval.base import Passage, Retrieved
 from factormodels.extraction.sentences import Chunk
 from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
 RESPONSE = "One is odd. Two is even. Three is prime. Four is even. Five is odd."
 CHUNK = Chunk(1, ("One is odd.", "Two is even."))
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
-    with ScriptedServer(lambda _request, _number: Reply("none")) as running:
-        yield running
 
 
 def model(server: ScriptedServer) -> LitellmModel:
@@ -51,17 +45,8 @@ def listing(claims: Sequence[tuple[int, str, str, float]]) -> Reply:
 
 
 def test_labels_keep_the_probability_of_all_their_tokens() -> None:
-    words = [
-        "1 | One is odd.",
-        " | ",
-        "likely",
-        " support",
-        "ed",
-        "\n2 | Two. | ",
-        "Un",
-        "sure",
-        "",
-    ]
+    words = ["1 | One is odd.", " | ", "likely", " support", "ed"]
+    words += ["\n2 | Two. | ", "Un", "sure", ""]
     chances = [1.0, 1.0, 0.8, 0.5, 0.9, 1.0, 0.3, 1.0, 1.0]
     tokens = tuple(Token(w, math.log(c)) for w, c in zip(words, chances, strict=True))
     found = read_claims(Completion("".join(words), tokens), CHUNK)
@@ -166,11 +151,8 @@ def test_the_pipeline_searches_and_verifies_what_is_not_certain(server: Scripted
     # N/w + pM counts half a chunk where five sentences make three chunks of two.
     assert effort.formula_calls(2) == 5.5
     assert effort.formula_searches() == 3.0
-    assert {atom for one in found.graph.contexts for atom in one.retrieved_for} == {
-        "a2",
-        "a4",
-        "a6",
-    }
+    searched = {atom for one in found.graph.contexts for atom in one.retrieved_for}
+    assert searched == {"a2", "a4", "a6"}
 
 
 def test_the_audit_verifies_skipped_claims_and_counts_the_wrong_ones(
@@ -233,7 +215,5 @@ def test_the_threshold_is_the_lowest_that_will_do() -> None:
     ],
 )
 def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        choose_threshold(*arguments)
-    with pytest.raises(InputError, match=r"audit_rate is 1.5"):
-        FastFactSettings(audit_rate=1.5)
+    refused(message, choose_threshold, *arguments)
+    refused(r"audit_rate is 1.5", FastFactSettings, audit_rate=1.5)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +14,11 @@ from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.processes import run_python
 
 pytestmark = pytest.mark.service
 
-ROOT = Path(__file__).resolve().parents[3]
 PAIR = TextPair("The bridge opened in 1932.", "The bridge is from the twentieth century.")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key")
-    with ScriptedServer(lambda _request, _number: Reply("neutral")) as running:
-        yield running
 
 
 def relation_model(server: ScriptedServer, **settings: Any) -> PromptedRelationModel:
@@ -45,7 +33,7 @@ def judge(server: ScriptedServer, **settings: Any) -> Judgement | Missing:
 
 def test_the_probability_comes_from_the_tokens(server: ScriptedServer) -> None:
     offered = {"contradiction": 0.15, "neutral": 0.05}
-    server.script = lambda _request, _number: label_reply("entailment", 0.6, offered)
+    server.always(label_reply("entailment", 0.6, offered))
     found = judge(server)
     assert isinstance(found, Judgement)
     assert found.kind is RelationKind.ENTAILMENT
@@ -95,7 +83,7 @@ def test_samples_vote(server: ScriptedServer) -> None:
 def test_whatever_is_no_answer_is_missing(
     server: ScriptedServer, reply: Reply, method: str
 ) -> None:
-    server.script = lambda _request, _number: reply
+    server.always(reply)
     found = judge(server, method=method, samples=2, fallback=None)
     assert isinstance(found, Missing)
     assert found.reason
@@ -112,7 +100,7 @@ def test_whatever_is_no_answer_is_missing(
     ],
 )
 def test_a_stated_confidence_is_well_formed_or_missing(server: ScriptedServer, text: str) -> None:
-    server.script = lambda _request, _number: Reply(text)
+    server.always(Reply(text))
     assert isinstance(judge(server, method="verbalised"), Missing)
 
 
@@ -137,7 +125,7 @@ def test_failures_among_many_keep_their_places(server: ScriptedServer) -> None:
 def test_a_running_loop_is_no_obstacle(server: ScriptedServer) -> None:
     import asyncio
 
-    server.script = lambda _request, _number: label_reply("neutral", 0.9)
+    server.always(label_reply("neutral", 0.9))
 
     async def cell() -> list[Judgement | Missing]:
         return relation_model(server).judge([PAIR])
@@ -154,23 +142,30 @@ def test_wrong_settings_are_refused(server: ScriptedServer, settings: dict[str, 
         relation_model(server, **settings)
 
 
-def test_two_thousand_calls_cost_little_beyond_the_provider_library() -> None:
-    environment = {**os.environ, "OPENAI_API_KEY": "sk-not-a-real-key", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.factormodels.extraction.serve"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
-    ) as serving:
-        assert serving.stdout is not None
-        assert serving.stdin is not None
-        url = serving.stdout.readline().strip()
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.factormodels.extraction.overhead", url, "2000"],
-            capture_output=True, text=True, env=environment, cwd=ROOT, timeout=300,
-        )  # fmt: skip
-        serving.stdin.close()
-    assert done.returncode == 0, done.stderr
-    measured = json.loads(done.stdout)
-    # Processor time is charged to whoever runs: 3 ms is asked for, and a busy machine adds some.
-    assert measured["ours"] - measured["bare"] < 3.0
-    # The second thousand of calls adds answers to the cache's file, and little to memory.
-    assert measured["grown"] < 20.0
+CALLS = """
+import resource
+from factormodels.extraction.accounting import Ledger, MeteredModel
+from factormodels.extraction.cache import AnswerCache, CachedModel
+from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.relation_models.base import Judgement, TextPair
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+
+behind = LitellmModel(LitellmSettings("openai/test", api_base={url!r}, concurrency=64))
+counted = MeteredModel(CachedModel(behind, AnswerCache({cache!r})), Ledger())
+model = PromptedRelationModel(counted, concurrency=64)
+most = []
+for first in (0, 1000):
+    answers = model.judge([TextPair(f"passage {{n}}", "claim") for n in range(first, first + 1000)])
+    assert all(isinstance(answer, Judgement) for answer in answers)
+    most.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(most[1] - most[0])
+"""
+
+
+def test_a_second_thousand_of_calls_adds_little_to_memory(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    server.always(label_reply("entailment", 0.8, {"contradiction": 0.15, "neutral": 0.05}))
+    grown, _ = run_python(CALLS.format(url=server.url, cache=str(tmp_path / "cache.db")))
+    # Kibibytes: answers go to the cache's file.
+    assert int(grown) < 20 * 1024

@@ -8,6 +8,7 @@ import pytest
 
 from factormodels import InputError
 from factormodels.extraction.prompts import load_prompt, parse_prompt, prompt_names
+from tests.refusals import refused
 
 TEMPLATE = """
 name: demo
@@ -98,12 +99,9 @@ def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
     ],
 )
 def test_wrong_templates_are_refused(old: str, new: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parse_prompt(TEMPLATE.replace(old, new), "demo.yaml")
+    refused(message, parse_prompt, TEMPLATE.replace(old, new), "demo.yaml")
 
 
 def test_unknown_prompts_name_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"there is no prompt 'nothing'; use one of .*relation"):
-        load_prompt("nothing")
-    with pytest.raises(InputError, match="there is no prompt"):
-        load_prompt("../prompts/relation")
+    refused(r"there is no prompt 'nothing'; use one of .*relation", load_prompt, "nothing")
+    refused("there is no prompt", load_prompt, "../prompts/relation")

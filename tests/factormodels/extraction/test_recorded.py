@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.recorded import (
     RecordedRelations,
     read_recorded,
     recorded_in_graphs,
 )
+from tests.refusals import refused
 
 ENTAILED = {"premise": "It is red.", "hypothesis": "It has a colour.", "relation": "entailment"}
 
@@ -66,8 +67,7 @@ def test_unrecorded_pairs_are_missing_or_neutral_as_asked() -> None:
     assert isinstance(recorded_in_graphs(graphs).judge([pair])[0], Missing)
     neutral = recorded_in_graphs(graphs, unrecorded=0.75).judge([pair])
     assert neutral == [Judgement(RelationKind.NEUTRAL, 0.75, "recorded")]
-    with pytest.raises(InputError, match="unrecorded"):
-        recorded_in_graphs(graphs, unrecorded=1.5)
+    refused("unrecorded", recorded_in_graphs, graphs, unrecorded=1.5)
 
 
 def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
@@ -96,17 +96,14 @@ def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
     ],
 )
 def test_a_bad_record_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        model_of(tmp_path, record)
+    refused(message, model_of, tmp_path, record)
 
 
 def test_two_answers_to_one_pair_are_refused(tmp_path: Path) -> None:
     first = {**ENTAILED, "probability": 0.5}
     model_of(tmp_path, first, first)
-    with pytest.raises(InputError, match=r"line 2.*0\.6.*0\.5"):
-        model_of(tmp_path, first, {**ENTAILED, "probability": 0.6})
+    refused(r"line 2.*0\.6.*0\.5", model_of, tmp_path, first, {**ENTAILED, "probability": 0.6})
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no judgement"):
-        model_of(tmp_path)
+    refused("holds no judgement", model_of, tmp_path)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, variant
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, variant
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relations import ask, relation_pairs, with_relations
+from tests.refusals import refused
 
 ENTAILS = Judgement(RelationKind.ENTAILMENT, 0.9, "samples")
 DENIES = Judgement(RelationKind.CONTRADICTION, 0.8, "samples")
@@ -67,8 +68,7 @@ def test_the_number_of_pairs_is_the_paper_s(n: int, m: int) -> None:
 
 
 def test_an_unknown_variant_is_named() -> None:
-    with pytest.raises(InputError, match="'given'"):
-        relation_pairs(graph(), "given")
+    refused("'given'", relation_pairs, graph(), "given")
 
 
 def test_a_pair_is_asked_once_and_an_empty_one_never() -> None:
@@ -145,8 +145,7 @@ def test_an_improbable_relation_is_neutral_and_counted() -> None:
     assert found.metadata["relations"]["made_neutral"] == 2
     kept = with_relations(graph(3, [()]), model, "FR2", least=0.0)
     assert [r.probability for r in kept.relations] == [0.4, 0.45, 0.5]
-    with pytest.raises(InputError, match="least"):
-        with_relations(graph(), model, "FR2", least=2)
+    refused("least", with_relations, graph(), model, "FR2", least=2)
 
 
 def test_the_widest_variant_holds_what_the_others_ask() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factormodels import Atom, Context, FactGraph, InputError, datasets
+from factormodels import Atom, Context, FactGraph, datasets
 from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.queries import build_query
 from factormodels.extraction.retrieval.base import Passage, Retrieved
@@ -28,6 +28,7 @@ from factormodels.extraction.retrieval.documents import (
     page_text,
     read_documents,
 )
+from tests.refusals import refused
 
 PAGE = """<html><head><title>The bridge</title></head><body><nav><a href="/">Home</a> Menu</nav>
 <article><h1>The bridge</h1><p>The bridge opened in 1890 and is made of steel throughout.</p>
@@ -72,18 +73,14 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
 )
 def test_bad_documents_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(InputError, match=message):
-        read_documents(tmp_path)
+    refused(message, read_documents, tmp_path)
 
 
 def test_what_is_no_collection_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder"):
-        read_documents(tmp_path / "absent")
+    refused("no such folder", read_documents, tmp_path / "absent")
     (tmp_path / "x.pdf").write_bytes(b"%PDF")
-    with pytest.raises(InputError, match="documents are"):
-        read_documents(tmp_path / "x.pdf")
-    with pytest.raises(InputError, match="holds no text"):
-        build_collection([])
+    refused("documents are", read_documents, tmp_path / "x.pdf")
+    refused("holds no text", build_collection, [])
 
 
 @pytest.mark.parametrize("html", ["", " ", "<html></html>", "<p>", "\0", "{}"])
@@ -134,8 +131,7 @@ def test_chunks_end_with_sentences_and_share_the_last_ones() -> None:
 
 @pytest.mark.parametrize(("words", "overlap"), [(0, 0), (5, 5), (5, -1), (True, 0)])
 def test_settings_of_chunks_are_checked(words: int, overlap: int) -> None:
-    with pytest.raises(InputError, match="chunks"):
-        ChunkSettings(words, overlap)
+    refused("chunks", ChunkSettings, words, overlap)
 
 
 CHUNKS = [
@@ -235,8 +231,7 @@ def test_passages_become_contexts_equal_ones_once() -> None:
             "failures": [["a2", "a page: status 404"], ["a3", "search: no answer in time"]],
         },
     }
-    with pytest.raises(InputError, match="2 queries do not fit 3 atoms"):
-        with_contexts(graph, Scripted(answers), ["q1", "q2"])
+    refused("2 queries do not fit 3 atoms", with_contexts, graph, Scripted(answers), ["q1", "q2"])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from factormodels.extraction.self_judgement import (
     read_judgement,
 )
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.refusals import refused
 
 GRAPH = FactGraph(
     "r1",
@@ -194,8 +195,7 @@ def test_a_claim_cannot_change_what_is_asked() -> None:
 )
 def test_records_need_places(graph: FactGraph, message: str) -> None:
     judged = judge_own_claims(GRAPH, AnsweringModel(well_behaved), settings=["direct_asking"])
-    with pytest.raises(InputError, match=message):
-        claim_records(graph, judged)
+    refused(message, claim_records, graph, judged)
 
 
 def test_unknown_settings_name_the_known_ones() -> None:

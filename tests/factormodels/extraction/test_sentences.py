@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factormodels.errors import InputError
 from factormodels.extraction.atomizer import sentence_atoms
 from factormodels.extraction.sentences import split_chunks, split_sentences
+from tests.refusals import refused
 
 
 def test_full_stops_within_a_sentence_do_not_end_it() -> None:
@@ -52,8 +52,7 @@ def test_a_long_line_without_any_sentence_loses_no_word() -> None:
 
 
 def test_an_unknown_language_is_named() -> None:
-    with pytest.raises(InputError, match="'xx'"):
-        split_sentences("A b.", "xx")
+    refused("'xx'", split_sentences, "A b.", "xx")
 
 
 SENTENCES = ("One.", "Two.", "Three.", "Four.", "Five.")
@@ -85,8 +84,7 @@ def test_chunks_hold_every_sentence_once_and_number_them(n: int, stride: int | N
 
 @pytest.mark.parametrize("stride", [0, -1, True, 1.5])
 def test_a_stride_that_is_none_is_refused(stride: int) -> None:
-    with pytest.raises(InputError, match="stride"):
-        split_chunks(SENTENCES, stride)
+    refused("stride", split_chunks, SENTENCES, stride)
 
 
 def test_sentence_atoms_say_where_they_stand() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.extraction.retrieval.pages import Reading, capped
 from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
+from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
@@ -120,27 +122,25 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return KEY
 
 
-class Google:
-    """A script of the search service and of the pages that it finds."""
+SITE = {"/good": Answer(PAGE), "/gone": Answer(status=404), "/odd": Answer(b"\0\1\2")}
 
-    url = ""
 
-    def __call__(self, asked: Asked, _: int) -> Answer:
-        pages = {"/good": Answer(PAGE), "/gone": Answer(status=404), "/odd": Answer(b"\0\1\2")}
-        if asked.path in pages:
-            return pages[asked.path]
+def google(
+    queries: list[str], site: Mapping[str, Answer] = SITE, **settings: Any
+) -> tuple[list[Retrieved], WebServer]:
+    """Search with a service that finds these pages for everything, and a local file."""
+
+    def script(asked: Asked, _: int) -> Answer:
+        if asked.path in site:
+            return site[asked.path]
         hits = [
-            {"title": path, "link": f"{self.url}{path}", "snippet": f"snippet of {path}"}
-            for path in pages
+            {"title": path, "link": f"{server.url}{path}", "snippet": f"snippet of {path}"}
+            for path in site
         ]
         hits.append({"title": "local", "link": "file:///etc/passwd", "snippet": "a local file"})
         return Answer(json.dumps({"organic": hits, "credits": 1}))
 
-
-def google(queries: list[str], **settings: Any) -> tuple[list[Retrieved], WebServer]:
-    script = Google()
     with web_server(script) as server:
-        script.url = server.url
         retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, **settings)
         return retriever.retrieve(queries), server
 
@@ -224,8 +224,7 @@ def test_a_finished_search_is_made_once_and_can_be_replayed(tmp_path: Path) -> N
     kept = AnswerCache(tmp_path / "kept.sqlite", read_only=True)
     replayed = CachedRetriever(plain, kept, settings, replay=True)
     assert replayed.retrieve(queries[2:]) == expected[2:]
-    with pytest.raises(InputError, match="no search of wikipedia for 'down'"):
-        replayed.retrieve(queries)
+    refused("no search of wikipedia for 'down'", replayed.retrieve, queries)
     cache.close()
     kept.close()
 
@@ -240,8 +239,7 @@ def test_a_finished_search_is_made_once_and_can_be_replayed(tmp_path: Path) -> N
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        WikipediaRetriever(**settings)
+    refused(message, WikipediaRetriever, **settings)
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 5000, "word " * 1000, "é" * 4001])
@@ -261,17 +259,7 @@ def test_pages_of_any_character_set(encoding: str, header: str) -> None:
     meta = f'<meta charset="{encoding}">' if header == "meta" else ""
     page = f"<html><head>{meta}</head><body><p>Café Zürich opened in 1890.</p></body></html>"
     kind = {"x": "text/html; charset=nonsense", "meta": "text/html", "": "text/html"}
-    headers = {"Content-Type": kind.get(header, header)}
-
-    def script(asked: Asked, _: int) -> Answer:
-        if asked.path == "/page":
-            return Answer(page.encode(encoding), headers=headers)
-        hit = {"title": "t", "link": f"{address[0]}/page", "snippet": "s"}
-        return Answer(json.dumps({"organic": [hit]}))
-
-    address = [""]
-    with web_server(script) as server:
-        address[0] = server.url
-        (found,) = GoogleRetriever(base_url=f"{server.url}/s", http=QUICK).retrieve(["x"])
+    answer = Answer(page.encode(encoding), headers={"Content-Type": kind.get(header, header)})
+    (found,), _ = google(["x"], {"/page": answer}, pages=1)
     assert found.failures == ()
     assert found.passages[0].text == "Café Zürich opened in 1890."

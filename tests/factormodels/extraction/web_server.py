@@ -56,6 +56,8 @@ def web_server(script: Script) -> Iterator[WebServer]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Small answers are sent at once: the wait for more would be forty milliseconds.
+        disable_nagle_algorithm = True
 
         def _answer(self) -> None:
             parts = urlsplit(self.path)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from factormodels import FactorGraph, InputError
+from factormodels import FactorGraph
 from tests.inference.graphs import forest, odd_graph
 from tests.oracle import Oracle, oracle
 
@@ -45,11 +44,3 @@ def some_variables(graph: FactorGraph, seed: int, most: int) -> list[int]:
 def names_of(graph: FactorGraph, variables: list[int]) -> list[str]:
     """Return the names of variables."""
     return [graph.names[variable] for variable in variables]
-
-
-def assert_input_error(match: str, function: object, *arguments: object) -> None:
-    """Check that a call is refused with one sentence."""
-    assert callable(function)
-    with pytest.raises(InputError, match=match) as caught:
-        function(*arguments)
-    assert "\n" not in str(caught.value)

@@ -13,7 +13,8 @@ from factormodels.synthetic import chain, fr1_forest, fr2, grid
 from inference import TooLargeError, infer
 from inference.exact.backend import Exact
 from inference.tasks import count_distribution
-from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, some_variables
+from tests.inference.tasks.cases import ROUNDING, case, some_variables
+from tests.refusals import refused
 
 
 def test_the_distribution_is_the_enumeration_s() -> None:
@@ -99,7 +100,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
     count = count_distribution
-    assert_input_error("'a1' has no state 2; its states are 0 to 1", count, graph, ["a1"], 2)
-    assert_input_error("neither one whole number nor one for", count, graph, ["a1"], [1, 0])
-    assert_input_error("neither one whole number nor one for", count, graph, ["a1"], 0.5)
-    assert_input_error("variables are empty", count, graph, [])
+    refused("'a1' has no state 2; its states are 0 to 1", count, graph, ["a1"], 2)
+    refused("neither one whole number nor one for", count, graph, ["a1"], [1, 0])
+    refused("neither one whole number nor one for", count, graph, ["a1"], 0.5)
+    refused("variables are empty", count, graph, [])

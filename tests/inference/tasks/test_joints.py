@@ -10,7 +10,8 @@ from factormodels.synthetic import fr1_forest, grid
 from inference import TooLargeError, ZeroPartitionError, infer
 from inference.exact.backend import Exact
 from inference.tasks import joint
-from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, names_of, some_variables
+from tests.inference.tasks.cases import ROUNDING, case, names_of, some_variables
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("by_name", [True, False])
@@ -52,11 +53,11 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_bad_requests_are_named() -> None:
     graph = FactorGraph.from_factors([2, 2], [([0], [1.0, 0.0])], names=["a1", "a2"])
-    assert_input_error("variables is the text 'a1'; give a list", joint, graph, "a1")
-    assert_input_error("variables name 'a3', which is no variable", joint, graph, ["a1", "a3"])
-    assert_input_error("variables name 'a2' twice", joint, graph, ["a2", 1])
-    assert_input_error("variables hold the position 2, .* 0 to 1", joint, graph, [2])
-    assert_input_error("variables hold True", joint, graph, [True])
-    assert_input_error("variables are empty", joint, graph, [])
+    refused("variables is the text 'a1'; give a list", joint, graph, "a1")
+    refused("variables name 'a3', which is no variable", joint, graph, ["a1", "a3"])
+    refused("variables name 'a2' twice", joint, graph, ["a2", 1])
+    refused("variables hold the position 2, .* 0 to 1", joint, graph, [2])
+    refused("variables hold True", joint, graph, [True])
+    refused("variables are empty", joint, graph, [])
     with pytest.raises(ZeroPartitionError):
         joint(graph.with_evidence({"a1": 1}), ["a2"])

@@ -13,8 +13,9 @@ from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import TooLargeError, ZeroPartitionError, infer
 from inference.exact.backend import Exact
 from inference.tasks import log_probability, map_assignment, marginal_map
-from tests.inference.tasks.cases import assert_input_error, case, names_of, some_variables
+from tests.inference.tasks.cases import case, names_of, some_variables
 from tests.oracle import Oracle
+from tests.refusals import refused
 
 
 def log_sum(terms: list[float]) -> float:
@@ -165,5 +166,5 @@ def test_contradictions_are_named_so() -> None:
 
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
-    assert_input_error("max_variables name 'b', which is no", marginal_map, graph, ["b"])
-    assert_input_error("max_variables are empty", marginal_map, graph, [])
+    refused("max_variables name 'b', which is no", marginal_map, graph, ["b"])
+    refused("max_variables are empty", marginal_map, graph, [])

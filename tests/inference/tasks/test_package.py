@@ -1,35 +1,30 @@
-"""The package of tasks: every name is there, and nothing is loaded before it is asked for."""
+"""The packages of tasks: every name is there, and nothing is loaded before it is asked for."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 
-import inference.tasks
+from tests.processes import run_python
 
-ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("inference.tasks", "inference.tasks.uncertain_relations")
 
 
-def test_every_name_is_there_and_stays_what_it_is() -> None:
-    for name in inference.tasks.__all__:
-        found = getattr(inference.tasks, name)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_name_is_there_and_stays_what_it_is(package: str) -> None:
+    module = import_module(package)
+    for name in module.__all__:
+        found = getattr(module, name)
         assert callable(found)
         assert found.__name__ == name
-        assert getattr(inference.tasks, name) is found
-    with pytest.raises(AttributeError, match="no attribute 'no_task'"):
-        inference.tasks.no_task  # noqa: B018
+        assert getattr(module, name) is found
+    with pytest.raises(AttributeError, match="no attribute 'no_name'"):
+        module.no_name  # noqa: B018
 
 
-def test_importing_the_package_compiles_nothing() -> None:
-    code = (
-        "import sys, inference.tasks; "
-        "import inference.tasks.autodiff; "
-        "print({'numba', 'scipy', 'torch', 'jax'} & sys.modules.keys())"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "set()"
+@pytest.mark.parametrize("module", [*PACKAGES, "inference.tasks.autodiff"])
+def test_importing_the_package_compiles_nothing(module: str) -> None:
+    heavy = "{'numba', 'scipy', 'torch', 'jax'}"
+    found, _ = run_python(f"import sys, {module}; print({heavy} & sys.modules.keys())")
+    assert found.strip() == "set()"

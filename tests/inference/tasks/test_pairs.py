@@ -9,7 +9,8 @@ from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import TooLargeError
 from inference.exact.backend import Exact
 from inference.tasks import count_distribution, joint, pairwise_joints
-from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, names_of, some_variables
+from tests.inference.tasks.cases import ROUNDING, case, names_of, some_variables
+from tests.refusals import refused
 
 
 def test_every_pair_is_the_enumeration_s() -> None:
@@ -74,4 +75,4 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
-    assert_input_error("variables name 'b', which is no variable", pairwise_joints, graph, ["b"])
+    refused("variables name 'b', which is no variable", pairwise_joints, graph, ["b"])

@@ -12,8 +12,9 @@ from factormodels.synthetic import fr1_forest, fr2, grid
 from inference import TooLargeError, ZeroPartitionError, infer
 from inference.exact.backend import Exact
 from inference.tasks import without_factors, without_variables
-from tests.inference.tasks.cases import ROUNDING, assert_input_error, case
+from tests.inference.tasks.cases import ROUNDING, case
 from tests.oracle import oracle
+from tests.refusals import refused
 
 
 def stripped(graph: FactorGraph, removed: list[int]) -> FactorGraph:
@@ -174,12 +175,12 @@ def test_nothing_to_remove() -> None:
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
     without = without_factors
-    assert_input_error("there is no factor number 99; they run from 0 to", without, graph, [99])
-    assert_input_error("give a list of numbers of factors", without, graph, [0.5])
-    assert_input_error("targets name 'b', which is no", without, graph, [0], ["b"])
-    assert_input_error("'a1' has no state 2; its", without, graph, [0], ["a1"], 2)
-    assert_input_error("the state -1 is no number of a state", without, graph, [0], None, -1)
-    assert_input_error("variables name 'b', which is no", without_variables, graph, ["b"])
+    refused("there is no factor number 99; they run from 0 to", without, graph, [99])
+    refused("give a list of numbers of factors", without, graph, [0.5])
+    refused("targets name 'b', which is no", without, graph, [0], ["b"])
+    refused("'a1' has no state 2; its", without, graph, [0], ["a1"], 2)
+    refused("the state -1 is no number of a state", without, graph, [0], None, -1)
+    refused("variables name 'b', which is no", without_variables, graph, ["b"])
     contradictory = FactorGraph.from_factors([2], [([0], [0.0, 1.0]), ([0], [1.0, 0.0])])
     with pytest.raises(ZeroPartitionError):
         without_factors(contradictory)

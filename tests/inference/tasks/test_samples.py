@@ -11,7 +11,8 @@ from factormodels.synthetic import fr1_forest, grid
 from inference import TooLargeError, ZeroPartitionError, infer
 from inference.exact.backend import Exact
 from inference.tasks import pairwise_joints, sample
-from tests.inference.tasks.cases import assert_input_error, case
+from tests.inference.tasks.cases import case
+from tests.refusals import refused
 
 FALSE_ALARM = 1e-4
 """Rate at which a sound sampler would be refused in one run of the chi-square test, over all its
@@ -93,8 +94,8 @@ def test_no_samples_and_no_variables() -> None:
 
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
-    assert_input_error("-1 samples were asked for", sample, graph, -1, 0)
-    assert_input_error("the seed -1 of the samples is negative", sample, graph, 1, -1)
+    refused("-1 samples were asked for", sample, graph, -1, 0)
+    refused("the seed -1 of the samples is negative", sample, graph, 1, -1)
     with pytest.raises(TooLargeError, match="1000000 samples would take"):
         sample(graph, 1_000_000, 0, Exact(memory_limit=1_000_000))
     contradictory = FactorGraph.from_factors([2], [([0], [0.0, 1.0]), ([0], [1.0, 0.0])])

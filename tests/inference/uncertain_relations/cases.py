@@ -70,6 +70,16 @@ def hub(contexts: int) -> FactGraph:
     return FactGraph("hub", atoms, tuple(Context(name, prior=0.9) for name in names), relations)
 
 
+def contradictory() -> FactGraph:
+    """Return an atom that one certain context entails for certain and another contradicts."""
+    relations = (
+        Relation("c0", "a", RelationKind.ENTAILMENT, 1.0),
+        Relation("c1", "a", RelationKind.CONTRADICTION, 1.0),
+    )
+    contexts = (Context("c0", prior=1.0), Context("c1", prior=1.0))
+    return FactGraph("no", (Atom("a"),), contexts, relations)
+
+
 def enumerated(graph: FactGraph, encoding: str) -> NDArray[np.float64]:
     """Return the probability that each atom is true, by enumeration of all states."""
     marginals = oracle(graph.to_factor_graph(encoding)).marginals

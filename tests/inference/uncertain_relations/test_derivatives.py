@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from factormodels import FactGraph, InputError
+from factormodels import FactGraph
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.synthetic import fact_graph
 from inference import InferenceError, ZeroPartitionError, infer
@@ -16,11 +16,13 @@ from inference.exact.backend import Exact
 from inference.tasks.uncertain_relations import sensitivity
 from tests.inference.uncertain_relations.cases import (
     ROUNDING,
+    contradictory,
     enumerated,
     hub,
     small_fact_graph,
     with_probability,
 )
+from tests.refusals import refused
 
 STEP = 1e-5
 
@@ -166,16 +168,10 @@ def test_nothing_to_differentiate() -> None:
 
 
 def test_impossible_graphs_and_bad_requests_are_named() -> None:
-    relations = (
-        Relation("c0", "a", RelationKind.ENTAILMENT, 1.0),
-        Relation("c1", "a", RelationKind.CONTRADICTION, 1.0),
-    )
-    contexts = (Context("c0", prior=1.0), Context("c1", prior=1.0))
-    graph = FactGraph("no", (Atom("a"),), contexts, relations)
+    graph = contradictory()
     with pytest.raises(ZeroPartitionError):
         sensitivity(graph, encoding="implication")
-    with pytest.raises(InputError, match="the encoding 'no' is unknown"):
-        sensitivity(graph, encoding="no")
+    refused("the encoding 'no' is unknown", sensitivity, graph, encoding="no")
 
 
 def test_a_derivative_beyond_floating_point_is_refused() -> None:

@@ -1,0 +1,47 @@
+"""What figures show: legends, and that everything is inside and apart."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+TITLE = "A title about factcheck-bench graphs and more than fits on one line of a column"
+
+
+def legend_of(axes: Any) -> list[str]:
+    """Return the texts of a legend, each on one line."""
+    legend = axes.get_legend()
+    assert legend is not None
+    return [text.get_text().replace("\n", " ") for text in legend.get_texts()]
+
+
+def heights_of(axes: Any) -> list[float]:
+    """Return the heights of all bars."""
+    return [bar.get_height() for bar in axes.patches]
+
+
+def assert_within(figure: Any) -> None:
+    """Check that nothing leaves a figure."""
+    drawn = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert min(drawn.x0, drawn.y0) > 0
+    assert drawn.x1 < width
+    assert drawn.y1 < height
+
+
+def assert_apart(boxes: list[Any]) -> None:
+    """Check that no two boxes overlap."""
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+
+
+def heading_of(figure: Any, title: str) -> Any:
+    """Return the box of a title, which a figure must show once."""
+    (heading,) = (text for text in figure.texts if text.get_text().replace("\n", " ") == title)
+    return heading.get_window_extent()
+
+
+def assert_column_wide(figure: Any) -> None:
+    """Check that a figure is as wide as a column of a paper."""
+    assert figure.get_size_inches()[0] == pytest.approx(3.4)

@@ -1,0 +1,63 @@
+"""Settings out of range: refused by every backend, before anything runs."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+from inference import entries, get_backend
+from tests.refusals import refused
+
+CHAINS: dict[str, Any] = {
+    "seed": -1, "chains": 0, "burn_in": -1, "draws": 3, "min_effective": math.nan,
+}  # fmt: skip
+ASCENTS: dict[str, Any] = {"seed": -1, "restarts": 0, "max_iterations": 0, "tolerance": math.nan}
+MESSAGES: dict[str, Any] = {"damping": 1.0, "tolerance": -1.0, "max_iterations": 0}
+
+OUT_OF_RANGE: dict[str, dict[str, Any]] = {
+    "auto": {"seconds": 0.0, "memory_limit": -1, "seed": -1},
+    "exact": {"seed": -1, "restarts": -1, "memory_limit": 0},
+    "lbp": {**MESSAGES, "schedule": "random walk", "seed": -1},
+    "trw": {**MESSAGES, "forests": 0, "schedule": "forward"},
+    "enumeration": {"max_states": 0},
+    "wmb": {"i_bound": 0, "bound": "both", "partition": "best", "iterations": 0, "tolerance": -1.0},
+    "gibbs": CHAINS,
+    "numpyro": {**CHAINS, "max_evaluations": 0.0},
+    "cavi": ASCENTS,
+    "mean_field": ASCENTS,
+    "structured": {**ASCENTS, "memory_limit": 0},
+    "pgmpy": {"cut_above": 1, "memory_limit": 0},
+    "pyagrum": {"memory_limit": 0},
+    "pgmax": MESSAGES,
+    "lbp_jax": MESSAGES,
+}
+"""By backend, a value of every setting that it checks."""
+
+MORE: list[tuple[str, str, Any]] = [
+    ("lbp", "damping", "strong"),
+    ("lbp", "tolerance", math.nan),
+    ("trw", "damping", -0.1),
+    ("pgmax", "damping", "adaptive"),
+]
+
+
+@pytest.mark.parametrize(
+    ("backend", "setting", "value"),
+    [(name, *pair) for name, values in OUT_OF_RANGE.items() for pair in values.items()] + MORE,
+)
+def test_settings_out_of_range_are_refused(backend: str, setting: str, value: Any) -> None:
+    # What `auto` hands on to the exact backend is refused in that one's name.
+    named = "'exact'" if backend == "auto" and setting != "seconds" else f"'{backend}'"
+    said = [setting.replace("_", "."), re.escape(str(value)), named]
+    refused("".join(f"(?=.*{words})" for words in said), get_backend, backend, **{setting: value})
+
+
+def test_every_backend_is_asked() -> None:
+    assert OUT_OF_RANGE.keys() == set(entries())
+
+
+def test_whole_numbers_of_mini_buckets() -> None:
+    refused("seed and restarts of 'wmb' are whole numbers", get_backend, "wmb", seed=-1)
