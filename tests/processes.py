@@ -26,7 +26,7 @@ def run_python(code: str, *options: str, folder: Path = ROOT, path: str = "") ->
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
