@@ -24,6 +24,8 @@ from inference import (
 )
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 # Sums of a few hundred logarithms of size below 100: rounding is some 1e-14, a wrong table is not.
 SMALL = 1e-11
 
@@ -180,16 +182,16 @@ def test_cutting_changes_nothing() -> None:
     assert cut.stats["log_z_spread"] < SMALL
 
 
-def test_chain_of_20000_factors() -> None:
-    count = 10_000
+def test_a_chain_far_below_the_range_of_doubles() -> None:
+    # `test_agreement` has one of 20,000 factors.
+    count = 2_000
     rng = np.random.default_rng(3)
     factors = chain_factors(count, rng)
     unary = np.array([table for _, table in factors[:count]])
     unary[17] **= 2
     marginals, log_z = forward_backward(unary, np.array([table for _, table in factors[count:]]))
     graph = FactorGraph.from_factors([2] * count, [*factors, factors[17]])
-    assert graph.n_factors == 20_000
-    assert log_z < -5_000
+    assert log_z < -1_000
     assert_exact(infer(graph, "pgmpy"), log_z, marginals.ravel(), LARGE)
 
 

@@ -12,6 +12,8 @@ from inference.mini_buckets.intervals import certified_intervals
 from tests.inference.graphs import forest, odd_graph, tangled_graph
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 SLACK = 1e-9
 """Relative: a bound that is exact in theory may miss by the rounding of some hundred sums."""
 

@@ -25,6 +25,8 @@ from factormodels import Atom, Context, FactGraph, InputError, Relation, Relatio
 from factormodels.io.stances import DEFAULT_STANCES
 from tests.calibration.learned_priors.data import GENERATOR, TRUTH, generated, relabelled
 
+pytestmark = pytest.mark.slow
+
 ENTAILMENT = RelationKind.ENTAILMENT
 
 

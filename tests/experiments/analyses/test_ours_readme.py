@@ -12,6 +12,8 @@ import pytest
 from experiments.study.reading import embedded_studies
 from tests.experiments.conftest import Invoke
 
+pytestmark = pytest.mark.slow
+
 README = (Path(__file__).resolve().parents[3] / "experiments" / "README.md").read_text("utf-8")
 
 STUDIES = sorted(name for name in embedded_studies() if name.startswith("ours/"))

@@ -27,7 +27,7 @@ from factormodels.extraction.language_model import (
 )
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -15,6 +15,8 @@ from inference.exact.backend import Exact
 from inference.tasks import count_distribution
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case, some_variables
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_distribution_is_the_enumeration_s() -> None:
     for seed in range(200):

@@ -16,6 +16,8 @@ from inference.tasks import log_probability, map_assignment, marginal_map
 from tests.inference.tasks.cases import assert_input_error, case, names_of, some_variables
 from tests.oracle import Oracle
 
+pytestmark = pytest.mark.slow
+
 
 def log_sum(terms: list[float]) -> float:
     largest = max(terms)

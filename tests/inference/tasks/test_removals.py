@@ -15,6 +15,8 @@ from inference.tasks import without_factors, without_variables
 from tests.inference.tasks.cases import ROUNDING, assert_input_error, case
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 
 def stripped(graph: FactorGraph, removed: list[int]) -> FactorGraph:
     """Return the graph with some of its factors 1 everywhere."""

@@ -31,6 +31,8 @@ from tests.experiments.analyses.papers.conftest import frames_of, run_study
 from tests.experiments.conftest import Invoke
 from tests.factormodels.io import published
 
+pytestmark = pytest.mark.slow
+
 GRAPHS = datasets.load("demonstration").graphs
 
 

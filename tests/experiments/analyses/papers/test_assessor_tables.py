@@ -32,6 +32,8 @@ from inference import infer
 from tests.experiments.analyses.papers.conftest import frames_of, run_study
 from tests.factormodels.extraction.models import AnsweringModel
 
+pytestmark = pytest.mark.slow
+
 BIOGRAPHIES = "papers/factreasoner-biographies-wikipedia"
 GRAPHS = datasets.load("demonstration").graphs
 

@@ -11,6 +11,8 @@ import pytest
 from experiments.analyses.papers.readme_rows import HEADING, paper_studies, readme_rows
 from tests.experiments.analyses.papers.conftest import run_study
 
+pytestmark = pytest.mark.slow
+
 README = Path(__file__).resolve().parents[4] / "experiments" / "README.md"
 LINES = README.read_text(encoding="utf-8").splitlines()
 WITHOUT_NUMBERS = {"papers/datasets"}
