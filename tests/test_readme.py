@@ -15,6 +15,8 @@ from factormodels import FactGraph, read
 from inference import entries
 from tests.pages import blocks, faults, run_command, run_page
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

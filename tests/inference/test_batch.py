@@ -303,8 +303,10 @@ def test_bad_requests_are_named_before_anything_runs() -> None:
 
 
 _ENDLESS = """
-import itertools, sys
+import itertools, signal, sys
 import numpy as np
+# A test run in the background of a shell ignores interrupts, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from factormodels.synthetic import fr2
 from inference import infer_batch, infer_settings
 graph = fr2(31, 3, density=0.05, own=False, seed=0)
@@ -345,3 +347,4 @@ def test_an_interrupt_ends_a_batch(backend: str, settings: bool) -> None:
         assert process.returncode == 0
     finally:
         process.kill()
+        process.communicate()

@@ -24,6 +24,8 @@ from tests.inference.graphs import long_chain
 from tests.oracle import oracle
 from tests.processes import run_python
 
+pytestmark = pytest.mark.slow
+
 # Sums of a few hundred logarithms of size below 100: rounding is some 1e-14, a wrong table is not.
 SMALL = 1e-11
 

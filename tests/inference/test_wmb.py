@@ -14,6 +14,8 @@ from tests.inference.graphs import forest, odd_graph, tangled_graph
 from tests.oracle import oracle
 from tests.refusals import refused
 
+pytestmark = pytest.mark.slow
+
 SLACK = 1e-9
 """Relative: a bound that is exact in theory may miss by the rounding of some hundred sums."""
 

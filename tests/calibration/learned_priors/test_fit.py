@@ -26,6 +26,8 @@ from factormodels.io.stances import DEFAULT_STANCES
 from tests.calibration.learned_priors.data import GENERATOR, TRUTH, generated, relabelled
 from tests.refusals import refused
 
+pytestmark = pytest.mark.slow
+
 ENTAILMENT = RelationKind.ENTAILMENT
 
 

@@ -12,6 +12,8 @@ import pytest
 from experiments.study.reading import embedded_studies
 from tests.experiments.conftest import Invoke
 
+pytestmark = pytest.mark.slow
+
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "open-questions.md").read_text("utf-8")
 
 STUDIES = sorted(name for name in embedded_studies() if name.startswith("ours/"))

@@ -28,6 +28,8 @@ from factormodels.synthetic import Constant, Uniform, labelled_responses
 from inference.messages.frustration import frustration
 from tests.experiments.conftest import Invoke
 
+pytestmark = pytest.mark.slow
+
 # ------------------------------------------------------------------ accuracy against time
 
 

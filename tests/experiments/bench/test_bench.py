@@ -29,6 +29,8 @@ from inference import infer
 from tests.experiments.conftest import Invoke
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 SINGLE = sorted(name for name, algorithm in ALGORITHMS.items() if not algorithm.batch)
 EXACT = {"exact", "auto", "wmb-14", "pyagrum", "pgmpy"}
 

@@ -28,6 +28,8 @@ from experiments.results.frontier import pareto
 from factormodels.errors import InputError
 from tests.experiments.conftest import Invoke
 
+pytestmark = pytest.mark.slow
+
 
 def measurement(name: str, seconds: list[float], **changes: object) -> Measurement:
     base = Measurement(

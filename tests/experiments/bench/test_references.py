@@ -14,6 +14,7 @@ from experiments.cli.main import app
 from experiments.run.processes import REFUSED, TIMED_OUT
 from factormodels import InputError
 from inference import Backend, get_backend
+from tests.experiments.strange import Slow
 
 NETWORK = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.25 0.75\n4\n0.9 0.1 0.2 0.8\n"
 # By hand: Z = 1, P(second = 0) = 0.25 * 0.9 + 0.75 * 0.2 = 0.375.
@@ -77,18 +78,19 @@ def nothing(_backend: Backend) -> None:
 
 
 def test_a_backend_that_takes_too_long_is_a_row_and_the_rest_goes_on(folder: Path) -> None:
-    slow = get_backend("gibbs", draws=10**8)
+    # A busy machine must not make the quick one late too.
+    slow = Slow(seconds_each=3600.0)
     quick = get_backend("exact")
-    with within(1.0, [slow, quick], nothing) as infer:
+    with within(10.0, [slow, quick], nothing) as infer:
         late = compare(folder / "small.uai", slow, infer)
         answered = compare(folder / "small.uai", quick, infer)
     assert [row.status for row in late] == [TIMED_OUT, TIMED_OUT]
-    assert late[0].remark == "no answer within 1 s"
+    assert late[0].remark == "no answer within 10 s"
     assert [row.status for row in answered] == ["exact", "exact"]
     assert list(groups([*late, *answered])) == [
-        ("small", "MAR", "gibbs"),
+        ("small", "MAR", "slow"),
         ("small", "MAR", "exact"),
-        ("small", "PR", "gibbs"),
+        ("small", "PR", "slow"),
         ("small", "PR", "exact"),
     ]
 

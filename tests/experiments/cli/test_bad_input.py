@@ -11,6 +11,8 @@ import pytest
 
 from tests.experiments.conftest import EXAMPLE, Invoke, call
 
+pytestmark = pytest.mark.slow
+
 
 def changed() -> dict[str, Any]:
     return copy.deepcopy(EXAMPLE)

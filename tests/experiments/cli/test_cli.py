@@ -18,6 +18,8 @@ from experiments.cli.commands.help_text import unwrapped
 from experiments.cli.main import app
 from tests.experiments.conftest import Invoke, call, environment
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = (
     *("infer", "assess", "run", "fit", "diff", "positions", "convert", "backends", "datasets"),
     *("bench", "select", "robustness", "costs", "references", "report", "draw", "schema"),

@@ -21,6 +21,8 @@ from experiments.results.rows import SCHEMA, read_rows
 from factormodels.datasets import load
 from tests.experiments.conftest import Invoke, study_file
 
+pytestmark = pytest.mark.slow
+
 STUDY = """
 study: small
 datasets: [{name: demonstration, limit: 3}, worked-examples]

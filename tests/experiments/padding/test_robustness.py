@@ -45,7 +45,7 @@ from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 GRAPHS = datasets.load("demonstration").graphs
 CHOICES = CoreChoices(LexicalRelations())

@@ -34,6 +34,8 @@ from tests.experiments.report.reported import (
 )
 from tests.oracle import oracle
 
+pytestmark = pytest.mark.slow
+
 VIEWS = ["FR1 · implication", "FR1 · implication · strength 0.5",
          "FR3 · implication", "FR3 · implication · strength 0.5"]  # fmt: skip
 ALGORITHMS = ["exact", "lbp", "$odd_{name$"]

@@ -34,7 +34,7 @@ from tests.experiments.report.test_report import body_rows, in_turn, number
 from tests.experiments.run.test_study_assessors import KEY, provider
 from tests.factormodels.extraction.server import ScriptedServer
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 STUDY = """
 study: everything

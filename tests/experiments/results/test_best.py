@@ -18,6 +18,8 @@ from experiments.results.summary import summarise_study
 from experiments.study.config import DatasetChoice, SelectionChoice, Study
 from tests.experiments.results.test_summary import row
 
+pytestmark = pytest.mark.slow
+
 STUDY = Study("s", (DatasetChoice("d"),))
 
 

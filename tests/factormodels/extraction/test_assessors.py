@@ -12,7 +12,7 @@ from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.refusals import refused
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 GRAPH = FactGraph(
     "r",

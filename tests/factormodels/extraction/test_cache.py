@@ -27,7 +27,7 @@ from factormodels.extraction.language_model import (
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.refusals import refused
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[3]
 

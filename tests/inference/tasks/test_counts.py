@@ -16,6 +16,8 @@ from inference.tasks import count_distribution
 from tests.inference.tasks.cases import ROUNDING, case, some_variables
 from tests.refusals import refused
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_distribution_is_the_enumeration_s() -> None:
     for seed in range(200):

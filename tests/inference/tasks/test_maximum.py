@@ -17,6 +17,8 @@ from tests.inference.tasks.cases import case, names_of, some_variables
 from tests.oracle import Oracle
 from tests.refusals import refused
 
+pytestmark = pytest.mark.slow
+
 
 def log_sum(terms: list[float]) -> float:
     largest = max(terms)

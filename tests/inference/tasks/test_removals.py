@@ -16,6 +16,8 @@ from tests.inference.tasks.cases import ROUNDING, case
 from tests.oracle import oracle
 from tests.refusals import refused
 
+pytestmark = pytest.mark.slow
+
 
 def stripped(graph: FactorGraph, removed: list[int]) -> FactorGraph:
     """Return the graph with some of its factors 1 everywhere."""

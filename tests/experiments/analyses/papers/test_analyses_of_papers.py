@@ -34,6 +34,8 @@ from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.io import published
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_detailed_printed_tables_repeat_the_short_ones() -> None:
     means = printed("factreasoner_tables")

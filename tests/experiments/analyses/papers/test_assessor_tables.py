@@ -34,6 +34,8 @@ from tests.experiments.analyses.papers.conftest import (
 )
 from tests.factormodels.extraction.models import AnsweringModel
 
+pytestmark = pytest.mark.slow
+
 BIOGRAPHIES = "papers/factreasoner-biographies-wikipedia"
 MODEL = "llama-3.1-70b-instruct"
 
