@@ -19,6 +19,7 @@ from factormodels.io.factcheck_bench import (
     read_factcheck_bench,
 )
 from factormodels.io.stances import DEFAULT_STANCES, relation_from_stances, resolve_stances
+from tests.factormodels.refusals import assert_refused
 
 ENTAILMENT, CONTRADICTION = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
 
@@ -206,13 +207,9 @@ def _sentence_without(key: str) -> dict[str, Any]:
     ],
 )
 def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_factcheck_record(record, "bad.jsonl", 9)
-    message = str(caught.value)
-    assert message.startswith("bad.jsonl, line 9: ")
-    assert "\n" not in message
-    for part in said:
-        assert part in message
+    assert_refused(
+        lambda: parse_factcheck_record(record, "bad.jsonl", 9), said, "bad.jsonl, line 9: "
+    )
 
 
 def test_a_file_without_records_is_refused(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from factormodels.io.factreasoner import (
     read_factreasoner,
 )
 from factormodels.variants import variant
+from tests.factormodels.refusals import assert_refused
 
 RECORD: dict[str, Any] = {
     "input": "Question: What is basalt?",
@@ -132,13 +133,7 @@ def _with(value: Any, *path: Any) -> dict[str, Any]:
     ],
 )
 def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_factreasoner(record, "bad.json")
-    message = str(caught.value)
-    assert message.startswith("bad.json: ")
-    assert "\n" not in message
-    for part in said:
-        assert part in message
+    assert_refused(lambda: parse_factreasoner(record, "bad.json"), said, "bad.json: ")
 
 
 def test_a_file_that_is_not_json_is_refused_with_its_place(tmp_path: Path) -> None:

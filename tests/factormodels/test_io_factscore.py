@@ -17,6 +17,7 @@ from factormodels.io.factscore import (
     read_factscore,
     with_passages,
 )
+from tests.factormodels.refusals import assert_refused
 
 RECORD: dict[str, Any] = {
     "input": "Question: Tell me a bio of Ada Example.",
@@ -105,13 +106,9 @@ def _with_fact(fact: Any) -> dict[str, Any]:
     ],
 )
 def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
-    with pytest.raises(InputError) as caught:
-        parse_factscore_record(record, "bad.jsonl", 4)
-    message = str(caught.value)
-    assert message.startswith("bad.jsonl, line 4: ")
-    assert "\n" not in message
-    for part in said:
-        assert part in message
+    assert_refused(
+        lambda: parse_factscore_record(record, "bad.jsonl", 4), said, "bad.jsonl, line 4: "
+    )
 
 
 def test_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
