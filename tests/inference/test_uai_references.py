@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,9 @@ import pytest
 from factormodels.io.uai import read_evidence, read_uai
 from factormodels.io.uai_results import read_log10_partition, read_marginals
 from inference import Posterior, TooLargeError, infer
-<<<<<<< HEAD
 from tests.inference.answers import given
-=======
 
 pytestmark = pytest.mark.slow
->>>>>>> hi
 
 MEMORY = 2**32
 """4 GiB; `factormodels references` with 12 GiB answers the files that do not fit as well."""
@@ -26,16 +22,6 @@ TOO_LARGE = {f"Grids_{number}.uai" for number in (15, 16, 17, 18)}
 """Grids of 20 by 20, whose tables take 8 to 11 GiB."""
 
 
-<<<<<<< HEAD
-def _answered(folder: Path) -> Iterator[tuple[Path, Posterior]]:
-    """Answer every network of a folder but those too large, which must be the known ones."""
-    refused = set()
-    for path in sorted(folder.glob("*.uai")):
-        graph = read_uai(path).with_evidence(read_evidence(Path(f"{path}.evid")))
-        try:
-            yield path, infer(graph, "exact", memory_limit=MEMORY)
-        except TooLargeError:
-=======
 Answer = Callable[[Path], Posterior | None]
 
 
@@ -61,35 +47,27 @@ def answer() -> Answer:
     return of_file
 
 
-def test_partition_functions(shared_data: Path, answer: Answer) -> None:
+def answered(folder: Path, answer: Answer) -> Iterator[tuple[Path, Posterior]]:
+    """Every network of a folder with its answer, but those too large, which are the known ones."""
     refused = set()
-    for path in sorted((shared_data / "uai2014" / "PR").glob("*.uai")):
+    for path in sorted(folder.glob("*.uai")):
         posterior = answer(path)
-        if posterior is None:
->>>>>>> hi
+        if posterior is not None:
+            yield path, posterior
+        else:
             refused.add(path.name)
     assert refused == TOO_LARGE
 
 
-<<<<<<< HEAD
-def test_partition_functions(shared_data: Path) -> None:
-    for path, posterior in _answered(shared_data / "uai2014" / "PR"):
+def test_partition_functions(shared_data: Path, answer: Answer) -> None:
+    for path, posterior in answered(shared_data / "uai2014" / "PR", answer):
         reference = read_log10_partition(Path(f"{path}.PR"))
         # The references are printed with 6 significant digits.
         assert given(posterior) / np.log(10.0) == pytest.approx(reference, rel=1e-4), path.name
 
 
-def test_marginals(shared_data: Path) -> None:
-    for path, posterior in _answered(shared_data / "uai2014" / "MAR"):
-=======
 def test_marginals(shared_data: Path, answer: Answer) -> None:
-    refused = set()
-    for path in sorted((shared_data / "uai2014" / "MAR").glob("*.uai")):
-        posterior = answer(path)
-        if posterior is None:
-            refused.add(path.name)
-            continue
->>>>>>> hi
+    for path, posterior in answered(shared_data / "uai2014" / "MAR", answer):
         reference = np.concatenate(read_marginals(Path(f"{path}.MAR")))
         # The references are printed with 6 digits; 1e-5 leaves room for their own rounding.
         np.testing.assert_allclose(
