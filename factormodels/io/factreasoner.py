@@ -15,7 +15,6 @@ from typing import Any
 from factormodels.claims import CONTEXT_PRIOR, Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
 from factormodels.io.json_records import (
     as_object,
     list_field,
@@ -26,19 +25,9 @@ from factormodels.io.json_records import (
     text_field,
     texts_field,
 )
-from factormodels.io.json_text import decode
 
 LABELS: Mapping[str, bool] = MappingProxyType({"S": True, "NS": False})
 """Annotations that are labels: supported and not supported. Any other leaves an atom unlabelled."""
-
-
-def read_factreasoner(path: str | os.PathLike[str]) -> FactGraph:
-    """Return the fact graph of a FactReasoner file; its id is the file's stem.
-
-    Raises:
-        InputError: if the file cannot be read or is not of this format.
-    """
-    return parse_factreasoner(decode(read_text(path), path), path)
 
 
 def looks_like_factreasoner(obj: object) -> bool:

@@ -35,20 +35,6 @@ LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "I
 _SENTENCE_MARK = re.compile(r"</?s>")
 
 
-def read_factscore(path: str | os.PathLike[str]) -> list[FactGraph]:
-    """Return one fact graph per biography of a FActScore file, in order.
-
-    Raises:
-        InputError: if the file cannot be read, holds nothing, or a line is malformed.
-    """
-    graphs = [
-        parse_factscore_record(obj, path, line) for line, obj in decode_lines(read_text(path), path)
-    ]
-    if not graphs:
-        raise InputError(f"{path}: the file holds no record; give one JSON object per line")
-    return graphs
-
-
 def with_passages(
     graphs: Iterable[FactGraph], path: str | os.PathLike[str]
 ) -> tuple[FactGraph, ...]:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from factormodels.errors import InputError
+from factormodels.io import read_many
 from factormodels.io.factreasoner import (
     looks_like_factreasoner,
     parse_factreasoner,
-    read_factreasoner,
 )
 from factormodels.variants import variant
 from tests.factormodels.refusals import assert_refused
@@ -140,13 +140,13 @@ def test_a_file_that_is_not_json_is_refused_with_its_place(tmp_path: Path) -> No
     path = tmp_path / "cut.json"
     path.write_text('{"atoms": [\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"cut\.json: line 2, column 1 is not JSON"):
-        read_factreasoner(path)
+        read_many(path)
 
 
 def test_a_file_is_read_under_its_stem(tmp_path: Path) -> None:
     path = tmp_path / "basalt.json"
     path.write_text(json.dumps(RECORD), encoding="utf-8")
-    assert read_factreasoner(path) == parse_factreasoner(RECORD, "basalt.json")
+    assert read_many(path) == [parse_factreasoner(RECORD, "basalt.json")]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_files_of_the_release_are_read(
     merged: int,
     labels: dict[bool | None, int],
 ) -> None:
-    graph = read_factreasoner(shared_data / "factreasoner" / f"{name}.json")
+    (graph,) = read_many(shared_data / "factreasoner" / f"{name}.json")
     assert (graph.id, len(graph.atoms), len(graph.contexts)) == (name, atoms, contexts)
     assert Counter(atom.label for atom in graph.atoms) == labels
     assert len(variant(graph, "FR2").contexts) == merged
@@ -180,6 +180,6 @@ def test_the_files_of_the_release_are_read(
 
 
 def test_the_output_file_carries_the_priors_of_its_contexts(shared_data: Path) -> None:
-    graph = read_factreasoner(shared_data / "factreasoner" / "factreasoner_output.json")
+    (graph,) = read_many(shared_data / "factreasoner" / "factreasoner_output.json")
     assert graph.contexts[0].prior == 0.7098721898272908
     assert len(graph.metadata["synthetic_summary"]) == 39

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from factormodels.errors import InputError
+from factormodels.io import read_many
 from factormodels.io.factscore import (
     looks_like_factscore,
     parse_factscore_record,
-    read_factscore,
     with_passages,
 )
 from tests.factormodels.refusals import assert_refused
@@ -117,7 +117,7 @@ def test_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
     odd = {**RECORD, "topic": "Ada\u2028Example"}
     text = f"{json.dumps(RECORD)}\n\n{json.dumps(odd, ensure_ascii=False)}\n"
     path.write_text(text, encoding="utf-8")
-    graphs = read_factscore(path)
+    graphs = read_many(path)
     assert [graph.id for graph in graphs] == ["bios-001", "bios-003"]
     assert graphs[1].topic == "Ada\u2028Example"
 
@@ -125,7 +125,7 @@ def test_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("\n\n", r"bios\.jsonl: the file holds no record"),
+        ("\n\n", r"bios\.jsonl: it is not JSON"),
         (json.dumps(RECORD) + "\n{]\n", r"bios\.jsonl, line 2: column 2 is not JSON"),
     ],
 )
@@ -133,11 +133,11 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "bios.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
-        read_factscore(path)
+        read_many(path)
 
 
 def test_the_31_biographies_are_read(shared_data: Path) -> None:
-    graphs = read_factscore(shared_data / "factscore_dev" / "ChatGPT.jsonl")
+    graphs = read_many(shared_data / "factscore_dev" / "ChatGPT.jsonl")
     assert len(graphs) == 31
     assert sum(graph.metadata["sentences"] for graph in graphs) == 232
     labels = Counter((a.annotation, a.label) for graph in graphs for a in graph.atoms)
@@ -195,7 +195,7 @@ def test_bad_passages_are_refused(tmp_path: Path, records: list[Any], message: s
 
 def test_the_real_passages_fit_every_atom(shared_data: Path) -> None:
     folder = shared_data / "factscore_dev"
-    graphs = read_factscore(folder / "ChatGPT.jsonl")
+    graphs = read_many(folder / "ChatGPT.jsonl")
     found = with_passages(graphs, folder / "passages_bm25.jsonl")
     assert sum(len(graph.contexts) for graph in found) == 97
     for graph in found:
