@@ -23,6 +23,8 @@ from inference import infer
 from inference.tasks import log_probability
 from tests.calibration.learned_priors.data import GENERATOR, generated, overconfident
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data() -> list[FactGraph]:

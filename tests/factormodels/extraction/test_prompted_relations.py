@@ -20,7 +20,7 @@ from factormodels.extraction.relation_models.base import Judgement, Missing, Tex
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[3]
 PAIR = TextPair("The bridge opened in 1932.", "The bridge is from the twentieth century.")

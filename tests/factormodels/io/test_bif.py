@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from factormodels import FactorGraph, InputError, MissingDependencyError, read
 from factormodels.io.bif import looks_like_bif, parse_bif, read_bif
 
+pytestmark = pytest.mark.slow
+
 BIF = """network small {
 }
 variable a {
