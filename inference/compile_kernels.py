@@ -2,7 +2,8 @@
 
     python -m inference.compile_kernels [BACKEND]...
 
-`make run` begins so with the backends that it compares, `make install` ends so with all.
+`make run` begins so with the backends that it compares, of which it compiles what small graphs
+need; `make install` ends so with everything.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def compile_kernels(backends: Sequence[str] = (), processes: int = 2) -> float:
     The machine code stays on disk beside the kernels and serves every later process.
 
     Args:
-        backends: their names; none: every one that needs no optional library.
+        backends: their names, of which what small graphs need is compiled; none: everything
+            of every one that needs no optional library.
         processes: how many compile at a time.
     """
     start = time.perf_counter()
@@ -36,15 +38,23 @@ def compile_kernels(backends: Sequence[str] = (), processes: int = 2) -> float:
         name for name, entry in entries().items() if not entry.requires and name not in _COMPOSITE
     ]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_compile, names))
+        list(pool.map(_compile if backends else _compile_all, names))
     return time.perf_counter() - start
 
 
 def _compile(name: str) -> None:
+    """Compile what a backend runs on small graphs, one by one and in batches."""
     backend = get_backend(name)
     with unannounced():
         warm_up(backend)
         warm_up_batches(backend)
+
+
+def _compile_all(name: str) -> None:
+    """Compile what a backend runs on any graph."""
+    _compile(name)
+    backend = get_backend(name)
+    with unannounced():
         if name == "exact":
             # Few atoms with much evidence: what it conditions on instead of eliminating.
             backend.infer(fr2(12, 30, density=1.0, seed=0))

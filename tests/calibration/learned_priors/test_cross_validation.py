@@ -24,6 +24,8 @@ from inference.tasks import log_probability
 from tests.calibration.learned_priors.data import GENERATOR, generated, overconfident
 from tests.refusals import refused
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data() -> list[FactGraph]:

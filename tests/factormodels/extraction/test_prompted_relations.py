@@ -16,7 +16,7 @@ from factormodels.extraction.relation_models.prompted import PromptedRelationMod
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.processes import run_python
 
-pytestmark = pytest.mark.service
+pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 PAIR = TextPair("The bridge opened in 1932.", "The bridge is from the twentieth century.")
 

@@ -14,6 +14,8 @@ from factormodels import FactorGraph, MissingDependencyError, read
 from factormodels.io.bif import looks_like_bif, parse_bif, read_bif
 from tests.factormodels.refusals import assert_refused
 
+pytestmark = pytest.mark.slow
+
 BIF = """network small {
 }
 variable a {
