@@ -17,7 +17,7 @@ Rows = Iterable[Sequence[str]]
 
 
 def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
-    """Return a frame without its index, or rows with one set of keys, as CSV.
+    """Frame without its index, or rows with one set of keys, as CSV.
 
     What is undefined is empty; lines are ended alike on every system.
     """
@@ -29,7 +29,7 @@ def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
 
 
 def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> str:
-    """Return a table as Markdown.
+    """Table as Markdown.
 
     Args:
         titles: headings of the columns.
@@ -77,7 +77,7 @@ def latex_table(
 
 
 def escape_latex(text: str) -> str:
-    """Return a text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
+    """Text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
     return "".join(_LATEX.get(character, character) for character in text)
 
 

@@ -10,7 +10,7 @@ _TAG = re.compile(r"(?<!\\)\[/?(?:b|i|bold|italic|dim)\]")
 
 
 def page() -> str:
-    """Return the page: every command with its text, its examples, arguments and options."""
+    """Page: every command with its text, its examples, arguments and options."""
     import typer
 
     from experiments.cli.main import app
@@ -38,7 +38,7 @@ def commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _prose(help_text: str) -> list[str]:
-    """Return paragraphs of a help text; those that are indented are commands."""
+    """Paragraphs of a help text; those that are indented are commands."""
     parts = []
     for block in re.split(r"\n\s*\n", _TAG.sub("", help_text).replace("\\[", "[").strip("\n")):
         if all(line.startswith("  ") for line in block.splitlines()):
@@ -52,7 +52,7 @@ def _prose(help_text: str) -> list[str]:
 
 
 def _table(command: Any) -> list[str]:
-    """Return the table of what a command takes."""
+    """Table of what a command takes."""
     rows = []
     for parameter in command.params:
         metavar = parameter.metavar or parameter.name.strip("_").upper()

@@ -27,7 +27,7 @@ def connect(app: Sphinx) -> None:
 
 
 def as_restructured(docstring: str) -> str:
-    """Return a docstring as reStructuredText."""
+    """Docstring as reStructuredText."""
     return "\n\n".join(
         _example(block) if _EXAMPLE.match(block) else _prose(block)
         for block in re.split(r"\n(?: *\n)+", docstring)
@@ -60,7 +60,7 @@ def _rewrite(
 
 
 def _offered(module: ModuleType) -> list[str]:
-    """Return the paragraph that links what a package offers from its modules."""
+    """Paragraph that links what a package offers from its modules."""
     links = []
     for name in getattr(module, "__all__", ()):
         home = getattr(getattr(module, name), "__module__", None)
@@ -72,7 +72,7 @@ def _offered(module: ModuleType) -> list[str]:
 def _known_without_a_place(
     _app: Sphinx, _environment: object, node: Element, content: Element
 ) -> Element | None:
-    """Return type variables, private names and those of compiled loops as text without a link."""
+    """Type variables, private names and those of compiled loops as text without a link."""
     target = str(node.get("reftarget"))
     module, _, name = target.rpartition(".")
     found = getattr(sys.modules.get(module), name, None)

@@ -56,12 +56,12 @@ def write_pages(folder: Path) -> None:
 
 
 def documented_packages() -> list[str]:
-    """Return the packages that have a page, from the lowest layer to the highest."""
+    """Packages that have a page, from the lowest layer to the highest."""
     return [name for package in PACKAGES for name in _packages(package)]
 
 
 def modules_of(package: str) -> list[str]:
-    """Return a package and the modules directly in it, less what is private."""
+    """Package and the modules directly in it, less what is private."""
     path = importlib.import_module(package).__path__
     return [
         package,
@@ -84,7 +84,7 @@ def _packages(package: str) -> Iterator[str]:
 
 
 def reference_index() -> str:
-    """Return the page that the reference begins with."""
+    """Page that the reference begins with."""
     listed = "\n".join(documented_packages())
     return (
         "# Reference\n\nMade from the docstrings. Imports run one way: experiments → calibration → "
@@ -93,7 +93,7 @@ def reference_index() -> str:
 
 
 def reference_page(package: str) -> str:
-    """Return the page of one package: its modules, each with what it defines."""
+    """Page of one package: its modules, each with what it defines."""
     parts = [f"# {package}\n"]
     for name in modules_of(package):
         if name != package:
@@ -105,7 +105,7 @@ def reference_page(package: str) -> str:
 
 
 def schemas_page() -> str:
-    """Return the page of the JSON Schemas."""
+    """Page of the JSON Schemas."""
     from experiments.analyses.schemas import SCHEMAS, schema
 
     parts = [
@@ -121,7 +121,7 @@ def schemas_page() -> str:
 
 
 def backends_table() -> str:
-    """Return the registered backends with what their entries say."""
+    """Registered backends with what their entries say."""
     from inference.registry import entries
 
     rows = [
@@ -133,7 +133,7 @@ def backends_table() -> str:
 
 
 def promises_table() -> str:
-    """Return what every backend is held to on which graphs, from the table of the tests."""
+    """What every backend is held to on which graphs, from the table of the tests."""
     from tests.inference.promises import PROMISES
 
     rows = []
@@ -149,7 +149,7 @@ def promises_table() -> str:
 
 
 def rows_table() -> str:
-    """Return the columns of a run's rows."""
+    """Columns of a run's rows."""
     from experiments.results.rows import SCHEMA
 
     rows = [
@@ -173,7 +173,7 @@ def analyses_page() -> str:
 
 
 def published_table() -> str:
-    """Return every number of the papers that a study puts ours beside, and its command."""
+    """Every number of the papers that a study puts ours beside, and its command."""
     from experiments.analyses.study import load_analysis
     from experiments.study.reading import embedded_studies, read_raw
 
@@ -189,7 +189,7 @@ def published_table() -> str:
 
 
 def datasets_list() -> str:
-    """Return the embedded datasets with their titles and licences."""
+    """Embedded datasets with their titles and licences."""
     from factormodels import datasets
 
     rows = []
@@ -200,7 +200,7 @@ def datasets_list() -> str:
 
 
 def formats_table() -> str:
-    """Return the formats of datasets that are read."""
+    """Formats of datasets that are read."""
     from factormodels.io.published.formats import FORMATS
 
     rows = [

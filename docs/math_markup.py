@@ -19,7 +19,7 @@ def connect(app: Sphinx) -> None:
 
 
 def mathml(formula: str, *, block: bool = False) -> str:
-    """Return a formula of LaTeX as MathML."""
+    """Formula of LaTeX as MathML."""
     # The converter sets no space between a function's name and what it is applied to.
     spaced = re.sub(r"\\log(?=\s)", r"\\log\\,", formula)
     found: str = latex2mathml.tex2mathml(spaced, as_block=block)

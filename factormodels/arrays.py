@@ -13,7 +13,7 @@ from factormodels.errors import InputError
 
 
 def frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
-    """Return `array` read-only, contiguous and of type `dtype`, copied if others may write to it.
+    """`array` read-only, contiguous and of type `dtype`, copied if others may write to it.
 
     A read-only array that owns its data is taken as it is.
     """
@@ -25,14 +25,14 @@ def frozen(array: ArrayLike, dtype: type) -> NDArray[Any]:
 
 
 def partition(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the (n + 1,) starts of consecutive segments of the given (n,) lengths."""
+    """(n + 1,) starts of consecutive segments of the given (n,) lengths."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
 
 
 def whole_scope(scope: Sequence[int], where: str) -> tuple[int, ...]:
-    """Return a scope as integers.
+    """Scope as integers.
 
     Raises:
         InputError: if an entry is no whole number; `where` names the place.
@@ -47,7 +47,7 @@ def whole_scope(scope: Sequence[int], where: str) -> tuple[int, ...]:
 
 
 def number_array(values: ArrayLike, where: str) -> NDArray[np.float64]:
-    """Return `values` as floating-point numbers, their shape kept.
+    """`values` as floating-point numbers, their shape kept.
 
     Raises:
         InputError: if they are no numbers or their rows differ in length.
@@ -82,7 +82,7 @@ def check_axes(
 def log_potentials(
     tables: Sequence[NDArray[np.float64]], where: Callable[[int], str]
 ) -> NDArray[np.float64]:
-    """Return the natural logarithms of flat tables of potentials, one table after another.
+    """Natural logarithms of flat tables of potentials, one table after another.
 
     Raises:
         InputError: if a potential is negative, infinite or NaN; `where` names the place of the

@@ -26,7 +26,7 @@ class RelationKind(StrEnum):
 
 
 def validated_probability(value: object, where: str) -> float:
-    """Return `value` as a float in [0, 1].
+    """`value` as a float in [0, 1].
 
     Raises:
         InputError: if it is no number, NaN, or outside [0, 1]; `where` names the place.

@@ -75,7 +75,7 @@ class CompiledFacts:
         probabilities: ArrayLike | None = None,
         encoding: str = DEFAULT_ENCODING,
     ) -> FactorGraph:
-        """Return the factor graph under one setting; arguments are those of `log_values`."""
+        """Factor graph under one setting; arguments are those of `log_values`."""
         values = self.log_values(priors, probabilities, encoding)
         if values.ndim != 1:
             raise InputError(
@@ -91,7 +91,7 @@ class CompiledFacts:
         probabilities: ArrayLike | None = None,
         encoding: str = DEFAULT_ENCODING,
     ) -> NDArray[np.float64]:
-        """Return the `log_values` of the factor graph under one setting or many.
+        """`log_values` of the factor graph under one setting or many.
 
         Args:
             priors: (n,) for one setting, (n_settings, n) for many; as stated by default.
@@ -125,12 +125,12 @@ class CompiledFacts:
         return logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
 
     def split(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the parts (n, 2) and (m, 2, 2) of an array laid out as `log_values`, as views."""
+        """Parts (n, 2) and (m, 2, 2) of an array laid out as `log_values`, as views."""
         cut = 2 * len(self.names)
         return values[:cut].reshape(-1, 2), values[cut:].reshape(-1, 2, 2)
 
     def part(self, variables: slice, relations: slice) -> CompiledFacts:
-        """Return consecutive variables alone, with the relations among them, consecutive too."""
+        """Consecutive variables alone, with the relations among them, consecutive too."""
         return CompiledFacts(
             names=self.names[variables],
             is_atom=self.is_atom[variables],
@@ -191,7 +191,7 @@ _ARRAYS = {
 
 
 def compile_fact_graph(graph: FactGraph) -> CompiledFacts:
-    """Return a fact graph as arrays; `FactGraph.compiled` keeps them."""
+    """Fact graph as arrays; `FactGraph.compiled` keeps them."""
     names = graph.atom_ids + graph.context_ids
     position = dict(zip(names, range(len(names)), strict=True))
     neutral = RelationKind.NEUTRAL
@@ -216,7 +216,7 @@ def compile_fact_graph(graph: FactGraph) -> CompiledFacts:
 
 
 def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:
-    """Return responses, given by id, as one that share no variable; names are ``id/name``.
+    """Responses, given by id, as one that share no variable; names are ``id/name``.
 
     Raises:
         InputError: if two variables get one name.
@@ -262,7 +262,7 @@ def _validate(facts: CompiledFacts) -> None:
 
 
 def _checked(values: ArrayLike, count: int, whose: str, what: str) -> NDArray[np.float64]:
-    """Return probabilities, one for each of `count` along the last axis."""
+    """Probabilities, one for each of `count` along the last axis."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape[-1:] != (count,):
         raise InputError(

@@ -54,7 +54,7 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
-    """Return the log table of FactReasoner's Table 1 (`target_prior` plays no part).
+    """Log table of FactReasoner's Table 1 (`target_prior` plays no part).
 
     Entailment: p everywhere but 1 - p at (true, false). Contradiction: p everywhere but 1 - p at
     (true, true). Equivalence: p on the diagonal, 1 - p off it.
@@ -66,7 +66,7 @@ def implication(kind: RelationKind, probability: float, target_prior: float) -> 
 
 
 def conditional(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
-    """Return the log table in which a false source leaves the target at its prior.
+    """Log table in which a false source leaves the target at its prior.
 
     The row of a true source is the conditional distribution of the target given the relation, as
     in Table 1; the row of a false source is (1 - target_prior, target_prior), as in FactReasoner's
@@ -84,7 +84,7 @@ ENCODINGS: Mapping[str, Encoding] = MappingProxyType(
 
 
 def get_encoding(name: str) -> Encoding:
-    """Return the encoding called `name`.
+    """Encoding called `name`.
 
     Raises:
         InputError: if there is none of that name; the message lists those there are.
@@ -99,7 +99,7 @@ def encode_many(
     target_priors: ArrayLike,
     encoding: str = DEFAULT_ENCODING,
 ) -> NDArray[np.float64]:
-    """Return the log tables of many relations at once, an array of shape (m, 2, 2).
+    """Log tables of many relations at once, an array of shape (m, 2, 2).
 
     Args:
         kinds: (m,) the relations, or their numbers as in `KIND_CODES`.
@@ -121,7 +121,7 @@ def encode_many(
 
 
 def entries_of(encoding: str) -> NDArray[np.int64]:
-    """Return which number stands in each entry of an encoding's tables, int64 (3, 2, 2).
+    """Which number stands in each entry of an encoding's tables, int64 (3, 2, 2).
 
     Indexed [relation as in `KIND_CODES`, state of source, state of target]; with p the probability
     of the relation and q the prior of its target, 0 is 1 - p, 1 is p, 2 is 1 - q and 3 is q.
@@ -134,7 +134,7 @@ def entries_of(encoding: str) -> NDArray[np.int64]:
 
 
 def kind_codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the numbers of relations as in `KIND_CODES`, (m,), those of an array as they are.
+    """Numbers of relations as in `KIND_CODES`, (m,), those of an array as they are.
 
     Raises:
         InputError: for a neutral relation, or a number that is none of theirs.

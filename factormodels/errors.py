@@ -41,7 +41,7 @@ def _argument(option: re.Match[str]) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` most likely means, or None if none is near."""
+    """Known name that `name` most likely means, or None if none is near."""
     import difflib
 
     by_folded = {str(known_name).casefold(): str(known_name) for known_name in known}
@@ -50,7 +50,7 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
 
 
 def unknown_name(subject: str, name: object, known: Iterable[str]) -> str:
-    """Return what an error says of a name that is not known: the nearest one, then all of them.
+    """What an error says of a name that is not known: the nearest one, then all of them.
 
     Args:
         subject: what is unknown, its name included, such as "the backend 'exat'".

@@ -100,7 +100,7 @@ class FactGraph(Previewed):
         )
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
-        """Return the factor graph over one true/false variable per atom and context.
+        """Factor graph over one true/false variable per atom and context.
 
         Variables are the atoms, then the contexts, in order; state 1 is true. Factors are the
         priors in that order, then one table per relation that is not neutral, over

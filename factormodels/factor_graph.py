@@ -84,7 +84,7 @@ class FactorGraph(Previewed):
     def unchecked(
         cls, *, names: tuple[str, ...], log_values: NDArray[np.float64], **arrays: NDArray[np.int64]
     ) -> FactorGraph:
-        """Return the graph of fields that are valid by construction, arrays of them read-only.
+        """Graph of fields that are valid by construction, arrays of them read-only.
 
         For compiled facts, whose factor graphs of many settings share all but `log_values`.
         """
@@ -165,12 +165,12 @@ class FactorGraph(Previewed):
         return positions(self.names)
 
     def scope(self, factor: int) -> tuple[int, ...]:
-        """Return the scope of factor number `factor` as indices of variables."""
+        """Scope of factor number `factor` as indices of variables."""
         start, stop = self.scope_starts[factor : factor + 2]
         return tuple(self.scope_variables[start:stop].tolist())
 
     def log_table(self, factor: int) -> NDArray[np.float64]:
-        """Return the log table of factor number `factor`, one axis per variable of its scope."""
+        """Log table of factor number `factor`, one axis per variable of its scope."""
         start, stop = self.table_starts[factor : factor + 2]
         return self.log_values[start:stop].reshape(self.cardinalities[list(self.scope(factor))])
 
@@ -180,7 +180,7 @@ class FactorGraph(Previewed):
             yield self.scope(factor), self.log_table(factor)
 
     def log_potential(self, states: Sequence[int] | NDArray[np.int64]) -> float:
-        """Return the sum of log tables at a full assignment (unnormalised log probability).
+        """Sum of log tables at a full assignment (unnormalised log probability).
 
         Args:
             states: state of every variable, in order. States that contradict the evidence have
@@ -264,7 +264,7 @@ class FactorGraph(Previewed):
         )
 
     def absorb_evidence(self) -> FactorGraph:
-        """Return an evidence-free graph in which every observed variable has a single state.
+        """Evidence-free graph in which every observed variable has a single state.
 
         Variables keep their names and positions; tables keep only the observed states. The log
         partition function is that of this graph with its evidence.
@@ -364,7 +364,7 @@ _ARRAYS = {
 
 
 def positions(names: Sequence[str]) -> dict[str, int]:
-    """Return the position of each name.
+    """Position of each name.
 
     Raises:
         InputError: if one is given twice.
@@ -377,7 +377,7 @@ def positions(names: Sequence[str]) -> dict[str, int]:
 
 
 def default_names(count: int) -> tuple[str, ...]:
-    """Return the names of `count` unnamed variables: "0", "1", ..."""
+    """Names of `count` unnamed variables: "0", "1", ..."""
     return tuple(map(str, range(count)))
 
 
@@ -478,7 +478,7 @@ def _validate_tables(graph: FactorGraph) -> None:
 
 
 def digest(graphs: Sequence[FactorGraph]) -> str:
-    """Return a digest of the numbers of graphs, whatever their variables are called."""
+    """Digest of the numbers of graphs, whatever their variables are called."""
     state = hashlib.sha256()
     for graph in graphs:
         for array in (

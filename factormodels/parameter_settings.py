@@ -34,7 +34,7 @@ def log_tables(
     relation_probabilities: ArrayLike | None = None,
     encoding: str | Sequence[str] = DEFAULT_ENCODING,
 ) -> NDArray[np.float64]:
-    """Return the log tables of the factor graph of a fact graph under many settings.
+    """Log tables of the factor graph of a fact graph under many settings.
 
     What is given broadcasts as in NumPy: one number for all, one for each atom (context,
     relation), a column (n_settings, 1) with one for each setting, or (n_settings, n) with both.
@@ -89,7 +89,7 @@ def log_tables(
 def drawn_probabilities(
     fact_graph: FactGraph, *, concentration: float, draws: int, seed: int
 ) -> NDArray[np.float64]:
-    """Return bootstrap draws of the probabilities of relations.
+    """Bootstrap draws of the probabilities of relations.
 
     The law: independently for every relation that is not neutral, with recorded probability p*,
     p ~ Beta(c p*, c (1 - p*)), c the concentration. Its mean is p* and its variance
@@ -126,7 +126,7 @@ def drawn_probabilities(
 
 
 def _checked(values: ArrayLike, what: str, ids: Sequence[str]) -> NDArray[np.float64]:
-    """Return values as (n_settings or 1, n)."""
+    """Values as (n_settings or 1, n)."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -150,7 +150,7 @@ def _checked(values: ArrayLike, what: str, ids: Sequence[str]) -> NDArray[np.flo
 
 
 def _common(counts: dict[str, int]) -> int:
-    """Return the number of settings that all agree on, 1 standing for any."""
+    """Number of settings that all agree on, 1 standing for any."""
     several = {what: count for what, count in counts.items() if count != 1}
     if len(set(several.values())) > 1:
         told = ", ".join(f"{count} for {what}" for what, count in several.items())

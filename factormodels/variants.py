@@ -21,7 +21,7 @@ COPY_SEPARATOR = "@"
 
 
 def variant(graph: FactGraph, name: str) -> FactGraph:
-    """Return the view of `graph` called `name`: "FR1", "FR2", "FR3", or "given" (unchanged).
+    """View of `graph` called `name`: "FR1", "FR2", "FR3", or "given" (unchanged).
 
     Raises:
         InputError: if there is no view of that name.
@@ -34,7 +34,7 @@ def variant(graph: FactGraph, name: str) -> FactGraph:
 
 
 def fr1(graph: FactGraph) -> FactGraph:
-    """Return the view in which every atom sees only the contexts retrieved for it: a forest.
+    """View in which every atom sees only the contexts retrieved for it: a forest.
 
     A context retrieved for several atoms becomes one copy per atom, named ``context@atom``, so
     that atoms stay independent. A context without provenance counts as retrieved for every atom
@@ -70,7 +70,7 @@ def fr1(graph: FactGraph) -> FactGraph:
 
 
 def fr2(graph: FactGraph) -> FactGraph:
-    """Return the view with duplicate contexts merged and every recorded atom-context relation.
+    """View with duplicate contexts merged and every recorded atom-context relation.
 
     Where both orders of a pair are recorded, the one from the context to the atom counts, as in
     FR1: the paper has one factor per pair.
@@ -80,7 +80,7 @@ def fr2(graph: FactGraph) -> FactGraph:
 
 
 def fr3(graph: FactGraph) -> FactGraph:
-    """Return FR2's view plus the recorded context-context relations, one per pair.
+    """FR2's view plus the recorded context-context relations, one per pair.
 
     Two contexts that entail each other, in both orders, become one equivalence; its probability is
     the smaller of the two, since equivalence claims both. Of any other two relations between the
@@ -99,7 +99,7 @@ VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
 
 
 def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
-    """Return the graph with duplicate contexts merged into the first of each kind.
+    """Graph with duplicate contexts merged into the first of each kind.
 
     Contexts are duplicates if their keys are equal or, where neither has one, if their normalised
     texts are equal and not empty. The merged context keeps the first's id and prior and is
@@ -138,12 +138,12 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
 
 
 def normalised_text(text: str) -> str:
-    """Return `text` as compared for duplicates: NFKC, case folded, white space made single."""
+    """`text` as compared for duplicates: NFKC, case folded, white space made single."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()
 
 
 def united(forward: Relation, backward: Relation) -> Relation:
-    """Return the one relation that both orders of a pair make; see `fr3`."""
+    """One relation that both orders of a pair make; see `fr3`."""
     if forward.kind is backward.kind is RelationKind.ENTAILMENT:
         probability = min(forward.probability, backward.probability)
         return replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)

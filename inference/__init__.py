@@ -51,7 +51,7 @@ for _entry in builtin.ENTRIES:
 
 
 def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any) -> Posterior:
-    """Return the posterior of a factor graph, computed by a backend.
+    """Posterior of a factor graph, computed by a backend.
 
     Args:
         graph: the factor graph, with or without evidence.

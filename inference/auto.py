@@ -41,7 +41,7 @@ class Auto(Backend):
         self._exact()
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of a graph without evidence, exact or bounded.
+        """Posterior of a graph without evidence, exact or bounded.
 
         Raises:
             TooLargeError: if a single factor is too large for a table.
@@ -53,11 +53,11 @@ class Auto(Backend):
         return replace(posterior, stats=stats)
 
     def predict(self, graph: FactorGraph) -> PredictedCost:
-        """Return what the algorithm that is chosen for a graph would cost."""
+        """What the algorithm that is chosen for a graph would cost."""
         return self._choice(graph)[1]
 
     def _choice(self, graph: FactorGraph) -> tuple[Backend, PredictedCost, str]:
-        """Return what answers for a graph, what it would cost, and why it was chosen."""
+        """What answers for a graph, what it would cost, and why it was chosen."""
         exact = self._exact()
         prediction = exact.predict(graph)
         fits = prediction.bytes <= exact.allowed_bytes()

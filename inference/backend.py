@@ -100,7 +100,7 @@ class Backend(ABC):
                     setattr(cls, optional, vars(Backend)[optional])
 
     def infer(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of `graph` given its evidence.
+        """Posterior of `graph` given its evidence.
 
         Raises:
             InputError: if `graph` is no factor graph; the message names what makes one of it.
@@ -117,7 +117,7 @@ class Backend(ABC):
         return replace(posterior, marginals=marginals, stats=stats, backend=self.name)
 
     def attempt(self, graph: FactorGraph) -> Result:
-        """Return what `infer` returns, or the error that it raises."""
+        """What `infer` returns, or the error that it raises."""
         try:
             return self.infer(graph)
         except FactormodelsError as error:
@@ -125,10 +125,10 @@ class Backend(ABC):
 
     @abstractmethod
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of a graph without evidence."""
+        """Posterior of a graph without evidence."""
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Return the posterior of each of many graphs without evidence, or its error, in order.
+        """Posterior of each of many graphs without evidence, or its error, in order.
 
         By default each is answered for itself. An algorithm overrides this to share work between
         graphs; the name of the backend is added to its posteriors, and the time where their stats
@@ -144,7 +144,7 @@ class Backend(ABC):
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Return the posterior of a graph without evidence under many log tables, or the errors.
+        """Posterior of a graph without evidence under many log tables, or the errors.
 
         By default that is the batch of the graphs with these tables.
 
@@ -157,7 +157,7 @@ class Backend(ABC):
         return self.solve_batch([replace(graph, log_values=row) for row in log_values], threads)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:  # noqa: ARG002
-        """Return beliefs of factors as a function of the log tables of a graph without evidence.
+        """Beliefs of factors as a function of the log tables of a graph without evidence.
 
         None, the default, where the algorithm has no beliefs of this graph's factors that are the
         derivative of its log Z. What depends on the structure alone is done once, here. The
@@ -169,7 +169,7 @@ class Backend(ABC):
         return None
 
     def predict(self, graph: FactorGraph) -> PredictedCost | None:  # noqa: ARG002
-        """Return what `infer` would cost for a graph with or without evidence; None: not known.
+        """What `infer` would cost for a graph with or without evidence; None: not known.
 
         It looks at structure and evidence alone, and runs no inference.
         """
@@ -177,7 +177,7 @@ class Backend(ABC):
 
 
 def zero_partition() -> ZeroPartitionError:
-    """Return the error that every backend raises where the partition function is zero."""
+    """Error that every backend raises where the partition function is zero."""
     return ZeroPartitionError(
         "the partition function is zero: no assignment satisfies all factors and the evidence; "
         "remove contradictory evidence or zeros from the tables"

@@ -36,7 +36,7 @@ def infer_batch(
     threads: int | None = None,
     **settings: Any,
 ) -> list[Posterior]:
-    """Return the posterior of each of many graphs, in their order.
+    """Posterior of each of many graphs, in their order.
 
     Marginals, log Z and status are those of `infer`, for any number of threads: to the last bit,
     but for `lbp_jax`, where several graphs run as one and roundings differ, and `pyagrum`. What a
@@ -85,7 +85,7 @@ def infer_settings(
     threads: int | None = None,
     **settings: Any,
 ) -> list[Posterior]:
-    """Return the posterior of one graph under each of many settings of its log tables.
+    """Posterior of one graph under each of many settings of its log tables.
 
     `exact` plans once and propagates for every setting; the answers are those that `infer_batch`
     has for graphs with these tables. `factormodels.parameter_settings` makes the tables of a fact
@@ -112,7 +112,7 @@ def infer_settings(
 def batch_results(
     graphs: Sequence[FactorGraph], backend: Backend, threads: int = 1
 ) -> list[Result]:
-    """Return the posterior of each graph, or its error, all held at once."""
+    """Posterior of each graph, or its error, all held at once."""
     if not graphs:
         return []
     start = time.perf_counter()
@@ -126,7 +126,7 @@ def settings_results(
     backend: Backend,
     threads: int | None = None,
 ) -> list[Result]:
-    """Return the posterior of a graph under each of many valid log tables, or its error.
+    """Posterior of a graph under each of many valid log tables, or its error.
 
     Args:
         graph: the graph, with or without evidence; its own log tables play no part.
@@ -157,7 +157,7 @@ def _finished(
     backend: Backend,
     start: float,
 ) -> list[Result]:
-    """Return results with what `Backend.infer` adds to one: evidence, seconds and the name."""
+    """Results with what `Backend.infer` adds to one: evidence, seconds and the name."""
     if len(results) != len(graphs):
         raise InferenceError(
             f"the backend {backend.name!r} gave {len(results)} answers for {len(graphs)} graphs of "

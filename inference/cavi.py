@@ -59,7 +59,7 @@ class CoordinateAscent(Backend):
             raise InputError(f"the tolerance {self.tolerance} of 'cavi' is below 0; correct it")
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the best product distribution found for a graph without evidence.
+        """Best product distribution found for a graph without evidence.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -86,7 +86,7 @@ class CoordinateAscent(Backend):
         )
 
     def fits(self, graph: FactorGraph) -> list[ProductFit]:
-        """Return a product distribution for every start, on a graph that `possible_states` left.
+        """Product distribution for every start, on a graph that `possible_states` left.
 
         Raises:
             ZeroPartitionError, InferenceError: as `solve`.
@@ -146,7 +146,7 @@ class ProductFit:
 
 
 def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.float64]:
-    """Return probability vectors drawn uniformly from their simplices, one after another."""
+    """Probability vectors drawn uniformly from their simplices, one after another."""
     if not graph.n_variables:
         return np.zeros(0)
     weights = np.random.default_rng(seed).exponential(size=state_starts(graph)[-1])
@@ -170,7 +170,7 @@ def check_restarts(name: str, seed: int, restarts: int, max_iterations: int) -> 
 
 
 def _slots_by_variable(graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (starts, slots): for every variable its places in scopes, each with its factor."""
+    """(starts, slots): for every variable its places in scopes, each with its factor."""
     variables = graph.scope_variables
     starts = np.concatenate([[0], np.cumsum(np.bincount(variables, minlength=graph.n_variables))])
     places = np.argsort(variables, kind="stable")

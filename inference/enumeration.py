@@ -31,7 +31,7 @@ class Enumeration(Backend):
             raise InputError(f"max_states is {self.max_states}; 'enumeration' needs at least 1")
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the exact posterior of a small graph without evidence.
+        """Exact posterior of a small graph without evidence.
 
         Raises:
             TooLargeError: if there are more assignments than `max_states`.

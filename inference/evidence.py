@@ -32,7 +32,7 @@ def checked_graph(graph: Any) -> FactorGraph:
 
 
 def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]]:
-    """Return a graph without its evidence, and which entries of the log tables it keeps.
+    """Graph without its evidence, and which entries of the log tables it keeps.
 
     The entries are int64, ascending; a graph with evidence gets made-up log tables,
     one without is returned as it is.
@@ -45,7 +45,7 @@ def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]
 
 
 def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
-    """Return marginals of a graph from those without its evidence: what is observed is certain."""
+    """Marginals of a graph from those without its evidence: what is observed is certain."""
     observed = graph.evidence != UNOBSERVED
     if not observed.any():
         return marginals

@@ -75,7 +75,7 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return {name: position for position, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
-        """Return the probability of each state of the variable `name`."""
+        """Probability of each state of the variable `name`."""
         position = self._index[name]
         return self.flat[self.starts[position] : self.starts[position + 1]]
 
@@ -86,7 +86,7 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return len(self.names)
 
     def of_state(self, state: int, names: Sequence[str] | None = None) -> NDArray[np.float64]:
-        """Return the probability of one state for several variables (all of them by default)."""
+        """Probability of one state for several variables (all of them by default)."""
         if names is None:
             return self.flat[self.starts[:-1] + state]
         return np.array([self[name][state] for name in names], dtype=np.float64)

@@ -80,13 +80,13 @@ def unregister(name: str) -> None:
 
 
 def entries() -> Mapping[str, Entry]:
-    """Return every registered backend by name, in the order of registration."""
+    """Every registered backend by name, in the order of registration."""
     _register_installed()
     return MappingProxyType(_ENTRIES)
 
 
 def get_entry(name: str) -> Entry:
-    """Return what is known of the backend called `name`.
+    """What is known of the backend called `name`.
 
     Raises:
         InputError: if there is none; the message lists those there are.
@@ -100,7 +100,7 @@ def get_entry(name: str) -> Entry:
 
 
 def backend_class(name: str) -> type[Backend]:
-    """Return the class of the backend called `name`, importing its module.
+    """Class of the backend called `name`, importing its module.
 
     Raises:
         InputError: if there is no such backend.
@@ -120,7 +120,7 @@ def backend_class(name: str) -> type[Backend]:
 
 
 def get_backend(name: str, **settings: Any) -> Backend:
-    """Return the backend called `name` with the given settings.
+    """Backend called `name` with the given settings.
 
     Raises:
         InputError: if there is no such backend or it has no such setting.
@@ -138,7 +138,7 @@ def get_backend(name: str, **settings: Any) -> Backend:
 
 
 def as_backend(backend: str | Backend, **settings: Any) -> Backend:
-    """Return a backend that is built already, or the one of a name with the given settings.
+    """Backend that is built already, or the one of a name with the given settings.
 
     Raises:
         InputError, MissingDependencyError: as `get_backend`.

@@ -34,7 +34,7 @@ class Stacked:
 
     @classmethod
     def of(cls, graphs: Sequence[FactorGraph]) -> Stacked:
-        """Return the arrays of graphs without evidence."""
+        """Arrays of graphs without evidence."""
         arrays = []
         places = np.empty((len(graphs), len(_ARRAYS), 2), dtype=np.int64)
         for number, name in enumerate(_ARRAYS):
@@ -49,7 +49,7 @@ class Stacked:
 
     @classmethod
     def of_settings(cls, graphs: Sequence[FactorGraph], rows: NDArray[np.float64]) -> Stacked:
-        """Return the arrays of graphs of one structure under (n_graphs, n_entries) log tables."""
+        """Arrays of graphs of one structure under (n_graphs, n_entries) log tables."""
         graph = graphs[0]
         arrays = [getattr(graph, name) for name in _ARRAYS[:-1]]
         places = np.zeros((len(rows), len(_ARRAYS), 2), dtype=np.int64)
@@ -61,7 +61,7 @@ class Stacked:
         return cls(graphs, (*arrays, _read_only(rows).ravel()), places, starts)
 
     def marginals(self, k: int, values: NDArray[np.float64]) -> Marginals:
-        """Return the marginals of the graph of number `k`, given those of all, flat."""
+        """Marginals of the graph of number `k`, given those of all, flat."""
         graph = self.graphs[k]
         part = values[self.state_starts[k] : self.state_starts[k + 1]]
         return Marginals(graph.names, graph.cardinalities, part, graph.index)
@@ -74,7 +74,7 @@ class Stacked:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written to: kernels are compiled for one kind of array."""
+    """View that cannot be written to: kernels are compiled for one kind of array."""
     view = array.view()
     view.flags.writeable = False
     return view

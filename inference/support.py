@@ -44,17 +44,17 @@ class Support:
     log_constant: float
 
     def expand(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return marginals of the larger graph, one after another, from those of the smaller."""
+        """Marginals of the larger graph, one after another, from those of the smaller."""
         result = self.alive.astype(np.float64)
         result[self._free_states] = values
         return result
 
     def shrink(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the part of an array over the states of the larger graph that is kept and free."""
+        """Part of an array over the states of the larger graph that is kept and free."""
         return values[self._free_states]
 
     def expand_states(self, states: NDArray[Any]) -> NDArray[Any]:
-        """Return assignments of the larger graph, (..., n_variables), from those of the smaller."""
+        """Assignments of the larger graph, (..., n_variables), from those of the smaller."""
         starts = state_starts(self.whole)
         local = (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts)))[self.alive]
         first = np.concatenate([[0], np.cumsum(self.alive)])[starts[:-1]]
@@ -71,7 +71,7 @@ class Support:
 
 
 def possible_states(graph: FactorGraph) -> Support:
-    """Return a graph without the states that arc consistency shows to be impossible.
+    """Graph without the states that arc consistency shows to be impossible.
 
     Raises:
         ZeroPartitionError: if nothing is left.
@@ -81,7 +81,7 @@ def possible_states(graph: FactorGraph) -> Support:
 
 
 def restricted(graph: FactorGraph, alive: NDArray[np.bool_]) -> Support:
-    """Return the part of a graph on the states that are alive, at least one of each variable.
+    """Part of a graph on the states that are alive, at least one of each variable.
 
     Raises:
         ZeroPartitionError: if factors without a free variable have potential zero there.
@@ -111,7 +111,7 @@ def hard_factors(graph: FactorGraph) -> NDArray[np.bool_]:
 
 
 def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
-    """Return the groups of two or more variables that factors with zeros connect."""
+    """Groups of two or more variables that factors with zeros connect."""
     starts, variables = search.hard_components(
         graph.scope_starts, graph.scope_variables, consistency.all_states(*arrays_of(graph))
     )
@@ -119,7 +119,7 @@ def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
 
 
 def assignment(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.int64]:
-    """Return a random assignment of positive potential, (n_variables,).
+    """Random assignment of positive potential, (n_variables,).
 
     It is not drawn from the distribution of the graph, nor from any other that is worth a name.
 
@@ -142,7 +142,7 @@ def assignment(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.i
 
 
 def random_box(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
-    """Return a random box of states that holds no zero and to which no state can be added.
+    """Random box of states that holds no zero and to which no state can be added.
 
     A box is a set of states for each variable; every assignment in it is possible. The result has
     one entry per state.
@@ -162,7 +162,7 @@ def grown_box(
     considered: NDArray[np.bool_],
     seed: np.random.SeedSequence,
 ) -> NDArray[np.bool_]:
-    """Return a box with states added, in random order, as long as no zero comes in.
+    """Box with states added, in random order, as long as no zero comes in.
 
     Args:
         graph: a factor graph.
@@ -178,7 +178,7 @@ def grown_box(
 
 
 def arrays_of(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
-    """Return the arrays that kernels take: cardinalities, scopes and tables."""
+    """Arrays that kernels take: cardinalities, scopes and tables."""
     return (
         graph.cardinalities,
         graph.scope_starts,
@@ -196,7 +196,7 @@ def state_starts(graph: FactorGraph) -> NDArray[np.int64]:
 
 
 def random_state(seed: np.random.SeedSequence) -> NDArray[np.uint64]:
-    """Return the state, (1,), from which compiled kernels draw random numbers."""
+    """State, (1,), from which compiled kernels draw random numbers."""
     state: NDArray[np.uint64] = seed.generate_state(1, np.uint64).astype(np.uint64)
     return state
 

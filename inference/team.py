@@ -35,7 +35,7 @@ class Team:
             self._pool.shutdown(cancel_futures=True)
 
     def map(self, function: Callable[..., _T], *arguments: Sequence[Any]) -> list[_T]:
-        """Return what the function returns for the arguments, in their order."""
+        """What the function returns for the arguments, in their order."""
         if self._pool is None:
             return list(map(function, *arguments))
         return list(self._pool.map(function, *arguments))
@@ -47,7 +47,7 @@ class Team:
         *,
         alone: bool = False,
     ) -> list[_T]:
-        """Return what `run` returns for ranges that make up ``range(len(costs))``, in order.
+        """What `run` returns for ranges that make up ``range(len(costs))``, in order.
 
         Args:
             run: what to call with the first number of a range and the one after its last.

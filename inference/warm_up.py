@@ -56,7 +56,7 @@ def warm_up_batches(backend: Backend) -> None:
 
 
 def small_graph() -> FactorGraph:
-    """Return a graph on which every kind of message and every kernel has work to do.
+    """Graph on which every kind of message and every kernel has work to do.
 
     It is a cycle of three with a pendant, one more factor that joins three variables, and a zero.
     """

@@ -146,7 +146,7 @@ def cross_validate(
 
 
 def _judged(graphs: Sequence[FactGraph], encoding: str, backend: Backend) -> tuple[Floats, Floats]:
-    """Return the posterior of each labelled atom and each response's log probability of labels."""
+    """Posterior of each labelled atom and each response's log probability of labels."""
     as_stated = Specification(None, None, None, encoding)
     task = problem(graphs, as_stated, Parameters(()), backend, Objective.LIKELIHOOD)
     nothing = np.zeros(0)

@@ -82,21 +82,21 @@ class Design:
         return states
 
     def prior_values(self, theta: Floats) -> Floats:
-        """Return the prior of each variable, (n,)."""
+        """Prior of each variable, (n,)."""
         free = self.prior_parameter != FIXED
         values = self.facts.priors.copy()
         values[free] = sigmoid(theta[self.prior_parameter[free]])
         return values
 
     def relation_values(self, theta: Floats) -> Floats:
-        """Return the probability of each relation, (m,)."""
+        """Probability of each relation, (m,)."""
         free = self.relation_parameter != FIXED
         values = self.facts.probabilities.copy()
         values[free] = sigmoid(self._relation_logits(theta, free))
         return values
 
     def log_values(self, theta: Floats) -> Floats:
-        """Return the log tables of `graph` at parameters (k,)."""
+        """Log tables of `graph` at parameters (k,)."""
         values = self.facts.log_values(
             self.prior_values(theta), self.relation_values(theta), self.encoding
         )
@@ -105,7 +105,7 @@ class Design:
         return values
 
     def factor_slopes(self, theta: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Return what each prior and each relation adds to a derivative by its own parameter.
+        """What each prior and each relation adds to a derivative by its own parameter.
 
         Args:
             theta: parameters, (k,).
@@ -141,7 +141,7 @@ class Design:
         )
 
     def gather(self, by_prior: Floats, by_relation: Floats) -> Floats:
-        """Return sums over each response and parameter, (r, k), of what `factor_slopes` returns."""
+        """Sums over each response and parameter, (r, k), of what `factor_slopes` returns."""
         columns = self.n_parameters
         sums = np.zeros(len(self.ids) * columns)
         for parameter, owner, values in (
@@ -156,7 +156,7 @@ class Design:
     def _relation_logits(
         self, theta: Floats, free: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
     ) -> Floats:
-        """Return the logits of the relations that are not fixed."""
+        """Logits of the relations that are not fixed."""
         chosen = theta[self.relation_parameter[free]]
         scaled = self.scaled[free]
         return np.where(scaled, np.exp(np.where(scaled, chosen, 0.0)) * self.logits[free], chosen)
@@ -165,7 +165,7 @@ class Design:
 def design(
     graphs: Sequence[FactGraph], specification: Specification, parameters: Parameters
 ) -> Design:
-    """Return the design of some responses.
+    """Design of some responses.
 
     Raises:
         InputError: if a response holds a group or class that is none of the parameters, two
@@ -225,7 +225,7 @@ def design(
 def _relation(
     graph: FactGraph, relation: Relation, specification: Specification, parameters: Parameters
 ) -> tuple[float, float, int]:
-    """Return (probability where it stays, logit before a temperature, parameter)."""
+    """(probability where it stays, logit before a temperature, parameter)."""
     relations = specification.relations
     if relations is None:
         return relation.probability, 0.0, FIXED

@@ -68,7 +68,7 @@ class Engine:
         return posterior.log_z_kind is LogZKind.EXACT
 
     def __call__(self, log_values: Floats, clamps: Integers | None) -> Beliefs:
-        """Return log Z and beliefs.
+        """Log Z and beliefs.
 
         Args:
             log_values: the log tables, laid out as those of the graph.

@@ -207,7 +207,7 @@ def differences(function: Callable[[Floats], float], theta: Floats, step: float 
 
 
 def _only(whole: Design, at: int) -> Design:
-    """Return the part of a design that is one response."""
+    """Part of a design that is one response."""
     # Responses follow each other, in variables as in relations.
     variables = slice(*np.searchsorted(whole.owners, [at, at + 1]).tolist())
     relations = slice(*np.searchsorted(whole.relation_owners, [at, at + 1]).tolist())

@@ -8,7 +8,7 @@ from calibration.tables import escape_latex, escape_markdown, latex_table, markd
 
 
 def as_markdown(table: MethodTable, digits: int = 3) -> str:
-    """Return the table as Markdown, with its note below."""
+    """Table as Markdown, with its note below."""
     titles = ["Method", *(MEASURES[name].title for name in table.measures)]
     rows = (
         [
@@ -22,7 +22,7 @@ def as_markdown(table: MethodTable, digits: int = 3) -> str:
 
 
 def as_latex(table: MethodTable, digits: int = 3) -> str:
-    """Return the table as LaTeX that needs the package booktabs, with its note in a last row."""
+    """Table as LaTeX that needs the package booktabs, with its note in a last row."""
     titles = ["Method", *(escape_latex(MEASURES[name].title) for name in table.measures)]
     rows = [
         [

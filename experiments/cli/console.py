@@ -37,7 +37,7 @@ def messages() -> Console:
 
 
 def silent() -> Console:
-    """Return a console that shows nothing."""
+    """Console that shows nothing."""
     from rich.console import Console
 
     return Console(quiet=True)

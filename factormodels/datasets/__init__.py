@@ -70,12 +70,12 @@ class Dataset:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the datasets."""
+    """Names of the datasets."""
     return tuple(_OPTIONS)
 
 
 def card(name: str) -> Card:
-    """Return the card of a dataset without loading the data.
+    """Card of a dataset without loading the data.
 
     Raises:
         InputError: if there is no dataset of that name.
@@ -85,7 +85,7 @@ def card(name: str) -> Card:
 
 
 def load(name: str, **options: Any) -> Dataset:
-    """Return a dataset: its fact graphs, its card and the hash of its file.
+    """Dataset: its fact graphs, its card and the hash of its file.
 
     Args:
         name: one of `names()`.

@@ -19,7 +19,7 @@ from factormodels.io.factcheck_record import FACTUAL, Claim, FactcheckRecord, Ju
 
 
 def record_line(record: FactcheckRecord) -> str:
-    """Return the line of a record, without its end: the same bytes for the same record."""
+    """Line of a record, without its end: the same bytes for the same record."""
     obj = {
         "id": record.id,
         "factual": record.factual,
@@ -31,7 +31,7 @@ def record_line(record: FactcheckRecord) -> str:
 
 
 def record_from_object(obj: Mapping[str, Any]) -> FactcheckRecord:
-    """Return the record that a decoded line holds."""
+    """Record that a decoded line holds."""
     return FactcheckRecord(
         id=obj["id"],
         factual=obj["factual"],

@@ -72,7 +72,7 @@ class MeteredModel:
         return self._model.name
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return the model's answer, counted."""
+        """Model's answer, counted."""
         answer = await self._model.complete(request)
         self._ledger.add(request.stage, answer)
         return answer

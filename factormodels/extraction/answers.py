@@ -41,7 +41,7 @@ class Label:
 
 
 def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> Label | None:
-    """Return the label that an answer gives; None if it gives none, or leaves open which.
+    """Label that an answer gives; None if it gives none, or leaves open which.
 
     The label is the only one that is mentioned, with no denial before it, or it begins the answer
     and stands alone, in any case and markup. Its probability is that of its first token that tells
@@ -76,7 +76,7 @@ def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> La
 
 
 def read_json(text: str) -> Any:
-    """Return the first JSON object or list in a text, in prose or a code block; None if none is."""
+    """First JSON object or list in a text, in prose or a code block; None if none is."""
     decoder = json.JSONDecoder()
     # An answer of nothing but brackets is not worth a search that takes their square.
     for match in islice(re.finditer(r"[\[{]", text), _MOST_OPENINGS):
@@ -88,7 +88,7 @@ def read_json(text: str) -> Any:
 
 
 def read_confidence(value: object) -> float | None:
-    """Return a probability that an answer states: 0.9, "90%" or "0.9"; None if it is none."""
+    """Probability that an answer states: 0.9, "90%" or "0.9"; None if it is none."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", value)
         if match is None:
@@ -100,7 +100,7 @@ def read_confidence(value: object) -> float | None:
 
 
 def _label_place(text: str, labels: Sequence[str]) -> tuple[str, int] | None:
-    """Return the label of a text and the index of its first character."""
+    """Label of a text and the index of its first character."""
     word = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
     found = [
         (match.group(1).lower(), match.start(1))
@@ -118,7 +118,7 @@ def _label_place(text: str, labels: Sequence[str]) -> tuple[str, int] | None:
 def _label_masses(
     tokens: Sequence[Token], start: int, name: str, labels: Sequence[str]
 ) -> Mapping[str, float] | None:
-    """Return the probability of each label at the first token that tells them apart."""
+    """Probability of each label at the first token that tells them apart."""
     at = 0
     for number, token in enumerate(tokens):
         end = at + len(token.text)
@@ -152,7 +152,7 @@ def _first_difference(
 
 
 def _word(text: str, lead: str) -> str:
-    """Return what a token adds to a label: lower case, without markup before it."""
+    """What a token adds to a label: lower case, without markup before it."""
     return (
         text[len(lead) :].lstrip(_MARKUP).lower() if text.startswith(lead) else text.strip().lower()
     )

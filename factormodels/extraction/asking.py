@@ -41,7 +41,7 @@ class Question(Generic[Read]):
 def ask_all(
     model: LanguageModel, prompt: str, stage: str, questions: Sequence[Question[Value]]
 ) -> list[Value | Failure]:
-    """Return the readings of the answers to questions, in order; many are under way at a time.
+    """Readings of the answers to questions, in order; many are under way at a time.
 
     An answer that was cut off, holds no JSON, or another kind of JSON, is a failure.
     """
@@ -70,7 +70,7 @@ def ask_all(
 
 
 def text_at(key: str) -> Callable[[Any], str | None]:
-    """Return the reading of an object with one text, white space made single."""
+    """Reading of an object with one text, white space made single."""
 
     def read(value: Any) -> str | None:
         text = value.get(key) if isinstance(value, dict) else None
@@ -80,10 +80,10 @@ def text_at(key: str) -> Callable[[Any], str | None]:
 
 
 def identity_of(prompt: str) -> dict[str, Any]:
-    """Return the name, version and digest of a prompt as JSON values."""
+    """Name, version and digest of a prompt as JSON values."""
     return identity_values(load_prompt(prompt).identity)
 
 
 def identity_values(identity: PromptIdentity) -> dict[str, Any]:
-    """Return the identity of a prompt as JSON values."""
+    """Identity of a prompt as JSON values."""
     return {"name": identity.name, "version": identity.version, "digest": identity.digest}

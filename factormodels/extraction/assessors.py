@@ -142,7 +142,7 @@ def assess(
     expected: bool = False,
     concurrency: int = _CONCURRENCY,
 ) -> tuple[Verdict, ...]:
-    """Return an assessor's verdict on every atom, in order.
+    """Assessor's verdict on every atom, in order.
 
     Args:
         graph: the atoms and contexts; relations play no part.
@@ -165,7 +165,7 @@ def assess(
 
 
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:
-    """Return P(true) by id of atom, of the atoms that are neither missing nor dropped."""
+    """P(true) by id of atom, of the atoms that are neither missing nor dropped."""
     return {one.atom: one.p_true for one in verdicts if one.p_true is not None}
 
 
@@ -205,7 +205,7 @@ async def _judge(
 
 
 def _expected(assessor: Assessor, distribution: tuple[float, ...]) -> float:
-    """Return P(true) averaged over the labels that keep the atom."""
+    """P(true) averaged over the labels that keep the atom."""
     kept = [
         (value, share)
         for value, share in zip(assessor.values.values(), distribution, strict=True)
@@ -226,7 +226,7 @@ def _passages(graph: FactGraph, atom: Atom, all_contexts: bool) -> str:
 
 
 def get_assessor(name: str) -> Assessor:
-    """Return the assessor of a name.
+    """Assessor of a name.
 
     Raises:
         InputError: if there is none.

@@ -34,7 +34,7 @@ class Atomized:
 
 
 def sentence_atoms(response: str, language: str = "en") -> tuple[Atom, ...]:
-    """Return one atom per sentence of a response, as it stands there: the path without a model.
+    """One atom per sentence of a response, as it stands there: the path without a model.
 
     A sentence is no atomic claim: it may hold several, and pronouns stay unresolved, so that one
     wrong detail is not told apart from what is right beside it. Judge results accordingly.
@@ -61,7 +61,7 @@ def atomize(
     stride: int | None = 1,
     language: str = "en",
 ) -> Atomized:
-    """Return the atoms that a language model finds in a response.
+    """Atoms that a language model finds in a response.
 
     Args:
         response: the response.
@@ -102,7 +102,7 @@ def _question(chunk: Chunk, query: str, response: str) -> Question[list[tuple[in
 
 
 def _claims(value: Any, first: int, last: int) -> list[tuple[int, str]] | None:
-    """Return (sentence, claim) of every object in a list; None unless all are as asked for."""
+    """(sentence, claim) of every object in a list; None unless all are as asked for."""
     if not isinstance(value, list):
         return None
     claims = []

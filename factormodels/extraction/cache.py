@@ -37,7 +37,7 @@ _PAUSE = 0.01
 
 
 def cache_key(model: str, request: Request) -> str:
-    """Return the SHA-256 of everything that an answer may depend on.
+    """SHA-256 of everything that an answer may depend on.
 
     These are the model, the messages, every parameter of sampling, the index among repeated
     samples, and the prompt with its version; the stage that asks is not among them.
@@ -116,7 +116,7 @@ class AnswerCache:
             self._connection.execute("COMMIT")
 
     def get(self, key: str) -> Completion | None:
-        """Return the stored answer, or None.
+        """Stored answer, or None.
 
         Raises:
             InputError: if what is stored is damaged.
@@ -189,7 +189,7 @@ class CachedModel:
         return self._name
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return the stored answer, or ask and store what comes.
+        """Stored answer, or ask and store what comes.
 
         Raises:
             InputError: in a replay, if the answer is not stored.

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 async def each(
     function: Callable[[Item], Awaitable[Result]], items: Iterable[Item], limit: int
 ) -> list[Result]:
-    """Return the results of an asynchronous function, in the order of the items.
+    """Results of an asynchronous function, in the order of the items.
 
     Items are taken one by one as calls end, so that a generator may yield a million of them. The
     first exception ends the rest.

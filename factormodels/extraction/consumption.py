@@ -28,7 +28,7 @@ class Consumption:
         return self._model.name
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return the model's answer, added up."""
+        """Model's answer, added up."""
         answer = await self._model.complete(request)
         if isinstance(answer, Completion):
             usage = answer.usage
@@ -37,7 +37,7 @@ class Consumption:
         return answer
 
     def take(self) -> dict[str, Any]:
-        """Return answers, tokens and cost by stage since the last call, and begin anew.
+        """Answers, tokens and cost by stage since the last call, and begin anew.
 
         `cost` is in US dollars, of the answers whose price is known; `unpriced` counts the others.
         """
@@ -56,7 +56,7 @@ class Consumption:
 
 
 def total(stages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sum of what stages took, each as `Consumption.take` tells it."""
+    """Sum of what stages took, each as `Consumption.take` tells it."""
     names = ("answers", "prompt_tokens", "completion_tokens", "cost", "unpriced")
     told = list(stages)
     # The order of a sum of floats shows.

@@ -15,7 +15,7 @@ METADATA_KEY = "retrieval"
 
 
 def with_contexts(graph: FactGraph, retriever: Retriever, queries: Sequence[str]) -> FactGraph:
-    """Return the graph with the passages found for its atoms as contexts, in place of those it has.
+    """Graph with the passages found for its atoms as contexts, in place of those it has.
 
     Contexts are named c1, c2, ... in the order found; equal texts become one context, named after
     the first and retrieved for all their atoms, so that numbers may be left out. Relations are

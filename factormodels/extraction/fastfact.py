@@ -98,7 +98,7 @@ class Effort:
     audit_searches: int
 
     def formula_calls(self, stride: int | None) -> float:
-        """Return N/w + pM."""
+        """N/w + pM."""
         if not self.sentences:
             return 0.0
         width = self.sentences if stride is None else stride
@@ -106,7 +106,7 @@ class Effort:
         return self.sentences / width + pruned
 
     def formula_searches(self) -> float:
-        """Return pqM for q = 1."""
+        """PqM for q = 1."""
         return self.verified_share * self.claims if self.claims else 0.0
 
 
@@ -137,7 +137,7 @@ def fastfact(
     retriever: Retriever,
     settings: FastFactSettings | None = None,
 ) -> FastFact:
-    """Return FaStfact's verdicts on the claims of a response.
+    """FaStfact's verdicts on the claims of a response.
 
     Args:
         graph: the response with its query and topic; atoms and contexts that it has are replaced.
@@ -198,7 +198,7 @@ def fastfact(
 
 
 def _drawn(skipped: list[str], settings: FastFactSettings) -> set[str]:
-    """Return the skipped claims that are verified anyway."""
+    """Skipped claims that are verified anyway."""
     count = round(settings.audit_rate * len(skipped))
     return set(Random(settings.seed).sample(skipped, count))
 

@@ -132,5 +132,5 @@ class LanguageModel(Protocol):
         ...
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return the answer to `request`; a call that fails for good is a value, no exception."""
+        """Answer to `request`; a call that fails for good is a value, no exception."""
         ...

@@ -84,7 +84,7 @@ class LitellmModel:
         return self.settings.model
 
     async def complete(self, request: Request) -> Completion | Failure:
-        """Return the provider's answer.
+        """Provider's answer.
 
         Raises:
             InputError: if the call failed and the environment lacks the provider's key.
@@ -148,7 +148,7 @@ class LitellmModel:
         return await asyncio.wait_for(call, self.settings.timeout)
 
     def _wait(self, state: RetryCallState) -> float:
-        """Return the seconds to wait: what the server asks for, otherwise longer every time."""
+        """Seconds to wait: what the server asks for, otherwise longer every time."""
         longest = self.settings.longest_wait
         error = state.outcome.exception() if state.outcome else None
         headers = getattr(error, "litellm_response_headers", None) or {}
@@ -196,7 +196,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Return one line that says what went wrong, without anything secret."""
+    """One line that says what went wrong, without anything secret."""
     status = getattr(error, "status_code", None)
     what = f"{type(error).__name__} {status}" if isinstance(status, int) else type(error).__name__
     words = " ".join(str(error).split())
@@ -204,7 +204,7 @@ def describe(error: BaseException) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with the values of secret environment variables and what looks like a key."""
+    """Text with the values of secret environment variables and what looks like a key."""
     for name, value in os.environ.items():
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name):
             text = text.replace(value, "***")
@@ -227,7 +227,7 @@ def _tokens(choice: Any) -> tuple[Token, ...]:
 
 
 def quiet_litellm() -> Any:
-    """Return litellm, which asks no network for prices, prints nothing and reports to nobody."""
+    """Litellm, which asks no network for prices, prints nothing and reports to nobody."""
     with _environment("LITELLM_LOCAL_MODEL_COST_MAP", "True"), warnings.catch_warnings():
         # Its types are completed with the first answer, and pydantic warns of one of them.
         warnings.simplefilter("ignore")

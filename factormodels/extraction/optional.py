@@ -9,7 +9,7 @@ from factormodels.errors import MissingDependencyError
 
 
 def optional_module(name: str, extra: str) -> Any:
-    """Return the module `name`, which the extra `extra` installs.
+    """Module `name`, which the extra `extra` installs.
 
     Raises:
         MissingDependencyError: if it is not installed; the message names the command.

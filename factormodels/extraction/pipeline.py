@@ -36,7 +36,7 @@ class StageError(FactormodelsError):
 
 
 def run_stages(graph: FactGraph, stages: Sequence[Stage]) -> FactGraph:
-    """Return what the stages make of a response, one after another.
+    """What the stages make of a response, one after another.
 
     Raises:
         StageError: if one of them cannot go on.
@@ -47,7 +47,7 @@ def run_stages(graph: FactGraph, stages: Sequence[Stage]) -> FactGraph:
 
 
 def sentences_stage(language: str = "en") -> Stage:
-    """Return the stage that takes every sentence of the response for an atom."""
+    """Stage that takes every sentence of the response for an atom."""
 
     def stage(graph: FactGraph) -> FactGraph:
         atoms = atomizer.sentence_atoms(graph.response, language)
@@ -59,7 +59,7 @@ def sentences_stage(language: str = "en") -> Stage:
 
 
 def atomizer_stage(model: LanguageModel, stride: int | None = 1, language: str = "en") -> Stage:
-    """Return the stage in which a language model lists the claims of a response.
+    """Stage in which a language model lists the claims of a response.
 
     A response of which no chunk was answered cannot go on; one without claims can.
     """
@@ -82,7 +82,7 @@ def atomizer_stage(model: LanguageModel, stride: int | None = 1, language: str =
 
 
 def reviser_stage(model: LanguageModel) -> Stage:
-    """Return the stage in which a language model makes every atom understandable alone."""
+    """Stage in which a language model makes every atom understandable alone."""
 
     def stage(graph: FactGraph) -> FactGraph:
         found = reviser.revise(graph.atoms, graph.response, model, query=graph.query)
@@ -96,7 +96,7 @@ def reviser_stage(model: LanguageModel) -> Stage:
 
 
 def retrieval_stage(retriever: Retriever, model: LanguageModel | None = None) -> Stage:
-    """Return the stage that searches for every atom.
+    """Stage that searches for every atom.
 
     Args:
         retriever: what is asked.
@@ -116,7 +116,7 @@ def retrieval_stage(retriever: Retriever, model: LanguageModel | None = None) ->
 
 
 def relation_stage(model: RelationModel, variant: str, least: float = LEAST_PROBABILITY) -> Stage:
-    """Return the stage that merges equal contexts and asks for the relations of a variant."""
+    """Stage that merges equal contexts and asks for the relations of a variant."""
 
     def stage(graph: FactGraph) -> FactGraph:
         return with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
@@ -125,7 +125,7 @@ def relation_stage(model: RelationModel, variant: str, least: float = LEAST_PROB
 
 
 def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
-    """Return the stage in which prompt-based assessors judge every atom by its contexts.
+    """Stage in which prompt-based assessors judge every atom by its contexts.
 
     `metadata["assessors"]` holds for each its prompt, `verdicts` by id of atom (`label`, its
     `probability`, and `p` of being true, None where the label takes the atom out of the score) and

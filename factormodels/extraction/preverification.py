@@ -93,7 +93,7 @@ def extract(
     stride: int | None = 10,
     language: str = "en",
 ) -> Extraction:
-    """Return the claims of a response with the model's own verdict on each.
+    """Claims of a response with the model's own verdict on each.
 
     Args:
         response: the response.
@@ -127,7 +127,7 @@ def extract(
 
 
 def read_claims(answer: Completion, chunk: Chunk) -> list[PreVerified] | Failure:
-    """Return the claims that an answer lists; a failure if any line is not of the form asked for.
+    """Claims that an answer lists; a failure if any line is not of the form asked for.
 
     Args:
         answer: lines "SENTENCE | CLAIM | VERDICT".
@@ -185,7 +185,7 @@ def choose_threshold(
     level: float = 0.95,
     candidates: int = 20,
 ) -> Threshold:
-    """Return the lowest threshold at which few of the skipped claims are wrong, for certain enough.
+    """Lowest threshold at which few of the skipped claims are wrong, for certain enough.
 
     The bound is Clopper and Pearson's at level 1 - (1 - level) / candidates for each candidate, so
     that it holds for the one that is chosen. Candidates are quantiles of the confidences. Claims
@@ -249,7 +249,7 @@ def _request(chunk: Chunk, query: str, response: str) -> Request:
 
 
 def _probability(tokens: Sequence[Token], begin: int, end: int) -> float | None:
-    """Return the probability of the characters from `begin` to `end`, or None."""
+    """Probability of the characters from `begin` to `end`, or None."""
     at = 0
     total = None
     for token in tokens:

@@ -6,7 +6,7 @@ from factormodels.extraction.litellm_model import quiet_litellm
 
 
 def model_prices(model: str) -> tuple[float, float] | None:
-    """Return US dollars per token of a question and of an answer; None if they are not listed.
+    """US dollars per token of a question and of an answer; None if they are not listed.
 
     Args:
         model: the model as litellm spells it, with or without its provider.

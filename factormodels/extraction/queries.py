@@ -29,7 +29,7 @@ class Queries:
 
 
 def build_query(atom: Atom, topic: str = "") -> str:
-    """Return the search for an atom: its text, after the topic where the text does not name it."""
+    """Search for an atom: its text, after the topic where the text does not name it."""
     text = " ".join(atom.text.split())
     subject = " ".join(topic.split())
     if not subject or subject.casefold() in text.casefold():
@@ -38,7 +38,7 @@ def build_query(atom: Atom, topic: str = "") -> str:
 
 
 def ask_queries(atoms: Sequence[Atom], model: LanguageModel, *, topic: str = "") -> Queries:
-    """Return the searches that a language model would make, one call for each atom."""
+    """Searches that a language model would make, one call for each atom."""
     questions = [
         Question({"topic": topic, "claim": atom.text}, text_at("query"), _TOKENS) for atom in atoms
     ]

@@ -30,7 +30,7 @@ _NO_TEXT = Missing("one of the two texts is empty")
 
 
 def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
-    """Return the ordered pairs that a variant asks a relation model about.
+    """Ordered pairs that a variant asks a relation model about.
 
     FR1: every atom with the contexts retrieved for it, at most kn pairs. FR2: every atom with
     every context, nm. FR3: also every two contexts in both orders, m(m - 1) more. A premise is
@@ -63,7 +63,7 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
 
 
 def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-    """Return the answer to each pair; pairs of the same texts and ids are asked once.
+    """Answer to each pair; pairs of the same texts and ids are asked once.
 
     A pair with an empty text is missing and not asked.
     """
@@ -79,7 +79,7 @@ def with_relations(
     *,
     least: float = LEAST_PROBABILITY,
 ) -> FactGraph:
-    """Return the graph with the relations that a variant needs, in place of those it has.
+    """Graph with the relations that a variant needs, in place of those it has.
 
     Neutral relations are recorded; missing ones are not, and are counted. Two contexts have one
     relation: an equivalence where both orders entail, otherwise the more probable of the two.

@@ -33,7 +33,7 @@ class Revised:
 def revise(
     atoms: Sequence[Atom], response: str, model: LanguageModel, *, query: str = ""
 ) -> Revised:
-    """Return atoms that a language model rewrote to be understood alone, one call for each.
+    """Atoms that a language model rewrote to be understood alone, one call for each.
 
     Source: FactReasoner, section 4 (the Reviser); SAFE's revision step.
     """

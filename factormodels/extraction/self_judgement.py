@@ -110,7 +110,7 @@ def judge_own_claims(
     top_logprobs: int = _TOP_LOGPROBS,
     concurrency: int = _CONCURRENCY,
 ) -> tuple[SelfJudgedClaim, ...]:
-    """Return what the model that wrote a response says of its claims, in order.
+    """What the model that wrote a response says of its claims, in order.
 
     A complete answer that makes no choice is "neither", as in the paper; one that is cut off, or
     from which no single choice can be read, is missing.
@@ -178,7 +178,7 @@ def judge_own_claims(
 
 
 def read_judgement(answer: Completion, setting: SelfSetting) -> SelfJudgement | Failure:
-    """Return the judgement that an answer gives in a setting, or why none can be read."""
+    """Judgement that an answer gives in a setting, or why none can be read."""
     found = read_label(answer, tuple(setting.choices))
     if found is not None:
         shares = found.distribution or ()
@@ -201,7 +201,7 @@ def read_judgement(answer: Completion, setting: SelfSetting) -> SelfJudgement | 
 
 
 def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[dict[str, Any]]:
-    """Return the records of claims that `calibration.self_knowledge` reads, as JSON objects.
+    """Records of claims that `calibration.self_knowledge` reads, as JSON objects.
 
     A claim without a human label has no record; a setting that is missing is left out of one.
 

@@ -33,7 +33,7 @@ class Chunk:
 
 
 def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
-    """Return the sentences of `text`, stripped, without the marks of lists and headings.
+    """Sentences of `text`, stripped, without the marks of lists and headings.
 
     A line end ends a sentence, since responses hold lists and headings.
 
@@ -61,7 +61,7 @@ def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
 
 
 def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk, ...]:
-    """Return the chunks of `stride` sentences that a response falls into, without overlap.
+    """Chunks of `stride` sentences that a response falls into, without overlap.
 
     Args:
         sentences: the sentences of the response.

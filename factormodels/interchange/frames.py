@@ -29,7 +29,7 @@ class FactGraphFrames(NamedTuple):
 
 
 def to_frames(graph: FactGraph) -> FactGraphFrames:
-    """Return the atoms, contexts and relations of a fact graph as data frames."""
+    """Atoms, contexts and relations of a fact graph as data frames."""
     return FactGraphFrames(
         _frame(graph.atoms, Atom),
         _frame(graph.contexts, Context),
@@ -48,7 +48,7 @@ def from_frames(
     topic: str = "",
     metadata: Mapping[str, Any] | None = None,
 ) -> FactGraph:
-    """Return the fact graph that data frames describe; `to_frames` is the inverse.
+    """Fact graph that data frames describe; `to_frames` is the inverse.
 
     Only what has no default need be a column: `id` of atoms and contexts; `source`, `target`,
     `kind` and `probability` of relations. A cell that is missing (None or NaN) stands for the

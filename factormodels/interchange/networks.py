@@ -16,7 +16,7 @@ _GRAPH_TEXTS = ("id", "query", "response", "topic")
 
 
 def to_networkx(graph: FactGraph) -> nx.DiGraph[str]:
-    """Return a directed networkx graph: atoms and contexts are nodes, relations are edges.
+    """Directed networkx graph: atoms and contexts are nodes, relations are edges.
 
     Nodes have the attribute `type` ("atom" or "context") and the fields of `Atom` or `Context`;
     edges those of `Relation` and `position`, the place among the relations, since networkx keeps
@@ -46,7 +46,7 @@ def to_networkx(graph: FactGraph) -> nx.DiGraph[str]:
 
 
 def from_networkx(graph: nx.DiGraph[str]) -> FactGraph:
-    """Return the fact graph of a directed networkx graph; `to_networkx` is the inverse.
+    """Fact graph of a directed networkx graph; `to_networkx` is the inverse.
 
     Raises:
         InputError: if the graph is undirected, a node is neither atom nor context, or attributes

@@ -15,7 +15,7 @@ _EXTRA = "'factormodels[jax]' && pip install --no-deps pgmax==0.6.1"
 
 
 def to_pgmax(graph: FactorGraph) -> Any:
-    """Return PGMax's `FactorGraph` with the distribution of a graph.
+    """PGMax's `FactorGraph` with the distribution of a graph.
 
     Its variables are a `VarDict` by name. Factors over the same variables are one; each lists the
     configurations that are possible, so that log 0 is in none of them, evidence included.
@@ -50,7 +50,7 @@ def to_pgmax(graph: FactorGraph) -> Any:
 
 
 def from_pgmax(graph: Any) -> FactorGraph:
-    """Return the factor graph of PGMax's, whose factors are enumerated (`EnumFactor`).
+    """Factor graph of PGMax's, whose factors are enumerated (`EnumFactor`).
 
     Variables of a `VarDict` keep their names; others are named by their place in the array, as in
     "0" or "1,2", and by their group before that, as in "0:1,2", if there are several. What a

@@ -13,7 +13,7 @@ _EXTRA = "'factormodels[pgmpy]'"
 
 
 def to_pgmpy(graph: FactorGraph) -> Any:
-    """Return a `DiscreteMarkovNetwork` with the distribution and partition function of a graph.
+    """`DiscreteMarkovNetwork` with the distribution and partition function of a graph.
 
     Variables keep names and states. Factors over the same variables are one, evidence is a factor
     that excludes the other states, and a variable without a factor gets one of ones.
@@ -35,7 +35,7 @@ def to_pgmpy(graph: FactorGraph) -> Any:
 
 
 def from_pgmpy(model: Any) -> FactorGraph:
-    """Return the factor graph of a pgmpy model: Markov network, Bayesian network, factor graph.
+    """Factor graph of a pgmpy model: Markov network, Bayesian network, factor graph.
 
     Variables are in the order of the model's nodes, states in that of its tables.
 

@@ -13,7 +13,7 @@ _EXTRA = "'factormodels[pyagrum]'"
 
 
 def to_pyagrum(graph: FactorGraph) -> Any:
-    """Return a `MarkovRandomField` with the distribution of a graph.
+    """`MarkovRandomField` with the distribution of a graph.
 
     Variables keep names and states. Factors over the same variables are one, evidence is a factor
     that excludes the other states, and a variable without a factor gets one of ones.
@@ -39,7 +39,7 @@ def to_pyagrum(graph: FactorGraph) -> Any:
 
 
 def from_pyagrum(model: Any) -> FactorGraph:
-    """Return the factor graph of a pyAgrum `MarkovRandomField` or `BayesNet`.
+    """Factor graph of a pyAgrum `MarkovRandomField` or `BayesNet`.
 
     Variables are in the order of the model's nodes, states in that of their labels.
 

@@ -13,12 +13,12 @@ Record = TypeVar("Record", Atom, Context, Relation)
 
 
 def values(record: Atom | Context | Relation) -> dict[str, Any]:
-    """Return the fields of a record by name."""
+    """Fields of a record by name."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def checked_record(row: Mapping[str, Any], kind: type[Record], where: str) -> Record:
-    """Return the record of fields by name; a missing value (None or NaN) stands for the default.
+    """Record of fields by name; a missing value (None or NaN) stands for the default.
 
     Raises:
         InputError: for an unknown or a missing field, or a value out of range; `where` names it.
@@ -52,6 +52,6 @@ def _is_missing(value: object) -> bool:
 
 
 def _native(value: object) -> object:
-    """Return what NumPy and pandas wrap as Python's own type."""
+    """What NumPy and pandas wrap as Python's own type."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "ndim", 0) == 0 else value

@@ -17,7 +17,7 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 def with_ones(
     graph: FactorGraph, tables: dict[tuple[int, ...], NDArray[np.float64]]
 ) -> dict[tuple[int, ...], NDArray[np.float64]]:
-    """Return tables with one of ones for every variable that is in none of them.
+    """Tables with one of ones for every variable that is in none of them.
 
     pgmpy calls a model without it incomplete, and pyAgrum cannot infer anything of such a variable.
     """
@@ -27,7 +27,7 @@ def with_ones(
 
 
 def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float64]]:
-    """Return log tables by scope: of factors over the same variables, their product.
+    """Log tables by scope: of factors over the same variables, their product.
 
     An observed variable has a table that excludes its other states; constants are in the first
     table. So the product of all tables is that of the graph's factors under its evidence.
@@ -68,7 +68,7 @@ def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float6
 def potentials(
     log_table: NDArray[np.float64], names: Sequence[str], library: str
 ) -> NDArray[np.float64]:
-    """Return the potentials of a log table, for a library that knows no logarithms.
+    """Potentials of a log table, for a library that knows no logarithms.
 
     Raises:
         InputError: if one leaves the range of doubles.

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
-    """Return the model in a file: a fact graph or a factor graph, as its content tells.
+    """Model in a file: a fact graph or a factor graph, as its content tells.
 
     JSON gives a FactGraph (fact-graph JSON, or a single record of a dataset), and so does a table
     of one row; UAI and BIF give a FactorGraph.
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
 
 
 def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
-    """Return the fact graphs of a file, in order: JSON, JSON Lines, or a table of a dataset.
+    """Fact graphs of a file, in order: JSON, JSON Lines, or a table of a dataset.
 
     Raises:
         InputError: if the file cannot be read, holds a factor graph or nothing, is malformed, or
@@ -123,7 +123,7 @@ def write_many(graphs: Iterable[FactGraph], path: str | os.PathLike[str]) -> Non
 
 
 def _graphs(text: str, path: str | os.PathLike[str]) -> list[tuple[FactGraph, int | None]]:
-    """Return the fact graphs of a text, each with the line of its record."""
+    """Fact graphs of a text, each with the line of its record."""
     graphs = []
     for item, record in items_of(text, path):
         if not isinstance(item, FactGraph):

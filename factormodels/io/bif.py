@@ -21,7 +21,7 @@ SUM_TOLERANCE = 1e-2
 
 
 def read_bif(path: str | os.PathLike[str]) -> FactorGraph:
-    """Return the factor graph of a BIF file: one factor per variable, over its parents and itself.
+    """Factor graph of a BIF file: one factor per variable, over its parents and itself.
 
     Variables and states keep the order of the file, state 0 being the first that is listed; the
     names of states are not kept. The file may be compressed with gzip.
@@ -34,7 +34,7 @@ def read_bif(path: str | os.PathLike[str]) -> FactorGraph:
 
 
 def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
-    """Return the factor graph of BIF text.
+    """Factor graph of BIF text.
 
     Raises:
         InputError: if the text is malformed or cut short, or has a cycle.
@@ -69,7 +69,7 @@ def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
 
 
 def _pgmpy_tables(plain: str, where: str) -> dict[str, NDArray[np.float64]]:
-    """Return pgmpy's tables by name: (states, combinations of parents' states, last fastest)."""
+    """Pgmpy's tables by name: (states, combinations of parents' states, last fastest)."""
     try:
         reader = importlib.import_module("pgmpy.readwrite").BIFReader
     except ImportError as error:

@@ -42,12 +42,12 @@ def looks_like_bif(text: str) -> bool:
 
 
 def plain_bif(text: str) -> str:
-    """Return the text without comments and quotes, its lines ended by line feeds."""
+    """Text without comments and quotes, its lines ended by line feeds."""
     return "\n".join(_without_comments(text).replace('"', " ").splitlines()) + "\n"
 
 
 def read_declarations(plain: str, source: str) -> BifDeclarations:
-    """Return what a text made plain by `plain_bif` declares.
+    """What a text made plain by `plain_bif` declares.
 
     Raises:
         InputError: if it is cut short, declares something twice or not at all, has a row that does
@@ -109,7 +109,7 @@ def _states(plain: str, source: str) -> dict[str, tuple[str, ...]]:
 
 
 def _parents(plain: str, names: list[str], source: str) -> tuple[list[list[int]], dict[str, str]]:
-    """Return the positions of each variable's parents, and the inside of its block by name."""
+    """Positions of each variable's parents, and the inside of its block by name."""
     index = {name.lower(): position for position, name in enumerate(names)}
     parents: list[list[int]] = [[] for _ in names]
     bodies: dict[str, str] = {}

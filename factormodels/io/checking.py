@@ -77,7 +77,7 @@ class FileReport:
 def check_paths(
     paths: Sequence[Path], name: str | None = None
 ) -> tuple[tuple[FileReport, ...], tuple[Path, ...]]:
-    """Return what a check finds in files and in the data files of folders, and what it passed over.
+    """What a check finds in files and in the data files of folders, and what it passed over.
 
     Args:
         paths: files and folders.
@@ -108,7 +108,7 @@ def check_paths(
 
 
 def check_file(path: Path, known: Format | None = None) -> FileReport:
-    """Return what a check finds in one file.
+    """What a check finds in one file.
 
     Args:
         path: the file.
@@ -156,7 +156,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
 def _parsed(
     records: Sequence[Record], path: Path, of_file: Format, *, forced: bool
 ) -> tuple[list[tuple[Item, int | None]], list[Problem]]:
-    """Return the items of good records with their lines, and what is wrong with the others."""
+    """Items of good records with their lines, and what is wrong with the others."""
     items: list[tuple[Item, int | None]] = []
     problems: list[Problem] = []
     gathered: dict[str, tuple[Format, list[Any], int | None]] = {}
@@ -248,7 +248,7 @@ def _missing(items: Sequence[Item]) -> Iterator[str]:
 
 
 def _served(graph: FactGraph) -> set[str]:
-    """Return the atoms that a context was retrieved for or is related to."""
+    """Atoms that a context was retrieved for or is related to."""
     contexts, atoms = set(graph.context_ids), set(graph.atom_ids)
     found = {atom for context in graph.contexts for atom in context.retrieved_for}
     for relation in graph.relations:
@@ -285,7 +285,7 @@ def _present(value: object, path: str) -> Iterator[bool]:
 
 
 def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileReport:
-    """Return the report with what of its companion file is missing."""
+    """Report with what of its companion file is missing."""
     form = report.format
     if form is None or not form.companion:
         return report
@@ -313,7 +313,7 @@ def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileRe
 
 
 def _unknown(path: Path, text: str, problems: Sequence[Problem]) -> FileReport:
-    """Return the report of a file of no known format, with the one that it is nearest to."""
+    """Report of a file of no known format, with the one that it is nearest to."""
     value: object = None
     if is_dataset_text(text):
         values = [r.value for r in records_of(text, path) if r.error is None]
@@ -349,7 +349,7 @@ def _problem(error: InputError, path: Path, line: int | None) -> Problem:
 
 
 def _placed(problem: Problem, text: str) -> Problem:
-    """Return a problem of a file of one value with the line of the element that it names."""
+    """Problem of a file of one value with the line of the element that it names."""
     if problem.line is not None:
         return problem
     named = _ELEMENT.search(problem.message)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def find_cycle(parents: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return the variables of one directed cycle, each a parent of the next; None if acyclic.
+    """Variables of one directed cycle, each a parent of the next; None if acyclic.
 
     Args:
         parents: for each variable, the indices of its parents.

@@ -40,7 +40,7 @@ _EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "link
 
 
 def read_fact_graph(path: str | os.PathLike[str]) -> FactGraph:
-    """Return the fact graph of a JSON file.
+    """Fact graph of a JSON file.
 
     Raises:
         InputError: if the file cannot be read or is not of this format.
@@ -82,7 +82,7 @@ def looks_like_fact_graph(obj: object) -> bool:
 def parse_fact_graph(
     obj: object, source: str | os.PathLike[str], line: int | None = None
 ) -> FactGraph:
-    """Return the fact graph of a decoded JSON object.
+    """Fact graph of a decoded JSON object.
 
     Args:
         obj: the JSON value.
@@ -99,7 +99,7 @@ def parse_fact_graph(
 
 
 def fact_graph_text(graph: FactGraph, *, indent: int | None = None) -> str:
-    """Return the JSON text of a fact graph, without a final line end.
+    """JSON text of a fact graph, without a final line end.
 
     Keys come in the order of the format; what is empty or None is left out.
 
@@ -115,7 +115,7 @@ def fact_graph_text(graph: FactGraph, *, indent: int | None = None) -> str:
 
 
 def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
-    """Return the JSON object of a fact graph."""
+    """JSON object of a fact graph."""
     nodes = [*map(_atom_object, graph.atoms), *map(_context_object, graph.contexts)]
     return {
         "format": FORMAT,

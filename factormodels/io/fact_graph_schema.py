@@ -18,7 +18,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def fact_graph_schema() -> dict[str, Any]:
-    """Return the JSON Schema of one fact graph: a file, or a line of JSON Lines."""
+    """JSON Schema of one fact graph: a file, or a line of JSON Lines."""
     return {
         "$schema": DIALECT,
         "$id": f"urn:factormodels:fact-graph:{VERSION}",

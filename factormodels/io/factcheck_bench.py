@@ -43,7 +43,7 @@ _KEY_DIGITS = 16
 def read_factcheck_bench(
     path: str | os.PathLike[str], mapping: StanceMapping | None = None
 ) -> list[FactGraph]:
-    """Return one fact graph per response of a Factcheck-Bench file, in order.
+    """One fact graph per response of a Factcheck-Bench file, in order.
 
     Args:
         path: the file.
@@ -72,7 +72,7 @@ def parse_factcheck_record(
     line: int,
     mapping: StanceMapping | None = None,
 ) -> FactGraph:
-    """Return the fact graph of one line; see `graph_from_record` for what becomes what.
+    """Fact graph of one line; see `graph_from_record` for what becomes what.
 
     Args:
         obj: the JSON value of the line.
@@ -90,7 +90,7 @@ def parse_factcheck_record(
 def split_record(
     obj: object, source: str | os.PathLike[str], line: int
 ) -> tuple[FactcheckRecord, FactcheckTexts]:
-    """Return the record and the texts of one line of Factcheck-Bench.
+    """Record and the texts of one line of Factcheck-Bench.
 
     Passages are the same if their normalised texts are: the release repeats passages between the
     claims of a response, at times under several addresses (the first is kept).
@@ -146,7 +146,7 @@ class _Passages:
         self._ids: dict[str, str] = {}
 
     def add(self, text: str, link: str) -> tuple[str, str]:
-        """Return the ids of a new piece of evidence and of its passage."""
+        """Ids of a new piece of evidence and of its passage."""
         self.n_evidence += 1
         key = passage_key(text)
         new = f"c{len(self.keys) + 1}"
@@ -158,7 +158,7 @@ class _Passages:
 
 
 def passage_key(text: str) -> str | None:
-    """Return the hash that identifies a passage, or None if it is empty.
+    """Hash that identifies a passage, or None if it is empty.
 
     The hash is 16 hexadecimal digits of SHA-256, taken of the normalised text, so that differences
     of case, white space and Unicode form do not matter.
@@ -180,7 +180,7 @@ _OPTIONAL_COLUMNS = {"claim_checkworthiness", "auto_evidence_url"}
 
 
 def _rows(sentence: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return (text, value of each column) per claim of a sentence, which stores parallel lists."""
+    """(text, value of each column) per claim of a sentence, which stores parallel lists."""
     claims = list_field(sentence, "claims", where)
     columns: dict[str, list[Any]] = {}
     for key in _COLUMNS:

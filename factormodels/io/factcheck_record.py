@@ -98,7 +98,7 @@ def graph_from_record(
     mapping: StanceMapping | None = None,
     texts: FactcheckTexts | None = None,
 ) -> FactGraph:
-    """Return the fact graph of a record: claims are atoms, passages are contexts.
+    """Fact graph of a record: claims are atoms, passages are contexts.
 
     A passage retrieved for several claims is one context, retrieved for each; its stances become
     one relation per claim. Evidence that nobody judged stays a context with its provenance and

@@ -38,7 +38,7 @@ def looks_like_factreasoner(obj: object) -> bool:
 def parse_factreasoner(
     obj: object, source: str | os.PathLike[str], line: int | None = None
 ) -> FactGraph:
-    """Return the fact graph of one record in FactReasoner's atoms-and-contexts format.
+    """Fact graph of one record in FactReasoner's atoms-and-contexts format.
 
     A context is retrieved for the atoms that name it; one that no atom names was retrieved for
     the question. The prior of a context is its `probability` where that is given: the release

@@ -38,7 +38,7 @@ _SENTENCE_MARK = re.compile(r"</?s>")
 def with_passages(
     graphs: Iterable[FactGraph], path: str | os.PathLike[str]
 ) -> tuple[FactGraph, ...]:
-    """Return biographies with the passages of a file as contexts, those they have replaced.
+    """Biographies with the passages of a file as contexts, those they have replaced.
 
     Each line has `name` (the topic), `sent` (the text of an atom) and `passages`, a list of objects
     with `text` and optionally `title`. Equal passages become one context, retrieved for all their
@@ -86,7 +86,7 @@ def looks_like_passages(obj: object) -> bool:
 def parse_passages(
     obj: object, source: str | os.PathLike[str], line: int | None = None
 ) -> AtomPassages:
-    """Return the passages of one line.
+    """Passages of one line.
 
     Raises:
         InputError: if the line is malformed.
@@ -119,7 +119,7 @@ def looks_like_factscore(obj: object) -> bool:
 
 
 def parse_factscore_record(obj: object, source: str | os.PathLike[str], line: int) -> FactGraph:
-    """Return the fact graph of one labelled biography: atoms without contexts.
+    """Fact graph of one labelled biography: atoms without contexts.
 
     Atoms are the human atomic facts, named a1, a2, ... over the biography, each with the index of
     its sentence (from 1). The metadata hold `cat`, `annotated` (false where the whole record was

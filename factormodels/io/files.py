@@ -14,7 +14,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a UTF-8 file, unpacked if it is compressed with gzip.
+    """Text of a UTF-8 file, unpacked if it is compressed with gzip.
 
     Raises:
         InputError: if there is no such file, it cannot be read or unpacked, or it is not UTF-8.
@@ -30,7 +30,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file, unpacked if it is compressed with gzip.
+    """Content of a file, unpacked if it is compressed with gzip.
 
     Raises:
         InputError: if there is no such file, or it cannot be read or unpacked.

@@ -14,19 +14,19 @@ _SHOWN = 60
 
 
 def location(source: str | os.PathLike[str], line: int | None = None) -> str:
-    """Return how an error names a file, or a line of it (counted from 1)."""
+    """How an error names a file, or a line of it (counted from 1)."""
     return f"{source}" if line is None else f"{source}, line {line}"
 
 
 def record_id(source: str | os.PathLike[str], line: int | None = None) -> str:
-    """Return the id of a record without one: the file's stem, and its line in a file of many."""
+    """Id of a record without one: the file's stem, and its line in a file of many."""
     path = Path(source)
     stem = (path.with_suffix("") if path.suffix == ".gz" else path).stem or "record"
     return stem if line is None else f"{stem}-{line:03d}"
 
 
 def shown(value: object) -> str:
-    """Return `value` as an error repeats it: its JSON-like text, cut where it is long."""
+    """`value` as an error repeats it: its JSON-like text, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
@@ -41,7 +41,7 @@ def located(where: str) -> Iterator[None]:
 
 
 def as_object(value: object, where: str) -> dict[str, Any]:
-    """Return `value` if it is a JSON object.
+    """`value` if it is a JSON object.
 
     Raises:
         InputError: if it is not; `where` names the place.
@@ -52,7 +52,7 @@ def as_object(value: object, where: str) -> dict[str, Any]:
 
 
 def as_text(value: object, where: str) -> str:
-    """Return `value` if it is a text.
+    """`value` if it is a text.
 
     Raises:
         InputError: if it is not; `where` names the place.
@@ -63,7 +63,7 @@ def as_text(value: object, where: str) -> str:
 
 
 def text_field(record: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
-    """Return the text at `key`; `default` (if given) where it is absent or null.
+    """Text at `key`; `default` (if given) where it is absent or null.
 
     Raises:
         InputError: if it is no text, or absent without a default.
@@ -73,7 +73,7 @@ def text_field(record: Mapping[str, Any], key: str, where: str, default: str | N
 
 
 def filled_field(record: Mapping[str, Any], key: str, where: str) -> str:
-    """Return the text at `key`, which must not be blank.
+    """Text at `key`, which must not be blank.
 
     Raises:
         InputError: if it is absent, no text, or blank.
@@ -85,14 +85,14 @@ def filled_field(record: Mapping[str, Any], key: str, where: str) -> str:
 
 
 def first_key(record: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """Return the first of some spellings of a key that a record has; the first if it has none."""
+    """First of some spellings of a key that a record has; the first if it has none."""
     return next((key for key in keys if key in record), keys[0])
 
 
 def list_field(
     record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
 ) -> list[Any]:
-    """Return the list at `key`; `default` (if given) where it is absent or null.
+    """List at `key`; `default` (if given) where it is absent or null.
 
     Raises:
         InputError: if it is no list, or absent without a default.
@@ -104,7 +104,7 @@ def list_field(
 
 
 def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:
-    """Return the list of texts at `key`; an empty one where it is absent or null.
+    """List of texts at `key`; an empty one where it is absent or null.
 
     Raises:
         InputError: if it is no list, or one of its entries is no text.

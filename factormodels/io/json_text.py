@@ -30,7 +30,7 @@ class _RefusedNumber(Exception):
 
 
 def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -> Any:
-    """Return the value of a JSON document.
+    """Value of a JSON document.
 
     Args:
         text: the document.
@@ -119,7 +119,7 @@ def decode_elements(
 
 
 def element_line(text: str, key: str, index: int) -> int | None:
-    """Return the line of an element of the list at a key of the object that a JSON text is.
+    """Line of an element of the list at a key of the object that a JSON text is.
 
     None where there is no such element. The text need not be strict JSON.
     """
@@ -157,7 +157,7 @@ def _not_json(text: str, at: int, source: str | os.PathLike[str], why: str) -> I
 
 
 def encode(value: Any, what: str, *, indent: int | None = None) -> str:
-    """Return `value` as JSON text that `decode` turns back into an equal value.
+    """`value` as JSON text that `decode` turns back into an equal value.
 
     Args:
         value: a value of dicts, lists, texts, numbers, booleans and None.

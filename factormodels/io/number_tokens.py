@@ -54,7 +54,7 @@ class NumberTokens:
         raise InputError(f"{self.source}: line {line}: {shown!r} {message}")
 
     def whole(self, position: int, what: str, *, least: int = 0) -> int:
-        """Return the whole number at `position`.
+        """Whole number at `position`.
 
         Raises:
             InputError: if the text ends before it, or it is no whole number from `least`.
@@ -70,7 +70,7 @@ class NumberTokens:
 
 
 def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0) -> NumberTokens:
-    """Return the words of `text`, all numbers but for the first `header` of them.
+    """Words of `text`, all numbers but for the first `header` of them.
 
     "nan" and "inf" pass as numbers: the reader knows the place, and refuses them there.
 

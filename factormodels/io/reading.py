@@ -39,7 +39,7 @@ def records_of(text: str, source: Source) -> Iterator[Record]:
 
 
 def items_of(text: str, source: Source, known: Format | None = None) -> list[tuple[Item, Record]]:
-    """Return the items of a text with the record that each comes from (the first, of several).
+    """Items of a text with the record that each comes from (the first, of several).
 
     Args:
         text: JSON, JSON Lines or a table.
@@ -69,7 +69,7 @@ def items_of(text: str, source: Source, known: Format | None = None) -> list[tup
 
 
 def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]:
-    """Return the prompts of a file: LongFact's, questions, or the queries of responses.
+    """Prompts of a file: LongFact's, questions, or the queries of responses.
 
     Args:
         path: JSON, JSON Lines or a table.
@@ -99,7 +99,7 @@ def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]
 
 
 def read_judged_pairs(path: Source, *, form: str | None = None) -> tuple[JudgedPair, ...]:
-    """Return the pairs of texts of a file such as UNLI's, in order.
+    """Pairs of texts of a file such as UNLI's, in order.
 
     Args:
         path: JSON, JSON Lines or a table.

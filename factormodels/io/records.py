@@ -66,7 +66,7 @@ def json_records(text: str, source: Source) -> Iterator[Record]:
 
 
 def column_names(text: str) -> tuple[str, ...]:
-    """Return the names of the columns of a table (CSV, or with tabs); none if it cannot be one."""
+    """Names of the columns of a table (CSV, or with tabs); none if it cannot be one."""
     try:
         return tuple(next(_reader(text), ()))
     except csv.Error:

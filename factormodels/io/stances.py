@@ -24,7 +24,7 @@ measurement: vary them, or fit them."""
 
 
 def resolve_stances(mapping: StanceMapping | None = None) -> StanceMapping:
-    """Return the relation of every known stance: the default, replaced where `mapping` says so.
+    """Relation of every known stance: the default, replaced where `mapping` says so.
 
     Args:
         mapping: entries that differ from the default. A stance may become a neutral relation,
@@ -46,7 +46,7 @@ def resolve_stances(mapping: StanceMapping | None = None) -> StanceMapping:
 def relation_from_stances(
     source: str, target: str, stances: list[str], mapping: StanceMapping
 ) -> Relation | None:
-    """Return the one relation from a passage to a claim, given every stance on that pair.
+    """One relation from a passage to a claim, given every stance on that pair.
 
     A passage can be retrieved twice for a claim and judged twice, not always alike. As where
     duplicate contexts are merged, the more probable relation stays, and any relation outweighs a

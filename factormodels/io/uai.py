@@ -63,7 +63,7 @@ ROW_SUM_TOLERANCE = 1e-3
 
 
 def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
-    """Return the factor graph of a UAI model file, with the names of its sidecar if there is one.
+    """Factor graph of a UAI model file, with the names of its sidecar if there is one.
 
     Raises:
         InputError: if the file cannot be read, is malformed, or a BAYES file has a cycle.
@@ -74,7 +74,7 @@ def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
 def parse_uai(
     text: str, source: str | os.PathLike[str], *, names: Sequence[str] | None = None
 ) -> FactorGraph:
-    """Return the factor graph of the text of a UAI model file.
+    """Factor graph of the text of a UAI model file.
 
     Args:
         text: the text.
@@ -132,7 +132,7 @@ def _cardinalities(tokens: NumberTokens, count: int) -> NDArray[np.int64]:
 def _scopes(
     tokens: NumberTokens, start: int, n_variables: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Return scope starts, scope variables, and the position after the last scope."""
+    """Scope starts, scope variables, and the position after the last scope."""
     n_factors = tokens.whole(start, "the number of factors")
     numbers, total = tokens.values.tolist(), len(tokens)
     position = start + 1
@@ -172,7 +172,7 @@ def _scopes(
 def _tables(
     tokens: NumberTokens, start: int, sizes: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return table starts and potentials of tables of the given sizes."""
+    """Table starts and potentials of tables of the given sizes."""
     total, n_factors = len(tokens), len(sizes)
     ends = start + np.cumsum(1.0 + sizes)
     heads = np.concatenate([[start], ends[:-1]]) if n_factors else np.zeros(0)

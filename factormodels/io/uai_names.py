@@ -12,12 +12,12 @@ from factormodels.io.files import read_text, write_text
 
 
 def names_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of the sidecar file that holds the names of a model's variables."""
+    """Path of the sidecar file that holds the names of a model's variables."""
     return Path(f"{os.fspath(path)}.names")
 
 
 def read_names(path: str | os.PathLike[str]) -> tuple[str, ...] | None:
-    """Return the names in the sidecar file of the model at `path`; None if there is none.
+    """Names in the sidecar file of the model at `path`; None if there is none.
 
     Raises:
         InputError: if the sidecar cannot be read or holds an empty or repeated name.

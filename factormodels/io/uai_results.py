@@ -21,7 +21,7 @@ SUM_TOLERANCE = 1e-3
 
 
 def read_evidence(path: str | os.PathLike[str], graph: FactorGraph | None = None) -> dict[int, int]:
-    """Return the observed states in a UAI evidence file, by index of the variable.
+    """Observed states in a UAI evidence file, by index of the variable.
 
     The number of words decides between two forms (line ends play no part):
 
@@ -78,7 +78,7 @@ def write_evidence(evidence: Mapping[int, int], path: str | os.PathLike[str]) ->
 
 
 def read_marginals(path: str | os.PathLike[str]) -> list[NDArray[np.float64]]:
-    """Return the marginals in a MAR file: one probability vector per variable, in order.
+    """Marginals in a MAR file: one probability vector per variable, in order.
 
     After the word MAR comes the number of variables, and for each its number of states and their
     probabilities. The older form, which first tells how many samples of evidence there were, is
@@ -113,7 +113,7 @@ def write_marginals(marginals: Iterable[ArrayLike], path: str | os.PathLike[str]
 
 
 def read_log10_partition(path: str | os.PathLike[str]) -> float:
-    """Return the decimal logarithm of the partition function in a PR file; -inf where it is 0.
+    """Decimal logarithm of the partition function in a PR file; -inf where it is 0.
 
     Raises:
         InputError: if the file cannot be read or is malformed.
@@ -143,7 +143,7 @@ def write_log10_partition(value: float, path: str | os.PathLike[str]) -> None:
 
 
 def _evidence_form(tokens: NumberTokens) -> tuple[int, int]:
-    """Return the position of the first observation and the number of observations."""
+    """Position of the first observation and the number of observations."""
     words, first = len(tokens), tokens.whole(0, "the number of observations")
     if words == 1 + 2 * first:
         return 1, first

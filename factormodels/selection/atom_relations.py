@@ -37,7 +37,7 @@ class RelatedAtoms:
 def relate_atoms(
     graph: FactGraph, relations: RelationModel, *, share_evidence: bool = True
 ) -> RelatedAtoms:
-    """Return the graph with the entailments between its atoms.
+    """Graph with the entailments between its atoms.
 
     An atom that says the same as an earlier one (each entails the other) is joined to the first
     such by an equivalence, with the smaller of the two probabilities; its other relations to atoms
@@ -121,6 +121,6 @@ def _ends(relation: Relation) -> tuple[str, str]:
 
 
 def _passage(context: Context) -> str:
-    """Return what tells passages apart: FR1's copies of one context are one passage."""
+    """What tells passages apart: FR1's copies of one context are one passage."""
     identity = context.key or normalised_text(context.text)
     return identity or context.id.partition(COPY_SEPARATOR)[0]

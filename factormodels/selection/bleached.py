@@ -16,12 +16,12 @@ _FILE = "bleached_claims.json"
 
 
 def domains() -> tuple[str, ...]:
-    """Return the names of the domains that templates come with."""
+    """Names of the domains that templates come with."""
     return tuple(_own())
 
 
 def bleached_claims(domain: str, topic: str) -> tuple[str, ...]:
-    """Return the bleached claims of a domain about a topic.
+    """Bleached claims of a domain about a topic.
 
     Args:
         domain: one of `domains()`.
@@ -42,7 +42,7 @@ def bleached_claims(domain: str, topic: str) -> tuple[str, ...]:
 
 
 def templates_of(domain: str) -> tuple[str, ...]:
-    """Return the templates of a domain, in which {topic} stands for the topic.
+    """Templates of a domain, in which {topic} stands for the topic.
 
     Raises:
         InputError: if the domain is unknown.
@@ -51,7 +51,7 @@ def templates_of(domain: str) -> tuple[str, ...]:
 
 
 def read_templates(path: str | os.PathLike[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return templates of one's own by domain: a JSON object of lists of sentences with {topic}.
+    """Templates of one's own by domain: a JSON object of lists of sentences with {topic}.
 
     Raises:
         InputError: if the file cannot be read or holds something else.
@@ -60,7 +60,7 @@ def read_templates(path: str | os.PathLike[str]) -> Mapping[str, tuple[str, ...]
 
 
 def parse_templates(value: object, source: object) -> dict[str, tuple[str, ...]]:
-    """Return templates by domain from a JSON value.
+    """Templates by domain from a JSON value.
 
     Raises:
         InputError: if it is no object of lists of sentences with {topic}; `source` names the file.
@@ -82,7 +82,7 @@ def parse_templates(value: object, source: object) -> dict[str, tuple[str, ...]]
 
 
 def fill_templates(templates: Sequence[str], topic: str) -> tuple[str, ...]:
-    """Return templates with the topic in its places, the first letter of each made a capital.
+    """Templates with the topic in its places, the first letter of each made a capital.
 
     Raises:
         InputError: if the topic is empty.

@@ -57,21 +57,21 @@ class Graph:
 
     @classmethod
     def of(cls, weights: Sequence[int], budgets: Sequence[int], neighbours: Sequence[int]) -> Graph:
-        """Return the graph with the values that weight and the rule of ties make."""
+        """Graph with the values that weight and the rule of ties make."""
         n = len(weights)
         values = (((n + 1) * w - 1 << n) + (1 << n - 1 - i) for i, w in enumerate(weights))
         return cls(tuple(weights), tuple(values), tuple(budgets), tuple(neighbours))
 
     def without_budgets(self) -> Graph:
-        """Return the graph without the faithfulness constraint."""
+        """Graph without the faithfulness constraint."""
         return replace(self, budgets=(0,) * len(self.budgets))
 
     def weight(self, chosen: Sequence[int]) -> int:
-        """Return the weight of a set, in resolutions."""
+        """Weight of a set, in resolutions."""
         return sum(self.weights[i] for i in chosen)
 
     def budget(self, chosen: Sequence[int]) -> int:
-        """Return the left side of the faithfulness constraint for a set."""
+        """Left side of the faithfulness constraint for a set."""
         return sum(self.budgets[i] for i in chosen)
 
 
@@ -103,7 +103,7 @@ _Search: TypeAlias = Generator[Any, Any, list[Choice]]
 
 
 def reduced(graph: Graph, mask: int) -> int:
-    """Return `mask` without the subclaims that no best set holds.
+    """`mask` without the subclaims that no best set holds.
 
     Dropped are those of negative value that do not help the faithful share, and those dominated:
     v, if some u that excludes v excludes nothing that v does not, has more value, and weighs on
@@ -136,7 +136,7 @@ def reduced(graph: Graph, mask: int) -> int:
 
 
 def frontier(graph: Graph, mask: int, effort: SearchEffort) -> list[Choice] | None:
-    """Return the sets within `mask` that no other beats in both balance and value.
+    """Sets within `mask` that no other beats in both balance and value.
 
     They are ordered by budget, and by value with it; without budgets there is one, the best set.
     None means that the effort allowed did not suffice.
@@ -161,7 +161,7 @@ def frontier(graph: Graph, mask: int, effort: SearchEffort) -> list[Choice] | No
 
 
 def improved(graph: Graph, chosen: int, mask: int, deadline: float) -> int:
-    """Return an independent set (bit mask) that is as good as `chosen` or better.
+    """Independent set (bit mask) that is as good as `chosen` or better.
 
     Around each vertex in turn some chosen ones are given up, and what only they excluded is solved
     exactly, until no vertex gains by it or the time is up.
@@ -183,7 +183,7 @@ def improved(graph: Graph, chosen: int, mask: int, deadline: float) -> int:
 
 
 def _nearest(graph: Graph, v: int, chosen: int, mask: int) -> int:
-    """Return the chosen vertices (bit mask) nearest to v, at least `GIVEN_UP` where there are."""
+    """Chosen vertices (bit mask) nearest to v, at least `GIVEN_UP` where there are."""
     near = 1 << v
     while (near & chosen).bit_count() < GIVEN_UP:
         wider = near
@@ -199,7 +199,7 @@ def _nearest(graph: Graph, v: int, chosen: int, mask: int) -> int:
 def best_within_budget(
     frontiers: Sequence[Sequence[Choice]], budget: int, effort: SearchEffort
 ) -> int | Literal["infeasible", "cut short"]:
-    """Return the best union (bit mask) of one set per component whose balance is within `budget`.
+    """Best union (bit mask) of one set per component whose balance is within `budget`.
 
     Args:
         frontiers: of each component, as `frontier` returns them.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def bits(mask: int) -> list[int]:
-    """Return the positions of the bits that are set, ascending."""
+    """Positions of the bits that are set, ascending."""
     found = []
     while mask:
         low = mask & -mask
@@ -16,7 +16,7 @@ def bits(mask: int) -> list[int]:
 
 
 def connected_components(neighbours: Sequence[int], mask: int) -> list[int]:
-    """Return the connected components of the graph within `mask`, by their first member.
+    """Connected components of the graph within `mask`, by their first member.
 
     Args:
         neighbours: bit mask of the neighbours of each vertex.
@@ -37,7 +37,7 @@ def connected_components(neighbours: Sequence[int], mask: int) -> list[int]:
 
 
 def greedy_set(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> int:
-    """Return a good independent set (bit mask): greedy by weight per excluded vertex, then swaps.
+    """Good independent set (bit mask): greedy by weight per excluded vertex, then swaps.
 
     A vertex outside that outweighs its neighbours inside replaces them, first come, until none
     does; every step gains at least one unit of weight. The result depends on nothing but the input.
@@ -62,7 +62,7 @@ def greedy_set(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> 
 
 
 def clique_bound(weights: Sequence[int], neighbours: Sequence[int], mask: int) -> int:
-    """Return a bound on the weight of an independent set: the heaviest of each of some cliques."""
+    """Bound on the weight of an independent set: the heaviest of each of some cliques."""
     bound = 0
     heaviest = sorted((v for v in bits(mask) if weights[v] > 0), key=lambda v: (-weights[v], v))
     left = sum(1 << v for v in heaviest)

@@ -55,7 +55,7 @@ class CachedRelations:
         return self.model.name
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return one answer per pair, in order."""
+        """One answer per pair, in order."""
         fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
         failed: dict[TextPair, Missing] = {}
         for start in range(0, len(fresh), self.batch):
@@ -88,7 +88,7 @@ class Entailments:
 
 
 def entailment_probability(answer: Judgement | Missing) -> float:
-    """Return the probability that the premise entails the hypothesis; NaN if it is missing.
+    """Probability that the premise entails the hypothesis; NaN if it is missing.
 
     Where a model gives only the probability of another relation, entailment gets half of what that
     leaves: it says nothing on how the rest is divided.
@@ -108,7 +108,7 @@ def is_entailment(answer: Judgement | Missing) -> bool:
 
 
 def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -> Entailments:
-    """Return who entails whom among n subclaims: at most n (n - 1) pairs are asked.
+    """Who entails whom among n subclaims: at most n (n - 1) pairs are asked.
 
     Texts that are equal up to Unicode form, case and white space entail each other unasked.
     """
@@ -127,7 +127,7 @@ def pairwise_entailments(claims: Sequence[Subclaim], relations: RelationModel) -
 def source_entailments(
     claims: Sequence[Subclaim], relations: RelationModel
 ) -> tuple[tuple[bool, ...], int]:
-    """Return whether the sentence of each subclaim entails it, and how many judgements are missing.
+    """Whether the sentence of each subclaim entails it, and how many judgements are missing.
 
     A subclaim whose judgement is missing does not count as faithful: nothing vouches for it.
 

@@ -55,7 +55,7 @@ class ExpectedSelection:
         return float(sum(self.survival))
 
     def precision(self, supported: Sequence[bool]) -> float:
-        """Return the share of the expected count that is supported; 0 if nothing counts.
+        """Share of the expected count that is supported; 0 if nothing counts.
 
         Args:
             supported: verdict on each of all n subclaims.
@@ -82,14 +82,14 @@ class ScoreDistribution:
     n_proved: int
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the central interval that holds the share `level` of the scores."""
+        """Central interval that holds the share `level` of the scores."""
         tail = (1.0 - level) / 2.0
         lower, upper = np.quantile(self.scores, [tail, 1.0 - tail])
         return float(lower), float(upper)
 
 
 def redundancy(entailments: Entailments, rule: EdgeRule = "either") -> Floats:
-    """Return the probability that two subclaims exclude each other, (n, n), 0 on the diagonal.
+    """Probability that two subclaims exclude each other, (n, n), 0 on the diagonal.
 
     The two directions are taken as independent: 1 - (1 - e_ij)(1 - e_ji) for the rule "either",
     e_ij e_ji for "both". A missing judgement counts as probability 0, as in the plain program.
@@ -113,7 +113,7 @@ def select_expected(
     start: Sequence[int] = (),
     branches: int = BRANCHES,
 ) -> ExpectedSelection:
-    """Return the set with the greatest expected weight after removal of what is redundant.
+    """Set with the greatest expected weight after removal of what is redundant.
 
     Of a set S, everything is removed that a heavier member makes redundant (of equals the earlier
     counts as heavier); pairs are redundant independently, with the given probabilities. What
@@ -158,7 +158,7 @@ def select_expected(
 
 
 def expected_weight(chosen: Sequence[int], weights: ArrayLike, redundant: ArrayLike) -> float:
-    """Return V(S) of `select_expected` for a given set, such as that of the plain program.
+    """V(S) of `select_expected` for a given set, such as that of the plain program.
 
     Raises:
         InputError: as `select_expected` does.
@@ -177,7 +177,7 @@ def score_distribution(
     seed: int = 0,
     solver: SolverSettings | None = None,
 ) -> ScoreDistribution:
-    """Return Core's precision over redundancy graphs sampled from their probabilities.
+    """Core's precision over redundancy graphs sampled from their probabilities.
 
     Each pair excludes itself independently with its probability, and Core's program is solved on
     each graph.
@@ -222,7 +222,7 @@ class _Search:
         self.cut = False
 
     def worth(self, chosen: frozenset[int]) -> float:
-        """Return V of a set of places."""
+        """V of a set of places."""
         order = sorted(chosen)
         return float(self.w[order] @ np.array(_survival(self.r, order)))
 
@@ -272,7 +272,7 @@ class _Search:
 
 
 def _survival(r: Floats, order: Sequence[int]) -> list[float]:
-    """Return of each subclaim, given from heavy to light, the chance that no earlier voids it."""
+    """Of each subclaim, given from heavy to light, the chance that no earlier voids it."""
     return [float(np.prod(1.0 - r[i, list(order[:k])])) for k, i in enumerate(order)]
 
 

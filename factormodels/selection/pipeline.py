@@ -15,7 +15,7 @@ METADATA_KEY = "selection"
 
 
 def selection_stage(core: Core, language: str = "en") -> Stage:
-    """Return the stage that keeps the atoms that count.
+    """Stage that keeps the atoms that count.
 
     It may stand anywhere after the atoms: before the search, so that nothing is searched for what
     does not count, or last. `metadata["selection"]` holds the relation model, the rule, the share,

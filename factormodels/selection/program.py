@@ -171,7 +171,7 @@ class Solution:
 def conflicts_of(
     entails: NDArray[np.bool_], rule: EdgeRule = "either"
 ) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of which at most one may be chosen, i < j.
+    """Pairs of which at most one may be chosen, i < j.
 
     Args:
         entails: (n, n), whether the text of the row entails that of the column; the diagonal is
@@ -202,7 +202,7 @@ def checked_rule(rule: str) -> None:
 
 
 def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
-    """Return the best set of subclaims.
+    """Best set of subclaims.
 
     Ties are broken by a rule that names one set: of the sets of greatest weight that with the
     fewest subclaims (one of weight 0 is not taken unless it is needed), and of these the one that
@@ -312,7 +312,7 @@ def _solve_free(
 
 
 def _repaired(graph: Graph, free: int, chosen: tuple[int, ...], budget: int) -> tuple[int, ...]:
-    """Return the set without its lightest unfaithful subclaims, until it is within the budget.
+    """Set without its lightest unfaithful subclaims, until it is within the budget.
 
     Where required subclaims leave too small a budget for that, many faithful ones.
     """
@@ -345,7 +345,7 @@ def _graph(program: Program) -> Graph:
 
 
 def _free(program: Program, graph: Graph) -> tuple[int, tuple[int, ...]]:
-    """Return the mask of what is still to decide, and the required subclaims."""
+    """Mask of what is still to decide, and the required subclaims."""
     free = (1 << len(program.weights)) - 1
     for i in program.required:
         free &= ~(graph.neighbours[i] | 1 << i)

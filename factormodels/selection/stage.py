@@ -87,7 +87,7 @@ class Selection:
 
 
 def select(claims: Sequence[Subclaim], core: Core) -> Selection:
-    """Return which subclaims count: supported by their sentence, informative, not redundant.
+    """Which subclaims count: supported by their sentence, informative, not redundant.
 
     No subclaims give an empty selection, whose solution says so.
 
@@ -123,7 +123,7 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
 def selecting(
     core: Core,
 ) -> Callable[[Callable[Parameters, Claims]], Callable[Parameters, Claims]]:
-    """Return a decorator: a decomposition that keeps only the subclaims that count.
+    """Decorator: a decomposition that keeps only the subclaims that count.
 
     The function decorated returns texts or `Subclaim`s, and the decorated one the same, in their
     order. Texts have the function's first argument, if it is a text, as their source.
@@ -152,7 +152,7 @@ def selecting(
 def select_atoms(
     graph: FactGraph, core: Core, sentences: Sequence[str] | None = None
 ) -> tuple[FactGraph, Selection]:
-    """Return the fact graph of the atoms that count, and the selection.
+    """Fact graph of the atoms that count, and the selection.
 
     Whatever assesses the graph then, by inference or by prompts, sees these atoms alone.
 
@@ -169,7 +169,7 @@ def select_atoms(
 
 
 def restricted(graph: FactGraph, atoms: Sequence[str]) -> FactGraph:
-    """Return the graph with some of its atoms, in its order, and what bears on them.
+    """Graph with some of its atoms, in its order, and what bears on them.
 
     A context that was retrieved for other atoms alone is dropped, and so are relations that lose
     an end.
@@ -199,7 +199,7 @@ def restricted(graph: FactGraph, atoms: Sequence[str]) -> FactGraph:
 
 
 def adjusted_precision(supported: Sequence[bool], chosen: Sequence[int]) -> float:
-    """Return the share of the chosen subclaims that are supported; 0 if none was chosen.
+    """Share of the chosen subclaims that are supported; 0 if none was chosen.
 
     A response in which nothing counts has earned nothing (Core, section 3: the coin).
 

@@ -31,7 +31,7 @@ class Subclaim:
 
 
 def subclaims_of(graph: FactGraph, sentences: Sequence[str] | None = None) -> list[Subclaim]:
-    """Return the atoms of a fact graph as subclaims, in order.
+    """Atoms of a fact graph as subclaims, in order.
 
     Args:
         graph: the response; its topic, or where it has none its id, becomes that of the subclaims.

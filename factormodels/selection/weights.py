@@ -23,7 +23,7 @@ LEAST_PROBABILITY = 1e-6
 
 
 def uniform(claims: Sequence[Subclaim]) -> list[float]:
-    """Return the weight 1 for every subclaim: as many as possible are selected."""
+    """Weight 1 for every subclaim: as many as possible are selected."""
     return [1.0] * len(claims)
 
 
@@ -59,7 +59,7 @@ class Informativeness:
             raise InputError(f"epsilon is {self.epsilon!r}; give a number from 0")
 
     def __call__(self, claims: Sequence[Subclaim]) -> list[float]:
-        """Return the weights in nats.
+        """Weights in nats.
 
         Raises:
             InputError: if no bleached claim of a subclaim was judged.
@@ -105,7 +105,7 @@ class Relevance:
     weighting: Weighting = uniform
 
     def __call__(self, claims: Sequence[Subclaim]) -> list[float]:
-        """Return the products of relevance and weight."""
+        """Products of relevance and weight."""
         weights = self.weighting(claims)
         degrees = [float(self.relevant(claim)) for claim in claims]
         for claim, degree in zip(claims, degrees, strict=True):

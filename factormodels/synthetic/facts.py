@@ -55,7 +55,7 @@ class FactArrays:
         return (*atoms, *[f"c{number}" for number in range(1, len(self.context_priors) + 1)])
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
-        """Return the factor graph, equal to that of `to_fact_graph`, without the objects between.
+        """Factor graph, equal to that of `to_fact_graph`, without the objects between.
 
         Raises:
             InputError: if the encoding is unknown.
@@ -79,7 +79,7 @@ class FactArrays:
         labels: Sequence[bool | None] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> FactGraph:
-        """Return the response as a fact graph without texts.
+        """Response as a fact graph without texts.
 
         Args:
             id: name of the response.
@@ -185,7 +185,7 @@ def fr1_forest(
     laws: FactLaws = DEFAULT_LAWS,
     encoding: str = DEFAULT_ENCODING,
 ) -> FactorGraph:
-    """Return an FR1 graph: every context is related to its own atom alone, so it is a forest.
+    """FR1 graph: every context is related to its own atom alone, so it is a forest.
 
     Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
     """
@@ -204,7 +204,7 @@ def fr2(
     laws: FactLaws = DEFAULT_LAWS,
     encoding: str = DEFAULT_ENCODING,
 ) -> FactorGraph:
-    """Return an FR2 graph: any context may be related to any atom.
+    """FR2 graph: any context may be related to any atom.
 
     Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
     """
@@ -226,7 +226,7 @@ def fr3(
     laws: FactLaws = DEFAULT_LAWS,
     encoding: str = DEFAULT_ENCODING,
 ) -> FactorGraph:
-    """Return an FR3 graph: contexts may be related to any atom and to each other.
+    """FR3 graph: contexts may be related to any atom and to each other.
 
     Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
     """
@@ -255,7 +255,7 @@ def fact_graph(
     laws: FactLaws = DEFAULT_LAWS,
     id: str = "synthetic",
 ) -> FactGraph:
-    """Return the fact graph whose factor graph `fr1_forest`, `fr2` or `fr3` returns.
+    """Fact graph whose factor graph `fr1_forest`, `fr2` or `fr3` returns.
 
     Arguments are those of `draw_facts`; `id` names the response.
     """

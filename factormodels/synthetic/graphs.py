@@ -23,7 +23,7 @@ def grid(
     attractive: bool = False,
     seed: Seed,
 ) -> FactorGraph:
-    """Return an Ising (or, with more states, Potts) model on a grid with random couplings.
+    """Ising (or, with more states, Potts) model on a grid with random couplings.
 
     The log potential of two neighbours is J if their states agree and -J if not, with J uniform on
     [-coupling, coupling], or [0, coupling] if attractive. The field on a binary variable is
@@ -65,7 +65,7 @@ def chain(
     attractive: bool = False,
     seed: Seed,
 ) -> FactorGraph:
-    """Return a chain: a grid of one row. Arguments are those of `grid`."""
+    """Chain: a grid of one row. Arguments are those of `grid`."""
     return grid(
         1,
         whole(n_variables, "n_variables", 1),
@@ -91,7 +91,7 @@ def random_graph(
     satisfiable: bool = True,
     seed: Seed,
 ) -> FactorGraph:
-    """Return a graph of random factors over random scopes; it may well be disconnected.
+    """Graph of random factors over random scopes; it may well be disconnected.
 
     Arities and cardinalities are uniform between their bounds, scopes uniform among the sets of
     that many variables, in random order, and log potentials uniform on [-log_range, log_range].

@@ -42,7 +42,7 @@ def labelled_responses(
     copied: float = 0.0,
     seed: Seed,
 ) -> tuple[FactGraph, ...]:
-    """Return responses drawn from a known process, their atoms labelled with the truth.
+    """Responses drawn from a known process, their atoms labelled with the truth.
 
     An atom is true with its prior, a context with its own. What two related texts have to do with
     each other follows from their truth: a true context entails a true atom and contradicts a false
@@ -173,7 +173,7 @@ def _truths(
 def _originals(
     generator: np.random.Generator, structure: ResponseStructure, copied: float
 ) -> NDArray[np.int64]:
-    """Return the context that each is a copy of, in the end; its own number if of none."""
+    """Context that each is a copy of, in the end; its own number if of none."""
     owners = structure.owners
     copies = generator.random(len(owners)) < copied
     copies[:1] = False
@@ -185,7 +185,7 @@ def _originals(
 def _relations_of_originals(
     structure: ResponseStructure, originals: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the relation that each is like: that of the original to the same atom, or itself."""
+    """Relation that each is like: that of the original to the same atom, or itself."""
     same = np.arange(len(structure.evidence) + len(structure.context_pairs))
     keys = structure.evidence @ np.array([structure.n_atoms, 1])
     wanted = originals[structure.evidence[:, 0]] * structure.n_atoms + structure.evidence[:, 1]
@@ -199,7 +199,7 @@ def _relations_of_originals(
 def _stated(
     probabilities: NDArray[np.float64], factor: float, deviations: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return probabilities whose log odds are multiplied and moved; as they are if by nothing."""
+    """Probabilities whose log odds are multiplied and moved; as they are if by nothing."""
     if factor == 1.0 and not deviations.any():
         return probabilities
     with np.errstate(divide="ignore"):

@@ -21,7 +21,7 @@ class Law(Protocol):
     """A law of numbers in [0, 1]."""
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return `size` independent draws."""
+        """`size` independent draws."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Beta:
             )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return `size` independent draws."""
+        """`size` independent draws."""
         return generator.beta(self.a, self.b, size)
 
 
@@ -57,7 +57,7 @@ class Uniform:
             )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return `size` independent draws."""
+        """`size` independent draws."""
         return generator.uniform(self.low, self.high, size)
 
 
@@ -75,7 +75,7 @@ class Constant:
         generator: np.random.Generator,  # noqa: ARG002
         size: int,
     ) -> NDArray[np.float64]:
-        """Return `size` times the value; the generator stays as it is."""
+        """`size` times the value; the generator stays as it is."""
         return np.full(size, float(self.value))
 
 
@@ -96,7 +96,7 @@ class Mixture:
             raise InputError(f"the weights of a mixture are {weights}; give numbers above 0")
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
-        """Return `size` independent draws."""
+        """`size` independent draws."""
         chosen = choose(generator, [weight for weight, _ in self.parts], size)
         values = np.empty(size)
         for part, (_, law) in enumerate(self.parts):
@@ -106,7 +106,7 @@ class Mixture:
 
 
 def mixed_reliability(share: float = 0.2) -> Mixture | Constant:
-    """Return a law of context priors: 0.99, but uniform on [0.5, 0.95] for a `share` of them.
+    """Law of context priors: 0.99, but uniform on [0.5, 0.95] for a `share` of them.
 
     Raises:
         InputError: if the share is not in [0, 1).
@@ -179,7 +179,7 @@ class FactLaws:
     def sample_probabilities(
         self, generator: np.random.Generator, kinds: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return one probability per relation, from the law of its kind.
+        """One probability per relation, from the law of its kind.
 
         Args:
             generator: source of randomness.
@@ -195,7 +195,7 @@ class FactLaws:
 def choose(
     generator: np.random.Generator, weights: Sequence[float], size: int
 ) -> NDArray[np.int64]:
-    """Return `size` independent indices, each drawn in proportion to its weight."""
+    """`size` independent indices, each drawn in proportion to its weight."""
     steps = np.cumsum(np.asarray(weights, dtype=np.float64))
     drawn = np.searchsorted(steps, generator.random(size) * steps[-1], side="right")
     # Rounding may carry a draw to the very end, past indices of weight 0.
@@ -204,7 +204,7 @@ def choose(
 
 
 def whole(value: object, what: str, least: int) -> int:
-    """Return `value` as an integer.
+    """`value` as an integer.
 
     Raises:
         InputError: if it is no whole number or below `least`; `what` names it.

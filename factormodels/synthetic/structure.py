@@ -30,7 +30,7 @@ class ResponseStructure:
     context_pairs: NDArray[np.int64]
 
     def variable_pairs(self) -> NDArray[np.int64]:
-        """Return (e + r, 2) all pairs as variables: the atoms first, then the contexts."""
+        """(e + r, 2) all pairs as variables: the atoms first, then the contexts."""
         evidence = self.evidence + np.array([self.n_atoms, 0])
         return np.concatenate([evidence, self.context_pairs + self.n_atoms])
 

@@ -297,7 +297,7 @@ def _exact_graphs(exactness: Exactness) -> Iterator[tuple[int, FactorGraph]]:
 
 
 def _differences(beliefs: BeliefFunction, log_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the derivative of log Z by each entry of the log tables, 0 where that is -inf."""
+    """Derivative of log Z by each entry of the log tables, 0 where that is -inf."""
     result = np.zeros(len(log_values))
     for entry in np.flatnonzero(np.isfinite(log_values)).tolist():
         for sign in (1.0, -1.0):

@@ -44,11 +44,11 @@ class Exactness:
         return self.graphs == "forests"
 
     def graph(self, seed: int) -> FactorGraph:
-        """Return a graph on which the backend is exact."""
+        """Graph on which the backend is exact."""
         return forest(seed) if self.forests else independent(seed)
 
     def allowed(self, graph: FactorGraph, *posteriors: Posterior) -> NDArray[np.float64]:
-        """Return how far apart the marginals of these posteriors may be, flat in graph's order.
+        """How far apart the marginals of these posteriors may be, flat in graph's order.
 
         For a single posterior: how far from the truth.
         """
@@ -64,5 +64,5 @@ class Exactness:
 
 
 def in_order(graph: FactorGraph, by_name: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return what belongs to each variable, one after another, in the order of a graph."""
+    """What belongs to each variable, one after another, in the order of a graph."""
     return np.concatenate([np.zeros(0), *(by_name[name] for name in graph.names)])

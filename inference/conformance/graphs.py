@@ -11,7 +11,7 @@ Tables = list[tuple[list[int], NDArray[np.float64]]]
 
 
 def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
-    """Return a forest of factors of one to four variables, with unary factors besides."""
+    """Forest of factors of one to four variables, with unary factors besides."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 10))
     cardinalities = rng.integers(1, 4, size=n)
@@ -31,7 +31,7 @@ def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
 
 
 def independent(seed: int) -> FactorGraph:
-    """Return a graph of variables that do not depend on each other, some of their states zero."""
+    """Graph of variables that do not depend on each other, some of their states zero."""
     rng = np.random.default_rng(seed)
     cardinalities = rng.integers(1, 4, size=int(rng.integers(2, 7)))
     factors: Tables = []
@@ -43,7 +43,7 @@ def independent(seed: int) -> FactorGraph:
 
 
 def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:
-    """Return the graph with variables and factors in another order, and the new places."""
+    """Graph with variables and factors in another order, and the new places."""
     rng = np.random.default_rng(seed)
     place = rng.permutation(graph.n_variables)
     names = np.empty(graph.n_variables, dtype=object)

@@ -81,7 +81,7 @@ class Exact(Backend):
             raise InputError(f"{self.threads} threads were asked of 'exact'; give 1 or more")
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the exact posterior of a graph without evidence.
+        """Exact posterior of a graph without evidence.
 
         Raises:
             TooLargeError: if the tables would not fit the memory limit.
@@ -106,7 +106,7 @@ class Exact(Backend):
         )
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Return the exact posteriors of many graphs, or the errors.
+        """Exact posteriors of many graphs, or the errors.
 
         Graphs of one structure share a plan; the others are eliminated in one compiled loop, but
         for those that conditioning is cheaper for.
@@ -137,14 +137,14 @@ class Exact(Backend):
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Return the exact posteriors of a graph under many log tables, planned once."""
+        """Exact posteriors of a graph under many log tables, planned once."""
         with Team(threads) as team:
             return self._alike([graph] * len(log_values), log_values, team)
 
     def _alike(
         self, graphs: Sequence[FactorGraph], rows: NDArray[np.float64], team: Team
     ) -> list[Result]:
-        """Return the posteriors of graphs of one structure, their log tables in rows."""
+        """Posteriors of graphs of one structure, their log tables in rows."""
         from inference.exact.batch import eliminate_alike
 
         def alone(k: int) -> Result:
@@ -159,7 +159,7 @@ class Exact(Backend):
         return Search(self.seed, self.restarts, self.allowed_bytes())
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction:
-        """Return factor beliefs as a function of the log tables, on a cluster tree made once.
+        """Factor beliefs as a function of the log tables, on a cluster tree made once.
 
         They are the gradient of log Z (Darwiche 2003, "A differential approach to inference in
         Bayesian networks").
@@ -180,13 +180,13 @@ class Exact(Backend):
         return beliefs
 
     def predict(self, graph: FactorGraph) -> Prediction:
-        """Return what `infer` would cost for a graph, its evidence absorbed, without running it."""
+        """What `infer` would cost for a graph, its evidence absorbed, without running it."""
         absorbed = graph.absorb_evidence()
         cheaper = self._cheaper(absorbed)
         return cheaper[0] if cheaper else self._elimination(absorbed, self.restarts)
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
-        """Return the calibrated cluster tree of a graph, its evidence absorbed.
+        """Calibrated cluster tree of a graph, its evidence absorbed.
 
         It costs what `infer` costs, and keeps the tables: for factor beliefs, joint
         distributions, samples and whatever else is read off them.
@@ -200,7 +200,7 @@ class Exact(Backend):
         return CalibratedTree(absorbed, solved.tree, solved.tables, solved.marginals, solved.log_z)
 
     def planned(self, graph: FactorGraph) -> Callable[[NDArray[np.float64]], CalibratedTree]:
-        """Return `calibrate` as a function of the log tables of a graph without evidence.
+        """`calibrate` as a function of the log tables of a graph without evidence.
 
         The cluster tree is made once. A graph that is refused, or shared over threads, is planned
         anew at every call.
@@ -227,7 +227,7 @@ class Exact(Backend):
         return calibrate
 
     def _cheaper(self, graph: FactorGraph) -> tuple[Prediction, Conditioning] | None:
-        """Return what conditioning would cost and how it goes, where elimination costs more."""
+        """What conditioning would cost and how it goes, where elimination costs more."""
         plan = conditioning(graph)
         if plan is None:
             return None
@@ -281,7 +281,7 @@ class Exact(Backend):
         return _Solved(prediction, tree, tables, marginals, log_z, scaled)
 
     def allowed_bytes(self) -> int:
-        """Return the bytes that the tables may take."""
+        """Bytes that the tables may take."""
         return self.memory_limit if self.memory_limit is not None else _free_memory()
 
 
@@ -304,7 +304,7 @@ class CalibratedTree:
     log_z: float
 
     def factor_beliefs(self) -> NDArray[np.float64]:
-        """Return the joint distribution of every factor's scope, laid out as `graph.log_values`.
+        """Joint distribution of every factor's scope, laid out as `graph.log_values`.
 
         It is the gradient of log Z with respect to the log tables (Darwiche 2003, "A differential
         approach to inference in Bayesian networks").
@@ -322,7 +322,7 @@ class CalibratedTree:
 
 
 def _free_memory() -> int:
-    """Return the bytes that may be used when no limit is given."""
+    """Bytes that may be used when no limit is given."""
     pages = os.sysconf("SC_AVPHYS_PAGES")
     return int(_SHARE_OF_FREE_MEMORY * pages * os.sysconf("SC_PAGE_SIZE"))
 

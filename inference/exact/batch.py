@@ -34,7 +34,7 @@ _SECONDS_PER_PART = 0.05
 
 
 def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
-    """Return the numbers of the graphs that have the same scopes and cardinalities."""
+    """Numbers of the graphs that have the same scopes and cardinalities."""
     groups: dict[tuple[bytes, ...], list[int]] = {}
     for number, graph in enumerate(graphs):
         arrays = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
@@ -45,7 +45,7 @@ def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
 def eliminate_alike(
     graphs: Sequence[FactorGraph], rows: NDArray[np.float64], search: Search, team: Team
 ) -> list[Eliminated]:
-    """Return the posteriors of graphs of one structure, without evidence, under log tables.
+    """Posteriors of graphs of one structure, without evidence, under log tables.
 
     Args:
         graphs: the graphs, whose own log tables play no part.
@@ -84,7 +84,7 @@ def eliminate_alike(
 
 
 def eliminate_each(graphs: Sequence[FactorGraph], search: Search, team: Team) -> list[Eliminated]:
-    """Return the posteriors of graphs of different structures, without evidence."""
+    """Posteriors of graphs of different structures, without evidence."""
     if not graphs:
         return []
     stacked = Stacked.of(graphs)

@@ -52,7 +52,7 @@ class Conditioning:
 
 
 def conditioning(graph: FactorGraph) -> Conditioning | None:
-    """Return how to condition on few variables of a binary pairwise graph; None if it cannot be.
+    """How to condition on few variables of a binary pairwise graph; None if it cannot be.
 
     When responses have few atoms and much evidence, the atoms are such variables: contexts are
     independent given the atoms, unless relations join them.
@@ -83,7 +83,7 @@ def conditioning(graph: FactorGraph) -> Conditioning | None:
 def condition(
     graph: FactorGraph, plan: Conditioning, threads: int
 ) -> tuple[float, NDArray[np.float64]] | None:
-    """Return (log Z, marginals one after another); None where a product could underflow.
+    """(log Z, marginals one after another); None where a product could underflow.
 
     A partition function of zero is a log Z of -inf. The answer is the same to the last bit for any
     number of threads.
@@ -128,7 +128,7 @@ def condition(
 
 
 def _may_have_a_cover(graph: FactorGraph) -> bool:
-    """Return whether there are enough factors, and so many at few variables; cheap to ask."""
+    """Whether there are enough factors, and so many at few variables; cheap to ask."""
     arities = np.diff(graph.scope_starts)
     if len(arities) < _FEWEST_FACTORS or arities.max(initial=0) > 2:
         return False
@@ -137,7 +137,7 @@ def _may_have_a_cover(graph: FactorGraph) -> bool:
 
 
 def _parts(n_cover: int) -> tuple[int, int, int]:
-    """Return the numbers of outer, middle and inner variables of a cover."""
+    """Numbers of outer, middle and inner variables of a cover."""
     inner = min(_INNER, n_cover)
     middle = min(_MIDDLE, max(0, n_cover - inner - _FEWEST_OUTER))
     return n_cover - inner - middle, middle, inner

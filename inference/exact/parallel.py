@@ -109,7 +109,7 @@ def _stretches(tree: ClusterTree) -> Iterator[tuple[int, int, bool]]:
 
 
 def _chunks(run: Pass, c: int) -> tuple[int, list[tuple[int, int]]]:
-    """Return how many leading axes the chunks of cluster `c` fix, and their ranges of entries."""
+    """How many leading axes the chunks of cluster `c` fix, and their ranges of entries."""
     tree = run.tree
     variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
     size = int(tree.table_starts[c + 1] - tree.table_starts[c])

@@ -42,12 +42,12 @@ class Prediction(PredictedCost):
 
     @classmethod
     def of(cls, width: float, log2_largest: float, entries: float, work: float) -> Prediction:
-        """Return the prediction for what the kernels count: entries, and operations."""
+        """Prediction for what the kernels count: entries, and operations."""
         seconds = work * _SECONDS_PER_OPERATION
         return cls(seconds, entries * BYTES_PER_ENTRY, int(width), log2_largest)
 
     def stats(self, arithmetic: str, seed: int) -> dict[str, Any]:
-        """Return what a posterior tells of its run, but for the seconds that it took."""
+        """What a posterior tells of its run, but for the seconds that it took."""
         return {
             "method": self.method,
             "induced_width": self.induced_width,

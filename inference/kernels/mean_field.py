@@ -60,7 +60,7 @@ def expected_log_values(
 def evidence_lower_bound(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, product
 ):
-    """Return the expected log potential plus the entropy of a product distribution.
+    """Expected log potential plus the entropy of a product distribution.
 
     It is a lower bound on log Z for every product distribution (Jensen's inequality).
     """

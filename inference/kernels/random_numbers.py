@@ -15,7 +15,7 @@ _TO_UNIT = 1.0 / 9007199254740992.0
 
 @kernel
 def next_word(state):
-    """Return a random word; `state`, uint64 (1,), moves on."""
+    """Random word; `state`, uint64 (1,), moves on."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -25,13 +25,13 @@ def next_word(state):
 
 @kernel
 def uniform(state):
-    """Return a random number in [0, 1)."""
+    """Random number in [0, 1)."""
     return np.float64(next_word(state) >> np.uint64(11)) * _TO_UNIT
 
 
 @kernel
 def below(state, count):
-    """Return a random whole number from 0 to count - 1."""
+    """Random whole number from 0 to count - 1."""
     return np.int64(uniform(state) * count)
 
 

@@ -15,7 +15,7 @@ _MOST_LOG_ODDS = 300.0
 
 
 def fixed_point_beliefs(backend: Backend, graph: FactorGraph) -> BeliefFunction | None:
-    """Return beliefs of factors as a function of the log tables of a graph without evidence.
+    """Beliefs of factors as a function of the log tables of a graph without evidence.
 
     They are read off the marginals of variables, which for a pair of binary variables are enough.
     At a fixed point they are the derivative of Bethe's log Z by the log tables (Yedidia, Freeman &
@@ -59,7 +59,7 @@ def fixed_point_beliefs(backend: Backend, graph: FactorGraph) -> BeliefFunction 
 def pair_beliefs(
     first: NDArray[np.float64], second: NDArray[np.float64], log_tables: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the joint beliefs of pairs of binary variables from their marginals, (m, 2, 2).
+    """Joint beliefs of pairs of binary variables from their marginals, (m, 2, 2).
 
     At a fixed point of belief propagation the belief of a factor is its table with each row and
     each column multiplied by a message, and sums to the marginals: the one such table has the odds
@@ -96,7 +96,7 @@ def pair_beliefs(
 def _united(
     pairs: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the different pairs of variables, which of them each pair is, and whether reversed.
+    """Different pairs of variables, which of them each pair is, and whether reversed.
 
     Belief propagation multiplies factors over the same variables before it starts, so that they
     share a belief.

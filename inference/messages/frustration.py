@@ -54,7 +54,7 @@ class Frustration:
 
 
 def frustration(graph: FactorGraph) -> Frustration:
-    """Return the frustration of a graph of pairs of binary variables, given its evidence.
+    """Frustration of a graph of pairs of binary variables, given its evidence.
 
     Constants and factors of one variable do not matter, nor does a larger factor of which the
     evidence leaves two variables; several factors on one pair are multiplied.
@@ -74,7 +74,7 @@ def frustration(graph: FactorGraph) -> Frustration:
 
 
 def frustration_of(cardinalities: NDArray[np.int64], model: Reduced) -> Frustration | None:
-    """Return the frustration of a reduced graph, None if it is not one of binary pairs."""
+    """Frustration of a reduced graph, None if it is not one of binary pairs."""
     if np.any(np.diff(model.scope_starts) != 2) or np.any(
         cardinalities[model.scope_variables] != 2
     ):

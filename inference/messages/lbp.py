@@ -76,7 +76,7 @@ class LoopyBeliefPropagation(Backend):
         schedule_code(self.name, self.schedule)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of a graph without evidence.
+        """Posterior of a graph without evidence.
 
         Raises:
             ZeroPartitionError: if messages show that no assignment has positive potential.
@@ -119,7 +119,7 @@ class LoopyBeliefPropagation(Backend):
         )
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
-        """Return the posteriors of many graphs in one compiled loop, or the errors.
+        """Posteriors of many graphs in one compiled loop, or the errors.
 
         Diagnostics are made for one graph at a time.
         """
@@ -130,7 +130,7 @@ class LoopyBeliefPropagation(Backend):
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
-        """Return the posteriors of a graph under many log tables in one compiled loop."""
+        """Posteriors of a graph under many log tables in one compiled loop."""
         if self.diagnostics:
             return super().solve_settings(graph, log_values, threads)
         graphs = [graph] * len(log_values)
@@ -191,11 +191,11 @@ class LoopyBeliefPropagation(Backend):
             return team.share(run, stacked.entries / _ENTRIES_PER_PART)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
-        """Return factor beliefs as a function of the log tables, for pairs of binary variables."""
+        """Factor beliefs as a function of the log tables, for pairs of binary variables."""
         return fixed_point_beliefs(self, graph)
 
     def kernel_settings(self) -> tuple[int, float, float, int, int]:
-        """Return schedule, damping, tolerance, iterations and seed as the kernels take them."""
+        """Schedule, damping, tolerance, iterations and seed as the kernels take them."""
         return (
             schedule_code(self.name, self.schedule),
             damping_code(self.damping),
@@ -210,7 +210,7 @@ def _status(code: int) -> Status:
 
 
 def schedule_code(backend: str, schedule: str) -> int:
-    """Return the kernels' number of a schedule.
+    """Kernels' number of a schedule.
 
     Raises:
         InputError: if there is no such schedule.
@@ -222,7 +222,7 @@ def schedule_code(backend: str, schedule: str) -> int:
 
 
 def damping_code(damping: Damping) -> float:
-    """Return the kernels' number of a damping."""
+    """Kernels' number of a damping."""
     return schedules.ADAPTIVE if isinstance(damping, str) else float(damping)
 
 

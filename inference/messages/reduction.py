@@ -8,7 +8,7 @@ from inference.messages.kernels.reduction import Reduced, reduce_graph
 
 
 def reduced(graph: FactorGraph) -> Reduced:
-    """Return an equivalent graph without constants, unary factors and nested scopes.
+    """Equivalent graph without constants, unary factors and nested scopes.
 
     Its log partition function and marginals are those of `graph`, whose evidence is absorbed
     already; belief propagation is at least as good on it, since repeated scopes are no cycles.

@@ -55,7 +55,7 @@ class TreeReweighted(Backend):
             raise InputError(f"{self.forests} forests were asked of 'trw'; give at least 1")
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return an upper bound on log Z of a graph without evidence, and pseudo-marginals.
+        """Upper bound on log Z of a graph without evidence, and pseudo-marginals.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential, as zeros show.

@@ -82,7 +82,7 @@ class WeightedMiniBuckets(Backend):
             raise InputError("seed and restarts of 'wmb' are whole numbers not below 0")
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return a bound on log Z of a graph without evidence, and pseudo-marginals.
+        """Bound on log Z of a graph without evidence, and pseudo-marginals.
 
         Raises:
             TooLargeError: if a single factor is too large for a table.
@@ -123,7 +123,7 @@ class WeightedMiniBuckets(Backend):
         )
 
     def log_bound(self, graph: FactorGraph, order: NDArray[np.int64] | None = None) -> float:
-        """Return the bound on log Z alone, of a graph without evidence; -inf is a bound, too.
+        """Bound on log Z alone, of a graph without evidence; -inf is a bound, too.
 
         Args:
             order: an elimination order of all variables; None: one is sought.
@@ -133,7 +133,7 @@ class WeightedMiniBuckets(Backend):
         return float(self._tighten(graph, order, self.bound)[0])
 
     def predict(self, graph: FactorGraph) -> PredictedCost:
-        """Return what `infer` would cost if no side settles before its last pass.
+        """What `infer` would cost if no side settles before its last pass.
 
         Raises:
             TooLargeError: if a single factor is too large for a table.

@@ -76,7 +76,7 @@ class NumPyroGibbs(Backend):
             )
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the marginals of a graph without evidence, as shares of the draws.
+        """Marginals of a graph without evidence, as shares of the draws.
 
         Raises:
             TooLargeError: if the run would cost more than `max_evaluations`.
@@ -98,7 +98,7 @@ class NumPyroGibbs(Backend):
         return posterior_of_chains(support, states, sums, self.min_effective, connected, stats)
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
-        """Return the draws, (chains, draws, n_variables), states as whole numbers.
+        """Draws, (chains, draws, n_variables), states as whole numbers.
 
         `inference.sampling.chains.to_arviz` hands them to ArviZ.
 
@@ -155,7 +155,7 @@ class NumPyroGibbs(Backend):
 
 
 def _look_up(graph: FactorGraph) -> tuple[NDArray[Any], ...]:
-    """Return what finds each factor's entry at an assignment, and the log tables.
+    """What finds each factor's entry at an assignment, and the log tables.
 
     The entry of factor f is ``starts[f] + sum(strides[f] * states[variables[f]])``, where scopes
     are filled up to the largest arity with strides of 0.
@@ -207,7 +207,7 @@ def _sample(
     burn_in: int,
     draws: int,
 ) -> list[jax.Array]:
-    """Return the draws of all chains, (chains, draws, variables) for each number of states."""
+    """Draws of all chains, (chains, draws, variables) for each number of states."""
     kernel = DiscreteGibbs(_model)
     sites = [_site(count) for count in counts]
     arguments = (counts, *tables)

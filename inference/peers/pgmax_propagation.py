@@ -62,7 +62,7 @@ class PgmaxBeliefPropagation(Backend):
         check_settings(self.name, self.damping, self.tolerance, self.max_iterations)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of a graph without evidence.
+        """Posterior of a graph without evidence.
 
         Raises:
             ZeroPartitionError: if zeros leave some variable without a state.
@@ -92,7 +92,7 @@ class PgmaxBeliefPropagation(Backend):
         )
 
     def _run(self, model: Reduced, entries: Entries) -> tuple[NDArray[np.float64], list[float]]:
-        """Return the last messages, laid out as `entries` says, and the changes on the way."""
+        """Last messages, laid out as `entries` says, and the changes on the way."""
         tables = model.log_values[entries.entries]
         per_factor = np.diff(entries.entry_starts)
         largest = np.maximum.reduceat(tables, entries.entry_starts[:-1])
@@ -134,7 +134,7 @@ class PgmaxBeliefPropagation(Backend):
 
 
 def _groups(model: Reduced, entries: Entries) -> list[list[int]]:
-    """Return the factors by their possible entries: PGMax's groups share these."""
+    """Factors by their possible entries: PGMax's groups share these."""
     starts = entries.message_starts
     groups: dict[tuple[bytes, ...], list[int]] = {}
     for factor in range(len(entries.entry_starts) - 1):
@@ -173,7 +173,7 @@ def _factor_graph(model: Reduced, entries: Entries, groups: list[list[int]]) -> 
 
 
 def _ranges(starts: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the positions of ranges ``starts[i]:starts[i + 1]``, one after another."""
+    """Positions of ranges ``starts[i]:starts[i + 1]``, one after another."""
     lengths = starts[numbers + 1] - starts[numbers]
     ends = np.cumsum(lengths)
     return np.repeat(starts[numbers] - ends + lengths, lengths) + np.arange(lengths.sum())
@@ -185,7 +185,7 @@ def _read_out(
     entries: Entries,
     values: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], float]:
-    """Return marginals and Bethe log Z of messages that are laid out as `entries` says."""
+    """Marginals and Bethe log Z of messages that are laid out as `entries` says."""
     messages = initial_messages(cardinalities, model, np.ones(len(model.scope_starts) - 1))
     messages.log_messages[:] = -np.inf
     slots = np.repeat(np.arange(len(model.scope_variables)), np.diff(entries.message_starts))

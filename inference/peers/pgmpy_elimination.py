@@ -85,7 +85,7 @@ class PgmpyVariableElimination(Backend):
             )
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the exact posterior of a graph without evidence.
+        """Exact posterior of a graph without evidence.
 
         Raises:
             TooLargeError: if the tables would not fit the memory limit.
@@ -193,7 +193,7 @@ class _Elimination(VariableElimination):  # type: ignore[misc]
         return {v: {(factor, -1) for factor in factors} for v, factors in self.factors.items()}
 
     def factor_over(self, targets: Iterable[int], tree: Tree, root: Bag) -> _LogFactor:
-        """Return the product of the factors summed over all variables but those of `targets`.
+        """Product of the factors summed over all variables but those of `targets`.
 
         No table holds more than a bag of `tree`, if `root` holds the targets.
         """
@@ -224,7 +224,7 @@ class _Piece:
 
 
 def _log_factors(graph: FactorGraph) -> tuple[list[_LogFactor], list[float]]:
-    """Return the factors on variables of several states, and the constants that are left over."""
+    """Factors on variables of several states, and the constants that are left over."""
     factors: list[_LogFactor] = []
     constants = []
     for serial, (scope, log_table) in enumerate(graph.factors()):
@@ -237,7 +237,7 @@ def _log_factors(graph: FactorGraph) -> tuple[list[_LogFactor], list[float]]:
 
 
 def _connected(factors: Sequence[_LogFactor]) -> list[list[_LogFactor]]:
-    """Return the factors of each connected component."""
+    """Factors of each connected component."""
     links = nx.Graph()
     for factor in factors:
         nx.add_path(links, factor.variables)
@@ -251,7 +251,7 @@ def _connected(factors: Sequence[_LogFactor]) -> list[list[_LogFactor]]:
 def _component(
     factors: Sequence[_LogFactor], cardinalities: Sequence[int], memory_limit: int
 ) -> _Piece:
-    """Return a connected component as one piece, or refuse it for its size."""
+    """Connected component as one piece, or refuse it for its size."""
     tree = _affordable_tree(factors, cardinalities, memory_limit)
     bags_of: defaultdict[int, list[Bag]] = defaultdict(list)
     for bag in tree:
@@ -337,7 +337,7 @@ def _cut(piece: _Piece) -> list[_Piece]:
 
 
 def _side(piece: _Piece, centre: Bag, half: dict[Bag, int], which: int) -> _Piece:
-    """Return one half of a piece, in which the central bag is a leaf or has fewer branches."""
+    """One half of a piece, in which the central bag is a leaf or has fewer branches."""
     tree = {bag: near for bag, near in piece.tree.items() if half[bag] == which}
     tree[centre] = [bag for bag in piece.tree[centre] if half[bag] == which]
     return _Piece(

@@ -70,7 +70,7 @@ class PyagrumJunctionTree(Backend):
             )
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the exact posterior of a graph without evidence.
+        """Exact posterior of a graph without evidence.
 
         Raises:
             TooLargeError: for more than 5000 variables, or cliques beyond the memory limit.
@@ -136,7 +136,7 @@ class PyagrumJunctionTree(Backend):
 
 
 def _possible_states(model: Reduced) -> list[NDArray[np.int64]]:
-    """Return the possible states of every variable."""
+    """Possible states of every variable."""
     possible = model.unary > -np.inf
     return [
         np.flatnonzero(possible[start:stop])
@@ -145,7 +145,7 @@ def _possible_states(model: Reduced) -> list[NDArray[np.int64]]:
 
 
 def _network(graph: FactorGraph, model: Reduced) -> Any:
-    """Return pyAgrum's model of the variables with several states; they keep their numbers."""
+    """PyAgrum's model of the variables with several states; they keep their numbers."""
     weights = np.ones(len(model.scope_starts) - 1)
     code, messages, _ = run(
         graph.cardinalities, model, weights, SWEEP, _DAMPING, _TOLERANCE, _SWEEPS, 0
@@ -187,7 +187,7 @@ def _network(graph: FactorGraph, model: Reduced) -> Any:
 
 
 def _junction_tree(engine: Any) -> tuple[dict[int, set[int]], dict[int, list[int]]]:
-    """Return the variables of every clique, and its neighbours."""
+    """Variables of every clique, and its neighbours."""
     tree = engine.junctionTree()
     cliques = {node: tree.clique(node) for node in tree.nodes()}
     neighbours: dict[int, list[int]] = {node: [] for node in cliques}
@@ -208,7 +208,7 @@ def _marginals(engine: Any, model: Reduced, states: list[NDArray[np.int64]]) -> 
 def _assignment(
     engine: Any, cliques: dict[int, set[int]], neighbours: dict[int, list[int]]
 ) -> tuple[dict[int, int], float]:
-    """Return a probable assignment of the variables and its log probability.
+    """Probable assignment of the variables and its log probability.
 
     It is chosen clique by clique, the most probable states given those chosen before; what a
     clique adds to the log probability depends on what it shares with its neighbour alone.

@@ -20,7 +20,7 @@ _MIN_FILL_VARIABLES = 500
 def tree_decomposition(
     scopes: Iterable[Collection[int]], admit: Callable[[Collection[int]], None]
 ) -> Tree:
-    """Return a tree decomposition in which every scope lies in a bag, by a greedy order.
+    """Tree decomposition in which every scope lies in a bag, by a greedy order.
 
     Args:
         scopes: scopes of factors that connect all variables.
@@ -51,7 +51,7 @@ def tree_decomposition(
 
 
 def centre_of(tree: Tree) -> Bag:
-    """Return a bag none of whose branches holds more than half of the tree."""
+    """Bag none of whose branches holds more than half of the tree."""
     parents = _walk(tree, next(iter(tree)))
     below = dict.fromkeys(parents, 1)
     for bag, parent in reversed(parents.items()):
@@ -75,7 +75,7 @@ def halves(tree: Tree, centre: Bag) -> dict[Bag, int]:
 
 
 def elimination_order(tree: Tree, root: Bag) -> list[int]:
-    """Return an order without fill outside the bags: the root's own variables are last."""
+    """Order without fill outside the bags: the root's own variables are last."""
     order: dict[int, None] = {}
     for bag in _walk(tree, root):
         order.update(dict.fromkeys(bag))
@@ -83,7 +83,7 @@ def elimination_order(tree: Tree, root: Bag) -> list[int]:
 
 
 def _walk(tree: Tree, root: Bag) -> dict[Bag, Bag]:
-    """Return the parent of each bag, breadth first from the root, which is its own parent."""
+    """Parent of each bag, breadth first from the root, which is its own parent."""
     parents = {root: root}
     queue = [root]
     for bag in queue:

@@ -29,7 +29,7 @@ _LARGEST_IN_A_BYTE = 256
 
 
 def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return samples by name of variable, each (chain, draw), as ArviZ's `from_dict` takes them.
+    """Samples by name of variable, each (chain, draw), as ArviZ's `from_dict` takes them.
 
     Args:
         graph: the factor graph.
@@ -39,7 +39,7 @@ def by_variable(graph: FactorGraph, states: NDArray[Any]) -> dict[str, NDArray[A
 
 
 def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
-    """Return samples as ArviZ takes them: group `posterior`, array `state` (chain, draw, variable).
+    """Samples as ArviZ takes them: group `posterior`, array `state` (chain, draw, variable).
 
     Args:
         graph: the factor graph, whose names are the coordinates of the dimension `variable`.
@@ -69,13 +69,13 @@ def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
 
 
 def state_type(graph: FactorGraph) -> type[np.uint8] | type[np.int32]:
-    """Return the smallest type of array that holds the states of every variable."""
+    """Smallest type of array that holds the states of every variable."""
     largest = int(graph.cardinalities.max(initial=1))
     return np.uint8 if largest <= _LARGEST_IN_A_BYTE else np.int32
 
 
 def with_observed(graph: FactorGraph, support: Support, states: NDArray[Any]) -> NDArray[Any]:
-    """Return assignments of a graph from those of its support after its evidence was absorbed.
+    """Assignments of a graph from those of its support after its evidence was absorbed.
 
     Args:
         graph: the graph, with its evidence.
@@ -107,7 +107,7 @@ def batch_sums(graph: FactorGraph, states: NDArray[Any], batches: int) -> NDArra
 def standard_errors(
     graph: FactorGraph, sums: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return marginals and their standard errors, flat over states, by batch means.
+    """Marginals and their standard errors, flat over states, by batch means.
 
     Args:
         graph: the factor graph that the chains sampled.
@@ -129,7 +129,7 @@ def standard_errors(
 
 
 def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
-    """Return the largest R-hat and the smallest effective sample size over all states.
+    """Largest R-hat and the smallest effective sample size over all states.
 
     States that occur in every draw or in none say nothing and are left out. A graph of which no
     state says anything has R-hat 1 and as many effective draws as there are draws.
@@ -169,7 +169,7 @@ def posterior_of_chains(
     connected: bool,
     stats: Mapping[str, Any],
 ) -> Posterior:
-    """Return what chains say of the graph whose support they sampled.
+    """What chains say of the graph whose support they sampled.
 
     The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
     size at least `min_effective`, and the moves of the chain are known to connect all states.

@@ -72,7 +72,7 @@ class BlockGibbs(Backend):
         )
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the marginals of a graph without evidence, as averages over all chains.
+        """Marginals of a graph without evidence, as averages over all chains.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -92,7 +92,7 @@ class BlockGibbs(Backend):
         )
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
-        """Return the draws, (chains, draws, n_variables), states as whole numbers.
+        """Draws, (chains, draws, n_variables), states as whole numbers.
 
         `inference.sampling.chains.to_arviz` hands them to ArviZ.
 

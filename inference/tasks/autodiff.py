@@ -44,7 +44,7 @@ def differentiable_log_partition(
 def differentiable_log_partition(
     graph: FactorGraph, library: Library, exact: Exact | None = None
 ) -> Callable[[Any], Any]:
-    """Return log Z of a graph as a function of its log tables that a library can differentiate.
+    """Log Z of a graph as a function of its log tables that a library can differentiate.
 
     log P(a = y | evidence) is the difference of two such functions, one of the graph with a = y
     observed. Entries of -inf get gradient 0.
@@ -77,7 +77,7 @@ def differentiable(
 @overload
 def differentiable(compute: Compute, library: Library) -> Callable[[Any], Any]: ...
 def differentiable(compute: Compute, library: Library) -> Callable[[Any], Any]:
-    """Return a function that computes a number and its derivatives as a function of a library.
+    """Function that computes a number and its derivatives as a function of a library.
 
     It computes in double precision on the processor, answers in the type of its argument (and on
     its device, in torch), and has first derivatives in reverse mode only. With JAX it takes an
@@ -143,7 +143,7 @@ def _in_torch(compute: Compute) -> Callable[[torch.Tensor], torch.Tensor]:
 
 @cache
 def _torch_function() -> Any:
-    """Return the differentiable function, whose class only torch can define."""
+    """Differentiable function, whose class only torch can define."""
     library = _imported("torch")
     once_differentiable = library.autograd.function.once_differentiable
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def connected_components(n_variables: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of the connected component of every variable, some numbers left out.
+    """Number of the connected component of every variable, some numbers left out.
 
     Args:
         n_variables: number of variables.

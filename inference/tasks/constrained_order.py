@@ -21,7 +21,7 @@ from inference.tasks.requests import listed, require_memory
 def constrained_order(
     graph: FactorGraph, last: NDArray[np.bool_], exact: Exact, log2_cap: float
 ) -> NDArray[np.int64]:
-    """Return an elimination order of all variables with those of `last` last.
+    """Elimination order of all variables with those of `last` last.
 
     Variables with a single state stand first, whether in `last` or not.
 
@@ -102,7 +102,7 @@ def _order_of_components(
     exact: Exact,
     log2_cap: float,
 ) -> NDArray[np.int64]:
-    """Return an order of the variables in `tied`, each component's border being kept."""
+    """Order of the variables in `tied`, each component's border being kept."""
     inside = np.flatnonzero(tied)
     borders = borders[np.isin(borders[:, 0], component[inside])]
     # A variable at the border of several components gets a copy for each: they do not meet here.
@@ -134,7 +134,7 @@ def _with_borders_last(
     parent: NDArray[np.int64],
     n_inside: int,
 ) -> NDArray[np.int64]:
-    """Return the order of the vertices below `n_inside` when each tree is rooted at its border.
+    """Order of the vertices below `n_inside` when each tree is rooted at its border.
 
     The bucket of the border's first vertex holds the whole border, which is a clique. On the way
     from it to the root, edges are turned around: there, vertices are eliminated from the root on,
@@ -162,7 +162,7 @@ def _with_borders_last(
 
 
 def _cliques(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return one scope, as (1, size) array, for each group of at least two members."""
+    """One scope, as (1, size) array, for each group of at least two members."""
     starts = np.flatnonzero(np.diff(groups[:, 0], prepend=-1))
     return [part[None, :] for part in np.split(groups[:, 1], starts[1:]) if len(part) > 1]
 
@@ -174,7 +174,7 @@ def _search(
     exact: Exact,
     log2_cap: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return an elimination order of a graph of its own and the buckets it makes.
+    """Elimination order of a graph of its own and the buckets it makes.
 
     Args:
         cards: numbers of states.

@@ -43,7 +43,7 @@ def count_distribution(
     state: int | Sequence[int] = 1,
     exact: Exact | None = None,
 ) -> CountDistribution:
-    """Return how many of some variables are in a state, as a distribution given the evidence.
+    """How many of some variables are in a state, as a distribution given the evidence.
 
     With a state for each variable, such as the labels of atoms, it is the distribution of the
     number of agreements. Each state of a separator has the distribution of the count below it;

@@ -28,7 +28,7 @@ class ValueAndGradient(NamedTuple):
 
 
 def log_partition(graph: FactorGraph, exact: Exact | None = None) -> ValueAndGradient:
-    """Return log Z and its gradient: the joint distributions of the factors' scopes.
+    """Log Z and its gradient: the joint distributions of the factors' scopes.
 
     With evidence, log Z is that of the graph with its evidence, and entries that contradict the
     evidence have gradient 0, as have entries of log potential -inf.
@@ -51,7 +51,7 @@ def log_probability(
     assignment: Mapping[str, int] | Mapping[int, int],
     exact: Exact | None = None,
 ) -> ValueAndGradient:
-    """Return the log probability of states of some variables given the evidence, and its gradient.
+    """Log probability of states of some variables given the evidence, and its gradient.
 
     It is log Z with these states observed less log Z, and so is the gradient. The sum over labelled
     responses is the log likelihood of the labels.
@@ -82,7 +82,7 @@ def log_probability(
 def log_partition_function(
     graph: FactorGraph, exact: Exact | None = None
 ) -> Callable[[NDArray[np.float64]], ValueAndGradient]:
-    """Return log Z and its gradient as a function of the log tables, planned once.
+    """Log Z and its gradient as a function of the log tables, planned once.
 
     Args:
         graph: the factor graph, with or without evidence; its own log tables play no part.

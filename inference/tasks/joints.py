@@ -19,7 +19,7 @@ _MOST_AXES = 64
 def joint(
     graph: FactorGraph, variables: Variables, exact: Exact | None = None
 ) -> NDArray[np.float64]:
-    """Return the joint distribution of a few variables given the evidence.
+    """Joint distribution of a few variables given the evidence.
 
     One cluster is made to hold them all, by a factor that is 1 everywhere, and its table is
     summed. The induced width grows by at most the number of variables.

@@ -42,12 +42,12 @@ class Assignment:
     log_potential: float
 
     def by_name(self) -> dict[str, int]:
-        """Return the state of each variable by name."""
+        """State of each variable by name."""
         return dict(zip(self.names, self.states.tolist(), strict=True))
 
 
 def map_assignment(graph: FactorGraph, exact: Exact | None = None) -> Assignment:
-    """Return a most probable assignment of all variables given the evidence.
+    """Most probable assignment of all variables given the evidence.
 
     Max-product elimination in log space. Among equally probable assignments it takes the lowest
     state of the variable that is eliminated last, then of the one before, and so on; the same
@@ -70,7 +70,7 @@ def map_assignment(graph: FactorGraph, exact: Exact | None = None) -> Assignment
 def marginal_map(
     graph: FactorGraph, max_variables: Variables, exact: Exact | None = None
 ) -> Assignment:
-    """Return a most probable assignment of some variables, the others summed out.
+    """Most probable assignment of some variables, the others summed out.
 
     Sums do not commute with maxima, so all other variables are eliminated first: connected ones
     tie the maximised variables around them into one table, whatever the order. This can be out of
@@ -138,7 +138,7 @@ def _maximum(
 def _bytes(
     cardinalities: NDArray[np.int64], starts: NDArray[np.int64], places: NDArray[np.int64]
 ) -> float:
-    """Return what elimination takes, from the buckets and the cardinalities by place."""
+    """What elimination takes, from the buckets and the cardinalities by place."""
     if not len(cardinalities):
         return 0.0
     sizes = np.exp2(np.add.reduceat(np.log2(cardinalities)[places], starts[:-1]))

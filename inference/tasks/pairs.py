@@ -15,7 +15,7 @@ from inference.tasks.requests import Variables, positions, require_memory
 def pairwise_joints(
     graph: FactorGraph, variables: Variables, exact: Exact | None = None
 ) -> NDArray[np.float64]:
-    """Return the joint distribution of every two of some variables given the evidence.
+    """Joint distribution of every two of some variables given the evidence.
 
     For the number of true atoms among m, for one, the variance is the sum over all pairs of
     ``joints[i, j, 1, 1] - p[i] * p[j]``.
@@ -66,7 +66,7 @@ def _pairs(
     below: Subtrees,
     wanted: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the (n, n) probabilities of two states, those of the wanted one after another."""
+    """(n, n) probabilities of two states, those of the wanted one after another."""
     graph, tree = calibrated.graph, calibrated.tree
     total = int(weights.sum())
     pairs = np.zeros((total, total))
@@ -97,7 +97,7 @@ def _pairs(
 
 
 def _roots(calibrated: CalibratedTree, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the root of the component that each variable is in."""
+    """Root of the component that each variable is in."""
     tree = calibrated.tree
     roots = np.where(tree.parents >= 0, tree.parents, np.arange(len(tree.parents)))
     while (roots[roots] != roots).any():

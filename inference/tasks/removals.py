@@ -52,7 +52,7 @@ def without_factors(
     state: int = 1,
     exact: Exact | None = None,
 ) -> Effects:
-    """Return the posteriors of targets when each of some factors is removed by itself.
+    """Posteriors of targets when each of some factors is removed by itself.
 
     The messages of the whole model are computed once. For each factor, the product of its cluster
     is taken anew without it, so a factor with zeros is removed exactly; that costs its cluster's
@@ -88,7 +88,7 @@ def without_variables(
     state: int = 1,
     exact: Exact | None = None,
 ) -> Effects:
-    """Return the posteriors of targets when each of some variables is removed by itself.
+    """Posteriors of targets when each of some variables is removed by itself.
 
     A variable is removed with every factor on it, as if its context had not been retrieved. Its
     factors may be in several clusters; messages are sent anew in the smallest part of the cluster
@@ -163,17 +163,17 @@ def _factor_numbers(
 
 
 def _owners(graph: FactorGraph) -> NDArray[np.int64]:
-    """Return the factor of every entry of `graph.scope_variables`."""
+    """Factor of every entry of `graph.scope_variables`."""
     return np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, ... up to each count, one after another."""
+    """0, 1, ... up to each count, one after another."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def _near(graph: FactorGraph, groups: _Groups, state: int, leave_out: bool = False) -> _Near:
-    """Return the variables in the scopes of each group, without repetition."""
+    """Variables in the scopes of each group, without repetition."""
     _check_state(state)
     arities = np.diff(graph.scope_starts)[groups.factors]
     slots = np.repeat(graph.scope_starts[groups.factors], arities) + _within(arities)

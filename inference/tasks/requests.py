@@ -18,7 +18,7 @@ _NAMES_SHOWN = 5
 
 
 def positions(graph: FactorGraph, variables: Variables, role: str) -> NDArray[np.int64]:
-    """Return the positions of some variables.
+    """Positions of some variables.
 
     Args:
         graph: the factor graph.
@@ -44,7 +44,7 @@ def positions(graph: FactorGraph, variables: Variables, role: str) -> NDArray[np
 def wanted_states(
     graph: FactorGraph, variables: NDArray[np.int64], state: int | Sequence[int]
 ) -> NDArray[np.int64]:
-    """Return a state for each variable: the same for all, or one for each.
+    """State for each variable: the same for all, or one for each.
 
     Raises:
         InputError: if the numbers differ, or a variable has no such state.
@@ -70,7 +70,7 @@ def wanted_states(
 def with_observed(
     graph: FactorGraph, variables: NDArray[np.int64], table: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return a joint distribution with all states of observed variables, from one without.
+    """Joint distribution with all states of observed variables, from one without.
 
     Args:
         graph: the factor graph, with its evidence.
@@ -103,7 +103,7 @@ def require_memory(needed: float, limit: float, what: str) -> None:
 
 
 def listed(graph: FactorGraph, variables: NDArray[np.int64]) -> str:
-    """Return the names of some variables for a message."""
+    """Names of some variables for a message."""
     names = [repr(graph.names[variable]) for variable in variables[:_NAMES_SHOWN]]
     shown = ", ".join(names)
     return shown if len(variables) <= _NAMES_SHOWN else f"{shown}, ... ({len(variables)} in all)"

@@ -15,7 +15,7 @@ _UNIFORMS_AT_ONCE = 2**21
 
 
 def sample(graph: FactorGraph, n: int, seed: int, exact: Exact | None = None) -> NDArray[np.int32]:
-    """Return independent samples from the posterior of a graph given its evidence.
+    """Independent samples from the posterior of a graph given its evidence.
 
     Each is drawn from the calibrated cluster tree, roots first: a cluster's variables given those
     that it shares with its parent. An assignment of probability zero is never drawn. The first

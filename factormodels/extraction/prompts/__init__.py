@@ -51,7 +51,7 @@ class PromptTemplate:
     examples: tuple[Example, ...] = ()
 
     def render(self, **fields: str) -> tuple[Message, ...]:
-        """Return the conversation that asks the question about the given texts.
+        """Conversation that asks the question about the given texts.
 
         A text is put where its placeholder stands and is not looked at again, so that it opens no
         other placeholder; the tags that fence a field are made harmless within a text.
@@ -85,7 +85,7 @@ class PromptTemplate:
 
 @cache
 def load_prompt(name: str) -> PromptTemplate:
-    """Return a prompt of this package by its name.
+    """Prompt of this package by its name.
 
     Raises:
         InputError: if there is none of this name.
@@ -97,13 +97,13 @@ def load_prompt(name: str) -> PromptTemplate:
 
 
 def prompt_names() -> tuple[str, ...]:
-    """Return the names of the prompts of this package."""
+    """Names of the prompts of this package."""
     files = resources.files(__package__).iterdir()
     return tuple(sorted(file.name[:-5] for file in files if file.name.endswith(".yaml")))
 
 
 def parse_prompt(text: str, place: str) -> PromptTemplate:
-    """Return the prompt that a YAML text describes.
+    """Prompt that a YAML text describes.
 
     Args:
         text: name, version, purpose, fields, system, question and, if there are any, examples.

@@ -67,5 +67,5 @@ class RelationModel(Protocol):
         ...
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return one answer per pair, in order; a failure is a value, no exception."""
+        """One answer per pair, in order; a failure is a value, no exception."""
         ...

@@ -71,7 +71,7 @@ class LexicalRelations:
     name: str = "lexical"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return the likeliest relation of each pair, with the distribution; none is missing."""
+        """Likeliest relation of each pair, with the distribution; none is missing."""
         distributions = relation_distributions(pair_features(pairs))
         best = distributions.argmax(axis=1)
         return [
@@ -81,7 +81,7 @@ class LexicalRelations:
 
 
 def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (n, 3) probabilities of entailment, contradiction and neutral.
+    """(n, 3) probabilities of entailment, contradiction and neutral.
 
     Args:
         features: (n, 6) as `pair_features` returns them.

@@ -53,7 +53,7 @@ class _Vocabulary:
 
 
 def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
-    """Return the features of pairs, an array of shape (n_pairs, 6) in the order of `FEATURES`.
+    """Features of pairs, an array of shape (n_pairs, 6) in the order of `FEATURES`.
 
     - sentence: the share of the hypothesis's content words and numbers that stand in one sentence
       of the premise, the sentence with the most of them (the first of equals).
@@ -237,7 +237,7 @@ def _matrix(rows: Iterable[set[int]], size: int) -> csr_matrix:
 
 
 def _shared(left: csr_matrix, right: csr_matrix) -> NDArray[np.int64]:
-    """Return the number of columns that each row of two binary matrices has in common."""
+    """Number of columns that each row of two binary matrices has in common."""
     return _sums(left.multiply(right))
 
 

@@ -48,7 +48,7 @@ class NliRelations:
     model: Any = field(repr=False, compare=False)
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return the likeliest relation of each pair, with the distribution.
+        """Likeliest relation of each pair, with the distribution.
 
         A pair whose numbers are not finite, or whose hypothesis alone is too long for the model,
         is missing.
@@ -103,7 +103,7 @@ def load_nli(
     device: str = "cpu",
     labels: Mapping[str, str] | None = None,
 ) -> NliRelations:
-    """Return the relation model in a folder that transformers can read; nothing is downloaded.
+    """Relation model in a folder that transformers can read; nothing is downloaded.
 
     Which output means what is taken from the names of labels in the model's configuration.
 
@@ -148,7 +148,7 @@ def load_nli(
 def label_columns(
     names: Mapping[int, str], where: str, labels: Mapping[str, str] | None = None
 ) -> tuple[int, int, int]:
-    """Return the outputs that stand for entailment, contradiction and neutral.
+    """Outputs that stand for entailment, contradiction and neutral.
 
     Args:
         names: the model's label of each output.

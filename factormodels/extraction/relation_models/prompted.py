@@ -70,11 +70,11 @@ class PromptedRelationModel:
         return f"{self.model.name} ({self.method})"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return one answer per pair, in order; a failure is a value, no exception."""
+        """One answer per pair, in order; a failure is a value, no exception."""
         return run_until_done(self.judge_async(pairs))
 
     async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return one answer per pair, in order, from asynchronous code."""
+        """One answer per pair, in order, from asynchronous code."""
         return await each(self._judge_one, pairs, self.concurrency)
 
     async def _judge_one(self, pair: TextPair) -> Judgement | Missing:
@@ -84,7 +84,7 @@ class PromptedRelationModel:
         return found or Missing("the provider gives no log-probabilities and there is no fallback")
 
     async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing | None:
-        """Return a judgement; None where the answer has no log-probabilities."""
+        """Judgement; None where the answer has no log-probabilities."""
         if method == "samples":
             return await self._sampled(pair)
         answer = await self.model.complete(self._request(pair, method))

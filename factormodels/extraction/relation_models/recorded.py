@@ -45,7 +45,7 @@ class RecordedRelations:
     name: str = "recorded"
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        """Return the record of each pair; a pair without one is missing or neutral."""
+        """Record of each pair; a pair without one is missing or neutral."""
         return [self._judge(pair) for pair in pairs]
 
     def _judge(self, pair: TextPair) -> Judgement | Missing:
@@ -62,7 +62,7 @@ class RecordedRelations:
 def recorded_in_graphs(
     graphs: Iterable[FactGraph], *, unrecorded: float | None = None
 ) -> RecordedRelations:
-    """Return the relations of fact graphs as a relation model.
+    """Relations of fact graphs as a relation model.
 
     An equivalence is an entailment in both orders. A relation between nodes that both have texts
     is looked up by them; any other by its ids.
@@ -94,7 +94,7 @@ def recorded_in_graphs(
 def read_recorded(
     path: str | os.PathLike[str], *, unrecorded: float | None = None
 ) -> RecordedRelations:
-    """Return the judgements of a JSON Lines file as a relation model.
+    """Judgements of a JSON Lines file as a relation model.
 
     Each line has `relation` (entailment, contradiction or neutral), `probability`, either
     `premise` and `hypothesis` or `source` and `target`, or all four, and may have `distribution`,

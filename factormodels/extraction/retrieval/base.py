@@ -53,12 +53,12 @@ class Retriever(Protocol):
         ...
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """Return what each query finds, in order; a failure is a value, no exception."""
+        """What each query finds, in order; a failure is a value, no exception."""
         ...
 
 
 def checked_top_k(top_k: int) -> int:
-    """Return the number of passages per query.
+    """Number of passages per query.
 
     Raises:
         InputError: if it is no whole number from 1.

@@ -41,7 +41,7 @@ class CachedRetriever:
         return self.retriever.name
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """Return what each query finds, in order.
+        """What each query finds, in order.
 
         Raises:
             InputError: in a replay, for a search that is not kept.
@@ -74,7 +74,7 @@ class CachedRetriever:
 
 
 def search_settings(retriever: Any) -> dict[str, Any]:
-    """Return the settings of a retriever that its answers depend on, as JSON values."""
+    """Settings of a retriever that its answers depend on, as JSON values."""
     settings = asdict(retriever)
     del settings["http"]
     return settings

@@ -39,7 +39,7 @@ class ChunkSettings:
 
 
 def split_document(text: str, settings: ChunkSettings) -> list[str]:
-    """Return the overlapping chunks of a document, each of whole sentences where they fit.
+    """Overlapping chunks of a document, each of whole sentences where they fit.
 
     Sentences end where ., ! or ? precedes white space, or at an empty line: for the border of a
     chunk that is enough, and it takes time in proportion to the length.
@@ -72,7 +72,7 @@ class ChunkIndex:
     _bm25: Any = field(repr=False, compare=False)
 
     def best(self, query: str, top_k: int) -> list[int]:
-        """Return the positions of the best chunks: a positive score, best first, then in order."""
+        """Positions of the best chunks: a positive score, best first, then in order."""
         tokens = [token for token in words_of(query) if token in self._known]
         if not tokens:
             return []
@@ -86,7 +86,7 @@ class ChunkIndex:
 
 
 def build_index(chunks: Sequence[str]) -> ChunkIndex:
-    """Return the BM25 index of chunks.
+    """BM25 index of chunks.
 
     Raises:
         MissingDependencyError: if bm25s is not installed.
@@ -101,7 +101,7 @@ def build_index(chunks: Sequence[str]) -> ChunkIndex:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as BM25 counts them: case folded, without stop words."""
+    """Words of a text as BM25 counts them: case folded, without stop words."""
     return [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
 
 
@@ -110,7 +110,7 @@ def _joined(pieces: Sequence[Sequence[str]]) -> str:
 
 
 def _tail(pieces: list[list[str]], limit: int) -> list[list[str]]:
-    """Return the last whole sentences with at most `limit` words."""
+    """Last whole sentences with at most `limit` words."""
     kept: list[list[str]] = []
     total = 0
     for piece in reversed(pieces):

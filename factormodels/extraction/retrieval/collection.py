@@ -34,7 +34,7 @@ class LocalRetriever:
     name: str = "local"
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
-        """Return the `top_k` best chunks of each query; fewer where fewer share a word with it."""
+        """`top_k` best chunks of each query; fewer where fewer share a word with it."""
         return [
             Retrieved(tuple(self.passages[i] for i in self.index.best(query, self.top_k)))
             for query in queries
@@ -47,7 +47,7 @@ def build_collection(
     top_k: int = 3,
     chunks: ChunkSettings | None = None,
 ) -> LocalRetriever:
-    """Return the retriever over `documents`.
+    """Retriever over `documents`.
 
     Raises:
         InputError: if there is no document, or a setting is out of range.
@@ -65,7 +65,7 @@ def build_collection(
 
 
 def document_passages(document: Document, settings: ChunkSettings) -> list[Passage]:
-    """Return the chunks of a document as passages."""
+    """Chunks of a document as passages."""
     return [
         Passage(document.title, document.link, snippet_of(chunk), chunk)
         for chunk in split_document(document.text, settings)
@@ -73,7 +73,7 @@ def document_passages(document: Document, settings: ChunkSettings) -> list[Passa
 
 
 def snippet_of(text: str) -> str:
-    """Return the beginning of a text, cut between words."""
+    """Beginning of a text, cut between words."""
     import textwrap
 
     return textwrap.shorten(text, SNIPPET_CHARACTERS, placeholder=" ...")

@@ -34,7 +34,7 @@ class Document:
 
 
 def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
-    """Return the documents of a folder (with the folders in it) or of one file, by path.
+    """Documents of a folder (with the folders in it) or of one file, by path.
 
     .txt and .md: one document per file, named after it, or after a first heading of Markdown.
     .html and .htm: the text of the page, taken out by trafilatura. .jsonl: one document per line,
@@ -70,7 +70,7 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
 
 
 def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
-    """Return the passages of fact graphs as documents, equal ones once."""
+    """Passages of fact graphs as documents, equal ones once."""
     return tuple(
         dict.fromkeys(
             Document(context.title, context.link, context.text)
@@ -82,7 +82,7 @@ def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
 
 
 def page_text(html: str) -> tuple[str, str]:
-    """Return (title, text) of a web page without menus and the like; empty where there is none.
+    """(title, text) of a web page without menus and the like; empty where there is none.
 
     Raises:
         MissingDependencyError: if trafilatura is not installed.

@@ -50,7 +50,7 @@ class GoogleRetriever(WebRetriever):
 
 
 def serper_key() -> str:
-    """Return the key for Serper from the environment.
+    """Key for Serper from the environment.
 
     Raises:
         InputError: if there is none, or it holds what no header may.

@@ -91,7 +91,7 @@ def request(
     headers: Mapping[str, str] | None = None,
     json: Any = None,
 ) -> tuple[bytes, str]:
-    """Return (body, character set or "") of the answer to a request, after retries.
+    """(body, character set or "") of the answer to a request, after retries.
 
     Raises:
         RequestFailed: if there is no good answer within the limits.
@@ -210,7 +210,7 @@ def _check_scheme(url: str) -> None:
 
 
 def _place(url: str) -> str:
-    """Return what an error says of an address: no query, which may hold a key or a claim."""
+    """What an error says of an address: no query, which may hold a key or a claim."""
     try:
         parts = urlsplit(url)
     except ValueError:

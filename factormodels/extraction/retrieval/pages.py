@@ -42,7 +42,7 @@ class Hit:
 
 
 def checked_reading(reading: str) -> Reading:
-    """Return the name of a way to read pages.
+    """Name of a way to read pages.
 
     Raises:
         InputError: if it is unknown.
@@ -63,7 +63,7 @@ def passages_of(
     top_k: int,
     chunks: ChunkSettings,
 ) -> Retrieved:
-    """Return what the pages of a query give.
+    """What the pages of a query give.
 
     Args:
         query: the query.
@@ -95,7 +95,7 @@ def passages_of(
 
 
 def capped(text: str, characters: int = CONTEXT_CHARACTERS) -> str:
-    """Return the beginning of a text, cut between words."""
+    """Beginning of a text, cut between words."""
     if len(text) <= characters:
         return text
     cut = text.rfind(" ", 0, characters + 1)
@@ -115,7 +115,7 @@ def fetch_page(client: httpx.Client, link: str, settings: HttpSettings) -> str:
 
 
 def plain_snippet(html: str) -> str:
-    """Return a search engine's extract without its markup."""
+    """Search engine's extract without its markup."""
     from html import unescape
 
     return " ".join(unescape(_TAG.sub("", html)).split())

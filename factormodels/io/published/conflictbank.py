@@ -95,7 +95,7 @@ def looks_like_conflictbank_pair(obj: object) -> bool:
 def parse_conflictbank(
     obj: object, source: Source, line: int | None = None, strengths: Strengths = DEFAULT_STRENGTHS
 ) -> FactGraph:
-    """Return the fact graph of a record with all claims of a fact; see `conflict_graph`.
+    """Fact graph of a record with all claims of a fact; see `conflict_graph`.
 
     The metadata hold `relation`, `object` and `replaced_object` where the record has them.
 
@@ -128,7 +128,7 @@ def parse_conflictbank(
 
 
 def parse_conflictbank_pair(obj: object, source: Source, line: int | None = None) -> ClaimEvidence:
-    """Return one claim with its evidence; claims of the same `id` and `subject` are of one fact.
+    """One claim with its evidence; claims of the same `id` and `subject` are of one fact.
 
     Raises:
         InputError: if the record is malformed or its category unknown.
@@ -158,7 +158,7 @@ def parse_conflictbank_pair(obj: object, source: Source, line: int | None = None
 def gather_conflictbank(
     entries: Iterable[ClaimEvidence], strengths: Strengths = DEFAULT_STRENGTHS
 ) -> list[FactGraph]:
-    """Return one fact graph per fact, in the order of their first claims."""
+    """One fact graph per fact, in the order of their first claims."""
     facts: dict[str, list[ClaimEvidence]] = {}
     for entry in entries:
         facts.setdefault(entry.fact, []).append(entry)
@@ -173,7 +173,7 @@ def conflict_graph(
     query: str = "",
     metadata: Mapping[str, Any] | None = None,
 ) -> FactGraph:
-    """Return the fact graph of a fact: claims are atoms, evidence contexts.
+    """Fact graph of a fact: claims are atoms, evidence contexts.
 
     The true claim is labelled true and the made-up ones false. Evidence entails the claim that it
     was made for; evidence of the true claim contradicts every made-up claim, and theirs the true

@@ -62,7 +62,7 @@ def looks_like_expertqa(obj: object) -> bool:
 def parse_expertqa(
     obj: object, source: Source, line: int | None = None, strengths: Strengths = DEFAULT_STRENGTHS
 ) -> list[FactGraph]:
-    """Return one fact graph per answer to a question.
+    """One fact graph per answer to a question.
 
     Claims are atoms in their original wording, which is what was judged; `correctness` is their
     label. Evidence is their contexts, a passage that is given twice one of them. The experts judged

@@ -36,7 +36,7 @@ def looks_like_factor(obj: object) -> bool:
 
 
 def parse_factor(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return the fact graph of a row: the true continuation and the false ones are atoms.
+    """Fact graph of a row: the true continuation and the false ones are atoms.
 
     The beginning of the text is the query. The metadata hold `doc_id` where there is one.
 

@@ -68,7 +68,7 @@ def looks_like_response(obj: object) -> bool:
 
 
 def parse_response(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return a question and its response, without atoms.
+    """Question and its response, without atoms.
 
     Raises:
         InputError: if the record is malformed.
@@ -87,7 +87,7 @@ def parse_response(obj: object, source: Source, line: int | None = None) -> Fact
 
 
 def parse_fastfact(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Return the fact graph of a response with its claims.
+    """Fact graph of a response with its claims.
 
     Claims are atoms, as revised; those that the annotators removed are left out, so that the
     number of atoms is the K' of F1@K'. The passages that a claim was verified with are its

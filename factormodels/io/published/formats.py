@@ -81,7 +81,7 @@ class Format:
     companion: str = ""
 
     def items(self, parsed: Sequence[Any]) -> list[Item]:
-        """Return the items of parsed records, in order."""
+        """Items of parsed records, in order."""
         if self.gather is not None:
             return list(self.gather(parsed))
         found: list[Item] = []
@@ -267,7 +267,7 @@ FORMAT_NAMES = tuple(known.name for known in FORMATS)
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a name.
+    """Format of a name.
 
     Raises:
         InputError: if there is none.
@@ -279,12 +279,12 @@ def format_named(name: str) -> Format:
 
 
 def format_of(obj: object) -> Format | None:
-    """Return the format that a record looks like; None if it looks like none."""
+    """Format that a record looks like; None if it looks like none."""
     return next((known for known in FORMATS if known.looks_like(obj)), None)
 
 
 def record_format(obj: object, of_file: Format | None) -> Format | None:
-    """Return the format that a record is read as, in a file whose other records are of `of_file`.
+    """Format that a record is read as, in a file whose other records are of `of_file`.
 
     A record with too few keys to tell is of the file's format, which may then refuse it. None if it
     looks like no format.
@@ -295,7 +295,7 @@ def record_format(obj: object, of_file: Format | None) -> Format | None:
 
 
 def nearest_format(obj: object) -> tuple[Format, tuple[str, ...]] | None:
-    """Return the format whose keys a record most nearly has, and those it lacks; None if none.
+    """Format whose keys a record most nearly has, and those it lacks; None if none.
 
     A key spelled nearly as one of a format's counts half.
     """

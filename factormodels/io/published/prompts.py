@@ -68,7 +68,7 @@ def looks_like_prompt(obj: object) -> bool:
 
 
 def parse_prompt(obj: object, source: Source, line: int | None = None) -> Prompt:
-    """Return the prompt of a record.
+    """Prompt of a record.
 
     The text of ELI5's posts follows their title. A prompt of LongFact has the topic of its file.
 
@@ -103,7 +103,7 @@ def _identity(record: dict[str, object], where: str) -> str:
 
 
 def _of(source: Source, record: dict[str, object], where: str) -> str:
-    """Return the topic that the file's name or the record's metadata say."""
+    """Topic that the file's name or the record's metadata say."""
     about = record.get("metadata")
     if isinstance(about, dict):
         return text_field(about, "field", where, "")

@@ -57,7 +57,7 @@ def looks_like_unli(obj: object) -> bool:
 
 
 def parse_unli(obj: object, source: Source, line: int | None = None) -> JudgedPair:
-    """Return the pair of a row.
+    """Pair of a row.
 
     Raises:
         InputError: if a text is missing or the probability is none.

@@ -43,7 +43,7 @@ def looks_like_wikicontradict(obj: object) -> bool:
 def parse_wikicontradict(
     obj: object, source: Source, line: int | None = None, strengths: Strengths = DEFAULT_STRENGTHS
 ) -> FactGraph:
-    """Return the fact graph of a question with its two passages.
+    """Fact graph of a question with its two passages.
 
     The passages are contexts that contradict each other. The atoms are what each passage answers,
     as a statement where the record has one, else the question with the answer: its own passage

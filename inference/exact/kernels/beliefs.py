@@ -11,7 +11,7 @@ from inference.kernels.compiled import kernel
 
 @kernel
 def factor_beliefs(cardinalities, scope_starts, scope_variables, table_starts, tree, tables):
-    """Return the joint distribution of every factor's scope, laid out as the log tables.
+    """Joint distribution of every factor's scope, laid out as the log tables.
 
     This is the gradient of log Z with respect to the log tables (Darwiche 2003).
 

@@ -42,7 +42,7 @@ class ClusterTree(NamedTuple):
 
 @kernel
 def group(keys, n_groups):
-    """Return (starts, items): the indices of `keys` by key; negative keys are left out."""
+    """(starts, items): the indices of `keys` by key; negative keys are left out."""
     starts = np.zeros(n_groups + 1, dtype=np.int64)
     for key in keys:
         if key >= 0:
@@ -60,7 +60,7 @@ def group(keys, n_groups):
 
 @kernel
 def by_descending(counts):
-    """Return the indices of small whole numbers, largest first, equal ones as they stand."""
+    """Indices of small whole numbers, largest first, equal ones as they stand."""
     largest = 0
     for count in counts:
         largest = max(largest, count)
@@ -188,7 +188,7 @@ def cost(cardinalities, order, owner, starts, places, parent):
 
 @kernel
 def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit):
-    """Return the cluster tree of the buckets.
+    """Cluster tree of the buckets.
 
     A parent bucket that adds nothing to a child's separator is merged into that child while the
     table stays within `merge_limit` entries: small clusters cost more in steps than in entries.

@@ -9,7 +9,7 @@ from inference.kernels.compiled import kernel
 
 @kernel
 def pairwise_cover(cardinalities, scope_starts, starts, neighbours, most):
-    """Return whether a binary, pairwise graph has a small cover of its pairs, and a greedy one.
+    """Whether a binary, pairwise graph has a small cover of its pairs, and a greedy one.
 
     The variable with the most pairs that are not covered is taken first, of equal ones the first.
 

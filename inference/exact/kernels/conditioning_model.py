@@ -35,7 +35,7 @@ class CoverModel(NamedTuple):
 
 @kernel
 def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):
-    """Return the dense model of a binary pairwise graph and a cover of its pairs."""
+    """Dense model of a binary pairwise graph and a cover of its pairs."""
     in_cover = np.zeros(n, dtype=np.bool_)
     in_cover[cover] = True
     rest = np.flatnonzero(~in_cover)
@@ -75,7 +75,7 @@ def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cove
 
 @kernel
 def potentials(fields, ties):
-    """Return scaled potentials of every other variable for all states of some of the cover.
+    """Scaled potentials of every other variable for all states of some of the cover.
 
     Args:
         fields: (n_rest, 2), log potentials that enter once.

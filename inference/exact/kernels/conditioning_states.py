@@ -48,7 +48,7 @@ def inner_couplings(model, inner):
 
 @kernel
 def batches(ranges, safe_range):
-    """Return where batches begin whose summed log ranges stay below `safe_range`, and the end."""
+    """Where batches begin whose summed log ranges stay below `safe_range`, and the end."""
     starts = np.empty(len(ranges) + 1, dtype=np.int64)
     count = 0
     total = safe_range
@@ -94,7 +94,7 @@ def _multiply(product, on, off, row_on, row_off):
 
 @reassociating_kernel
 def _shares(weights, on, off, row_on, row_off):
-    """Return the weights of the states in which another variable is false, and is true."""
+    """Weights of the states in which another variable is false, and is true."""
     false_sum, true_sum = 0.0, 0.0
     for i in range(len(weights)):
         true, false = on * row_on[i], off * row_off[i]
@@ -106,7 +106,7 @@ def _shares(weights, on, off, row_on, row_off):
 
 @kernel
 def sum_states(model, split, outer_state):
-    """Return what the states of the cover that share an outer state add up to.
+    """What the states of the cover that share an outer state add up to.
 
     Returns:
         log_largest: logarithm of the largest weight, the unit of what follows.

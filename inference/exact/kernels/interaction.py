@@ -9,7 +9,7 @@ from inference.kernels.compiled import kernel
 
 @kernel
 def factors_by_variable(n_variables, scope_starts, scope_variables):
-    """Return (starts, factors): for every variable the factors whose scope holds it."""
+    """(starts, factors): for every variable the factors whose scope holds it."""
     starts = np.zeros(n_variables + 1, dtype=np.int64)
     for slot in range(len(scope_variables)):
         starts[scope_variables[slot] + 1] += 1
@@ -27,7 +27,7 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):
 
 @kernel
 def interaction_graph(cardinalities, scope_starts, scope_variables):
-    """Return (starts, neighbours): each variable's neighbours, without repetition.
+    """(starts, neighbours): each variable's neighbours, without repetition.
 
     Variables with a single state carry no information and have no neighbours.
     """

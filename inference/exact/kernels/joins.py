@@ -99,7 +99,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
 
 @kernel
 def with_joins(cardinalities, scope_starts, scope_variables, tree):
-    """Return the tree with joins before its large clusters; the same tree if there are none."""
+    """Tree with joins before its large clusters; the same tree if there are none."""
     n_clusters = len(tree.parents)
     largest = 0
     most = 1

@@ -18,7 +18,7 @@ SCATTERED = 2
 
 @kernel
 def workspace_sizes(cardinalities, tree):
-    """Return (most axes, most inputs, room for the offsets of all inputs) over the clusters."""
+    """(most axes, most inputs, room for the offsets of all inputs) over the clusters."""
     axes = 1
     inputs = 1
     offsets = 1
@@ -37,7 +37,7 @@ def workspace_sizes(cardinalities, tree):
 
 @kernel
 def block_axes(cardinalities, variables):
-    """Return (number of leading axes outside the block, entries of a block)."""
+    """(number of leading axes outside the block, entries of a block)."""
     outer = len(variables)
     size = 1
     while outer > 0 and size * cardinalities[variables[outer - 1]] <= BLOCK:

@@ -52,7 +52,7 @@ def _members(row, out):
 
 @kernel
 def _fill_edges(rows, vertex, members):
-    """Return the number of neighbour pairs of `vertex` that are not joined."""
+    """Number of neighbour pairs of `vertex` that are not joined."""
     degree = _members(rows[vertex], members)
     joined = 0
     for i in range(degree):
@@ -64,7 +64,7 @@ def _fill_edges(rows, vertex, members):
 
 @kernel
 def _log2_table(rows, vertex, log2_card, members):
-    """Return log2 of the size of the table that eliminating `vertex` makes."""
+    """Log2 of the size of the table that eliminating `vertex` makes."""
     total = log2_card[vertex]
     for i in range(_members(rows[vertex], members)):
         total += log2_card[members[i]]
@@ -156,7 +156,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):
 
 @kernel
 def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, log2_cap):
-    """Return the best order found of one connected component, as indices of variables."""
+    """Best order found of one connected component, as indices of variables."""
     n = len(vertices)
     if n > _LARGEST_MATRIX:
         return minimum_degree_order(vertices, starts, neighbours, local, log2_cap)
@@ -185,7 +185,7 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
 
 @kernel
 def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap):
-    """Return an elimination order of all variables.
+    """Elimination order of all variables.
 
     Args:
         cardinalities: int64 (n,), numbers of states.

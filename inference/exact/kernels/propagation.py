@@ -36,7 +36,7 @@ _SAFE_RANGE = 650.0
 
 @kernel
 def scaled_potentials(table_starts, log_values):
-    """Return (potentials divided by each factor's largest, log ranges, log of the divisors)."""
+    """(potentials divided by each factor's largest, log ranges, log of the divisors)."""
     n_factors = len(table_starts) - 1
     values = np.empty(len(log_values), dtype=np.float64)
     ranges = np.zeros(n_factors, dtype=np.float64)
@@ -103,7 +103,7 @@ class Workspace(NamedTuple):
 
 @kernel
 def new_workspace(cardinalities, tree):
-    """Return scratch that suffices for every cluster of the tree."""
+    """Scratch that suffices for every cluster of the tree."""
     axes, inputs, size = workspace_sizes(cardinalities, tree)
     return Workspace(
         np.zeros((inputs, axes), dtype=np.int64),
@@ -120,7 +120,7 @@ def new_pass(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
     marginal_starts, marginals, tables,
 ):  # fmt: skip
-    """Return (pass, log of what the factors were divided by; -inf if one of them is zero)."""
+    """(pass, log of what the factors were divided by; -inf if one of them is zero)."""
     n_clusters = len(tree.parents)
     potentials, ranges, log_scale = scaled_potentials(table_starts, log_values)
     n_messages = tree.message_starts[n_clusters]
@@ -137,7 +137,7 @@ def new_pass(
 
 @kernel
 def would_underflow(run, c):
-    """Return whether a product of cluster `c`'s inputs may be too small for a double."""
+    """Whether a product of cluster `c`'s inputs may be too small for a double."""
     tree = run.tree
     total = 0.0
     for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
@@ -264,7 +264,7 @@ def descend(run, c, begin, end, work, targets, target_starts, marginal, scale):
 
 @kernel
 def answer_starts(tree):
-    """Return where the answer to every child (in the order of `tree.children`) begins."""
+    """Where the answer to every child (in the order of `tree.children`) begins."""
     starts = np.empty(len(tree.children), dtype=np.int64)
     for entry in range(len(tree.children)):
         starts[entry] = tree.message_starts[tree.children[entry]]

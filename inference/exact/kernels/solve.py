@@ -24,7 +24,7 @@ _ORDER_CAP_SLACK = 2.0
 
 @kernel
 def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):
-    """Return (order, owner, starts, places, parent, width, log2 largest table, entries, work)."""
+    """(order, owner, starts, places, parent, width, log2 largest table, entries, work)."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
     log2_cap = np.log2(max_entries) + _ORDER_CAP_SLACK
     order = elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap)
@@ -37,7 +37,7 @@ def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entri
 
 @kernel
 def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):
-    """Return the cluster tree of the best order found, and what it would cost.
+    """Cluster tree of the best order found, and what it would cost.
 
     Returns:
         fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
@@ -61,7 +61,7 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entr
 
 @kernel
 def marginal_layout(cardinalities):
-    """Return where the marginal of every variable begins, and their number of entries last."""
+    """Where the marginal of every variable begins, and their number of entries last."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         starts[v + 1] = starts[v] + cardinalities[v]
@@ -70,7 +70,7 @@ def marginal_layout(cardinalities):
 
 @kernel
 def run_tree(cardinalities, scope_starts, scope_variables, table_starts, log_values, tree):
-    """Return (code, log Z, marginals, cluster beliefs, whether scaled arithmetic sufficed)."""
+    """(code, log Z, marginals, cluster beliefs, whether scaled arithmetic sufficed)."""
     marginal_starts = marginal_layout(cardinalities)
     marginals = np.empty(marginal_starts[len(cardinalities)], dtype=np.float64)
     tables = np.empty(tree.table_starts[len(tree.parents)], dtype=np.float64)

@@ -28,7 +28,7 @@ def _merged(first, second, skip_a, skip_b, out):
 
 @kernel
 def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):
-    """Return `vertices` in minimum-degree order.
+    """`vertices` in minimum-degree order.
 
     Once every degree exceeds `degree_cap` the rest follows as it stands: no exact algorithm could
     use the order any more.

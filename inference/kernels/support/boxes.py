@@ -49,7 +49,7 @@ def _meets_zero(
     f, variable, state, cardinalities, scope_starts, scope_variables, table_starts, log_values,
     state_starts, box, digits,
 ):  # fmt: skip
-    """Return whether a zero of a factor has `variable` in `state` and the others in the box."""
+    """Whether a zero of a factor has `variable` in `state` and the others in the box."""
     start, stop = scope_starts[f], scope_starts[f + 1]
     digits[: stop - start] = 0
     for entry in range(table_starts[f], table_starts[f + 1]):
@@ -73,7 +73,7 @@ def _meets_zero(
 
 @kernel
 def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):
-    """Return the factor graph on some of the states, without the variables that have one left.
+    """Factor graph on some of the states, without the variables that have one left.
 
     Args:
         alive: bool, one entry per state; every variable has a state left.

@@ -51,7 +51,7 @@ class Domains(NamedTuple):
 
 @kernel
 def state_offsets(cardinalities):
-    """Return where the states of every variable begin, and how many there are in all."""
+    """Where the states of every variable begin, and how many there are in all."""
     starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         starts[v + 1] = starts[v] + cardinalities[v]
@@ -60,7 +60,7 @@ def state_offsets(cardinalities):
 
 @kernel
 def all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values):
-    """Return domains in which every state is left."""
+    """Domains in which every state is left."""
     n_factors = len(scope_starts) - 1
     state_starts = state_offsets(cardinalities)
     n_states = state_starts[len(cardinalities)]

@@ -27,7 +27,7 @@ _FIRST_ALLOWANCE = 100
 
 @kernel
 def hard_components(scope_starts, scope_variables, domains):
-    """Return (starts, variables): groups of variables that factors with zeros connect.
+    """(starts, variables): groups of variables that factors with zeros connect.
 
     Variables with one state left, and those that no factor with a zero touches, are in no group.
     """

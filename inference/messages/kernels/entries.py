@@ -39,7 +39,7 @@ class Entries(NamedTuple):
 
 @kernel
 def possible_entries(cardinalities, graph):
-    """Return the possible states, message entries and table entries of a reduced graph.
+    """Possible states, message entries and table entries of a reduced graph.
 
     Every state that is numbered has a possible entry in each factor of its variable, and every
     entry that is numbered has possible states alone.
@@ -126,7 +126,7 @@ def possible_entries(cardinalities, graph):
 
 @kernel
 def table_sources(cardinalities, scope_starts, scope_variables, table_starts, graph):
-    """Return which given entries each number of a reduced graph is the sum of.
+    """Which given entries each number of a reduced graph is the sum of.
 
     Args:
         cardinalities, scope_starts, scope_variables, table_starts: the given graph.

@@ -34,7 +34,7 @@ def signs(graph):
 
 @kernel
 def count_cycles(graph, sign):
-    """Return (fundamental cycles, those with an odd number of negative signs among them).
+    """(fundamental cycles, those with an odd number of negative signs among them).
 
     The spanning forest is breadth-first from the first variable of each component; factors of
     sign 0 join nothing.

@@ -11,7 +11,7 @@ from inference.kernels.compiled import kernel
 
 @kernel
 def breadth_first(n, scope_starts, scope_variables):
-    """Return all variables in breadth-first order from the first variable of each component."""
+    """All variables in breadth-first order from the first variable of each component."""
     starts, factors = factors_by_variable(n, scope_starts, scope_variables)
     listed = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
     reached = np.zeros(n, dtype=np.bool_)
@@ -43,7 +43,7 @@ def breadth_first(n, scope_starts, scope_variables):
 
 @kernel
 def sweep_targets(n, scope_starts, scope_variables):
-    """Return the slots whose messages a pass in breadth-first order renews, and a pass back.
+    """Slots whose messages a pass in breadth-first order renews, and a pass back.
 
     When a variable has its turn, each of its factors renews the message to the next variable of
     its scope, in the order of the pass. So every message but that to the first variable of a

@@ -96,7 +96,7 @@ def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
 
 @kernel
 def _initial(graph):
-    """Return the pairs with uniform messages."""
+    """Pairs with uniform messages."""
     n = len(graph.fixed)
     count = len(graph.scope_starts) - 1
     order = breadth_first(n, graph.scope_starts, graph.scope_variables)
@@ -179,7 +179,7 @@ def _refresh(pairs):
 
 @kernel
 def _in_range(pairs):
-    """Return whether all odds of messages are numbers that the others can be computed from."""
+    """Whether all odds of messages are numbers that the others can be computed from."""
     for i in range(len(pairs.factors)):
         for side in range(2):
             if not 1.0 / _LARGEST_ODDS <= pairs.odds[i, side] <= _LARGEST_ODDS:
@@ -189,7 +189,7 @@ def _in_range(pairs):
 
 @kernel
 def _scaled(v, own, pairs):
-    """Return two numbers in the ratio of a belief's odds to `own`, of which the larger is exact."""
+    """Two numbers in the ratio of a belief's odds to `own`, of which the larger is exact."""
     belief, units = pairs.beliefs[v], pairs.units[v]
     if units > 0:
         own *= _DOWN if units == 1 else 0.0
@@ -200,7 +200,7 @@ def _scaled(v, own, pairs):
 
 @kernel
 def _change(i, side, pairs):
-    """Return the ratio of the new to the old odds of the message to the variable on one side."""
+    """Ratio of the new to the old odds of the message to the variable on one side."""
     belief, own = _scaled(pairs.variables[i, 1 - side], pairs.odds[i, 1 - side], pairs)
     t00, t11 = pairs.tables[i, 0], pairs.tables[i, 3]
     # The entries in which the other variable, or the one on this side, is alone in state 1.
@@ -247,7 +247,7 @@ def _flood(ratios, damping, pairs):
 
 @kernel
 def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
-    """Return (code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
+    """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
     count = len(pairs.factors)
     residuals = np.empty(max_iterations, dtype=np.float64)
     ratios = np.empty((count if schedule == FLOODING else 0, 2), dtype=np.float64)
@@ -315,7 +315,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
 
 @kernel
 def _read_out(graph, pairs):
-    """Return (marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
+    """(marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
     accurate = True
     marginals = np.empty(len(graph.unary), dtype=np.float64)
     log_z = graph.constant

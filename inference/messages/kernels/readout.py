@@ -30,7 +30,7 @@ def _normalise(log_beliefs, zeros, out):
 
 @kernel
 def read_marginals(graph, messages):
-    """Return (marginals, sum of the logarithms of the variables' normalisers).
+    """(marginals, sum of the logarithms of the variables' normalisers).
 
     The sum is -inf if some variable has no state left.
     """
@@ -46,7 +46,7 @@ def read_marginals(graph, messages):
 
 @kernel
 def read_out(cardinalities, graph, messages):
-    """Return (marginals, Bethe log Z); log Z is -inf if some variable has no state left.
+    """(marginals, Bethe log Z); log Z is -inf if some variable has no state left.
 
     log Z = sum of log local partition functions of factors and variables, less those of their
     joints along every slot: the Bethe free energy at a fixed point (Yedidia, Freeman & Weiss
@@ -92,7 +92,7 @@ def read_out(cardinalities, graph, messages):
 
 @kernel
 def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
-    """Return the log of the sum of a factor's table times its incoming messages."""
+    """Log of the sum of a factor's table times its incoming messages."""
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]
     largest = -np.inf

@@ -60,7 +60,7 @@ class Reduced(NamedTuple):
 
 @kernel
 def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values):
-    """Return the reduced graph; its log partition function and marginals are the given one's."""
+    """Reduced graph; its log partition function and marginals are the given one's."""
     n = len(cardinalities)
     state_starts = np.zeros(n + 1, dtype=np.int64)
     for v in range(n):
@@ -91,7 +91,7 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
 def _merge(
     cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
 ):
-    """Return the reduced graph in which only some states are possible."""
+    """Reduced graph in which only some states are possible."""
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     unary = np.zeros(state_starts[n], dtype=np.float64)
@@ -202,7 +202,7 @@ def _merge(
 
 @kernel
 def _fit_pairs(state_starts, unary, fixed, values):
-    """Return whether the tables of pairs and of single binary variables suit `pairs`."""
+    """Whether the tables of pairs and of single binary variables suit `pairs`."""
     for at in range(0, len(values), 4):
         lowest = np.inf
         largest = -np.inf

@@ -41,7 +41,7 @@ EASE = 0.97
 
 @kernel
 def adapted(damping, residual, smallest, waited):
-    """Return (damping, smallest residual, iterations since then) for the next iteration.
+    """(damping, smallest residual, iterations since then) for the next iteration.
 
     Ten iterations in a row without a new smallest residual mean an oscillation: the damping rises
     by 0.1 (to 0.9 at most) and the count begins anew. A new smallest lowers it by 3 %. So a run

@@ -64,7 +64,7 @@ class Workspace(NamedTuple):
 
 @kernel
 def initial_messages(cardinalities, graph, weights):
-    """Return the uniform messages of a reduced graph."""
+    """Uniform messages of a reduced graph."""
     n_slots = len(graph.scope_variables)
     slot_starts = np.zeros(n_slots + 1, dtype=np.int64)
     for slot in range(n_slots):
@@ -82,7 +82,7 @@ def initial_messages(cardinalities, graph, weights):
 
 @kernel
 def workspace(graph, messages):
-    """Return the workspace of a reduced graph."""
+    """Workspace of a reduced graph."""
     owners = np.empty(len(graph.scope_variables), dtype=np.int64)
     log_potentials = graph.log_values.copy()
     widest = 1

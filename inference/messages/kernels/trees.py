@@ -77,7 +77,7 @@ def _joins(parents, scope):
 
 @kernel
 def reparametrised(graph, messages, members):
-    """Return the model of some factors, divided by their messages, with the beliefs as unaries.
+    """Model of some factors, divided by their messages, with the beliefs as unaries.
 
     Tables are raised to the power 1 / weight before. With weights 1 and all factors, the product
     of the model's tables is that of the graph's, whatever the messages.

@@ -42,7 +42,7 @@ class Layouts(NamedTuple):
 
 @kernel
 def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):
-    """Return the layouts of all mini-buckets; positions of messages count from the last factor."""
+    """Layouts of all mini-buckets; positions of messages count from the last factor."""
     n_nodes = len(tree.parents)
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
     axes = 1
@@ -239,7 +239,7 @@ def forward(
 
 @kernel
 def _power_sum(tables, start, count, weight):
-    """Return w log sum exp(F / w) over `count` entries; for w < 0, -inf as soon as one is -inf."""
+    """W log sum exp(F / w) over `count` entries; for w < 0, -inf as soon as one is -inf."""
     largest = -np.inf
     for j in range(count):
         largest = max(largest, tables[start + j] / weight)

@@ -57,7 +57,7 @@ def _shared(places, starts, nodes, out):
 
 @kernel
 def match(cardinalities, scope_starts, scope_variables, table_starts, order, mini):
-    """Return the matches of every bucket that is split, and the tree with their shifts.
+    """Matches of every bucket that is split, and the tree with their shifts.
 
     All mini-buckets of a bucket are matched on what all of them hold; neighbours in the list, in
     addition, on what the two hold, where that is more.

@@ -34,7 +34,7 @@ class MiniBuckets(NamedTuple):
 
 @kernel
 def _common(a, b):
-    """Return how many entries two descending lists share."""
+    """How many entries two descending lists share."""
     i = j = count = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:

@@ -15,7 +15,7 @@ _WEIGHT_STEP = 0.5
 
 @kernel
 def _first_weights(mini, sign):
-    """Return equal weights (sign > 0), or one positive weight, the largest mini-bucket's."""
+    """Equal weights (sign > 0), or one positive weight, the largest mini-bucket's."""
     weights = np.ones(len(mini.parents), dtype=np.float64)
     for place in range(len(mini.bucket_starts) - 1):
         begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
@@ -36,7 +36,7 @@ def _first_weights(mini, sign):
 
 @kernel
 def planned_work(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):
-    """Return how many table entries one pass walks."""
+    """How many table entries one pass walks."""
     mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
     entries = 0.0
     for node in range(len(mini.parents)):
@@ -52,7 +52,7 @@ def tighten(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
     i_bound, heuristic, sign, iterations, tolerance,
 ):  # fmt: skip
-    """Return the best bound of up to `iterations` passes.
+    """Best bound of up to `iterations` passes.
 
     Args:
         order: int64 (n,), the elimination order.

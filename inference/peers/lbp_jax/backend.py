@@ -41,7 +41,7 @@ class JaxBeliefPropagation(Backend):
         check_settings(self.name, self.damping, self.tolerance, self.max_iterations)
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the posterior of a graph without evidence.
+        """Posterior of a graph without evidence.
 
         Raises:
             ZeroPartitionError: if zeros leave some variable without a state.
@@ -55,7 +55,7 @@ class JaxBeliefPropagation(Backend):
         graphs: Sequence[FactorGraph],
         threads: int = 1,  # noqa: ARG002 - JAX has threads of its own
     ) -> list[Result]:
-        """Return the posteriors of many graphs, those of about one size at a time, or the errors.
+        """Posteriors of many graphs, those of about one size at a time, or the errors.
 
         They are rounded otherwise than those of single graphs.
         """
@@ -83,7 +83,7 @@ class JaxBeliefPropagation(Backend):
         log_values: NDArray[np.float64],
         threads: int = 1,  # noqa: ARG002
     ) -> list[Result]:
-        """Return the posteriors of a graph under many log tables, or the errors.
+        """Posteriors of a graph under many log tables, or the errors.
 
         Settings with zeros in the same places run as one.
         """
@@ -104,7 +104,7 @@ class JaxBeliefPropagation(Backend):
         return [results[number] for number in range(len(log_values))]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
-        """Return factor beliefs as a function of the log tables, for pairs of binary variables."""
+        """Factor beliefs as a function of the log tables, for pairs of binary variables."""
         return fixed_point_beliefs(self, graph)
 
     @property

@@ -24,7 +24,7 @@ def bethe(
     tolerance: float = 1e-9,
     max_iterations: int = 1000,
 ) -> Callable[[jax.Array], tuple[jax.Array, jax.Array]]:
-    """Return marginals and Bethe log Z as a function of the log tables that JAX can differentiate.
+    """Marginals and Bethe log Z as a function of the log tables that JAX can differentiate.
 
     Derivatives are those of the fixed point: at messages m = f(m, t) a cotangent g becomes
     (df/dt)' w, where w = g + (df/dm)' w is found by damped iteration (implicit differentiation;

@@ -24,7 +24,7 @@ class Options(NamedTuple):
 
 
 def solve(values: Any, unary: Any, structure: Structure, options: Options) -> Any:
-    """Return (marginals of the possible states, Bethe log Z, residual, iterations)."""
+    """(marginals of the possible states, Bethe log Z, residual, iterations)."""
     messages, residual, iterations = _fixed_point(values, unary, structure, options)
     beliefs, cavities = _beliefs(messages, unary, structure)
     n_states, n_entries = len(unary), len(values)
@@ -52,19 +52,19 @@ solve_settings = jax.jit(jax.vmap(solve, in_axes=(0, 0, None, None)))
 
 
 def _beliefs(messages: Any, unary: Any, structure: Structure) -> tuple[Any, Any]:
-    """Return the log beliefs of states, and those less the messages that they hold."""
+    """Log beliefs of states, and those less the messages that they hold."""
     beliefs = unary + segment_sum(messages, structure.message_state, len(unary))
     return beliefs, beliefs[structure.message_state] - messages
 
 
 def _totals(cavities: Any, values: Any, structure: Structure) -> Any:
-    """Return the log of every entry times what its variables send."""
+    """Log of every entry times what its variables send."""
     extended = jnp.concatenate([cavities, jnp.zeros(1, cavities.dtype)])
     return values + extended[structure.entry_messages].sum(axis=1)
 
 
 def _log_sums(values: Any, groups: Any, n_groups: int, real: Any) -> Any:
-    """Return the log of the sum of exponentials in each group, 0 for padding; groups ascend."""
+    """Log of the sum of exponentials in each group, 0 for padding; groups ascend."""
     largest = segment_max(jax.lax.stop_gradient(values), groups, n_groups, indices_are_sorted=True)
     largest = jnp.where(real, largest, 0.0)
     sums = segment_sum(jnp.exp(values - largest[groups]), groups, n_groups, indices_are_sorted=True)
@@ -72,7 +72,7 @@ def _log_sums(values: Any, groups: Any, n_groups: int, real: Any) -> Any:
 
 
 def _flood(messages: Any, values: Any, unary: Any, structure: Structure) -> Any:
-    """Return all messages anew, from those given."""
+    """All messages anew, from those given."""
     _, cavities = _beliefs(messages, unary, structure)
     totals = _totals(cavities, values, structure)
     fresh = _log_sums(
@@ -83,7 +83,7 @@ def _flood(messages: Any, values: Any, unary: Any, structure: Structure) -> Any:
 
 
 def _iterate(values: Any, unary: Any, structure: Structure, options: Options) -> Any:
-    """Return (messages, residual, iterations); damping and residuals are those of `lbp`."""
+    """(messages, residual, iterations); damping and residuals are those of `lbp`."""
 
     def going(state: Any) -> Any:
         return (state[1] > options.tolerance) & (state[2] < options.max_iterations)

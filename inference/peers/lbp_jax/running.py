@@ -35,7 +35,7 @@ class Answer:
     def posterior(
         self, graph: FactorGraph, model: Model, damping: Damping, tolerance: float
     ) -> Posterior:
-        """Return the posterior of a graph without evidence."""
+        """Posterior of a graph without evidence."""
         flat = model.known()
         flat[model.entries.states] = self.marginals[: len(model.entries.states)]
         return Posterior(
@@ -55,7 +55,7 @@ class Answer:
 
 
 def run_models(models: Sequence[Model], options: Options) -> list[Answer]:
-    """Return the answers for models whose padded sizes are the same."""
+    """Answers for models whose padded sizes are the same."""
 
     def run(first: int, last: int) -> Any:
         part = models[first:last]
@@ -74,7 +74,7 @@ def run_models(models: Sequence[Model], options: Options) -> list[Answer]:
 def run_settings(
     graph: FactorGraph, model: Model, rows: NDArray[np.float64], options: Options
 ) -> list[Answer]:
-    """Return the answers for a graph under many log tables with zeros in the same places.
+    """Answers for a graph under many log tables with zeros in the same places.
 
     Args:
         graph: a graph without evidence.
@@ -101,7 +101,7 @@ def run_settings(
 
 
 def _run(run: Callable[[int, int], Any], count: int, size: int) -> list[Answer]:
-    """Return the answers of a compiled function that takes ranges of models of a size."""
+    """Answers of a compiled function that takes ranges of models of a size."""
     at_a_time = max(1, _MOST_PADDED_NUMBERS // size)
     answers: list[Answer] = []
     for first in range(0, count, at_a_time):
@@ -114,7 +114,7 @@ def _run(run: Callable[[int, int], Any], count: int, size: int) -> list[Answer]:
 
 
 def _filled(rows: Sequence[NDArray[Any]] | NDArray[Any]) -> NDArray[Any]:
-    """Return rows as one array, their number rounded up to a power of two by repeating the last.
+    """Rows as one array, their number rounded up to a power of two by repeating the last.
 
     So few different numbers of graphs are compiled for.
     """

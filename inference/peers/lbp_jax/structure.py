@@ -70,7 +70,7 @@ class Model:
         return float(self.reduced.constant + self.reduced.unary[at].sum())
 
     def known(self) -> NDArray[np.float64]:
-        """Return the marginals of all states, as far as they are fixed."""
+        """Marginals of all states, as far as they are fixed."""
         flat = np.zeros(len(self.reduced.unary))
         fixed = self.reduced.fixed
         flat[(self.reduced.state_starts[:-1] + fixed)[fixed >= 0]] = 1.0
@@ -96,7 +96,7 @@ class Model:
         return (*padded, 1 << (entries.entry_messages.shape[1] - 1).bit_length())
 
     def structure(self) -> Structure:
-        """Return the padded index arrays."""
+        """Padded index arrays."""
         n_states, n_messages, n_entries, n_terms, widest = self.sizes
         entries = self.entries
         n_factors = len(entries.entry_starts) - 1
@@ -129,7 +129,7 @@ class Model:
         )
 
     def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the padded log tables: of the factors, and of the states."""
+        """Padded log tables: of the factors, and of the states."""
         n_states, _, n_entries, *_ = self.sizes
         values, unary = np.zeros(n_entries), np.zeros(n_states)
         values[: len(self.entries.entries)] = self.reduced.log_values[self.entries.entries]
@@ -137,7 +137,7 @@ class Model:
         return values, unary
 
     def sums(self, graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """Return which log tables of a graph add up to the padded ones and the constant after."""
+        """Which log tables of a graph add up to the padded ones and the constant after."""
         model, entries = self.reduced, self.entries
         n_states, _, n_entries, *_ = self.sizes
         targets, sources = table_sources(
@@ -158,7 +158,7 @@ class Model:
         return sources[used], place[targets[used]], count
 
     def sums_of(self, graph: FactorGraph, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what many settings of the log tables of a graph add up to.
+        """What many settings of the log tables of a graph add up to.
 
         Args:
             graph: the graph of this model.

@@ -30,7 +30,7 @@ class FactorGroup:
 
 
 def factor_groups(graph: FactorGraph) -> list[FactorGroup]:
-    """Return the factors of a graph, those of equal arity and size together."""
+    """Factors of a graph, those of equal arity and size together."""
     strides = slot_strides(*arrays_of(graph)[:3])
     shapes = np.stack([np.diff(graph.scope_starts), np.diff(graph.table_starts)], axis=1)
     groups = []

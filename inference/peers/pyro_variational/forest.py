@@ -89,7 +89,7 @@ def spanning_factors(graph: FactorGraph) -> NDArray[np.bool_]:
 
 
 def rooted(graph: FactorGraph, chosen: NDArray[np.bool_]) -> Forest:
-    """Return the forest of the chosen factors, rooted at the first variable of each tree."""
+    """Forest of the chosen factors, rooted at the first variable of each tree."""
     around: defaultdict[int, list[int]] = defaultdict(list)
     for factor in np.flatnonzero(chosen).tolist():
         for variable in graph.scope(factor):
@@ -133,7 +133,7 @@ def rooted(graph: FactorGraph, chosen: NDArray[np.bool_]) -> Forest:
 def virtual_tree(
     forest: Forest, ancestors: NDArray[np.int64], nodes: list[int]
 ) -> list[tuple[int, int]]:
-    """Return the nodes at which the paths from `nodes` to the top meet, with those themselves.
+    """Nodes at which the paths from `nodes` to the top meet, with those themselves.
 
     Args:
         forest: the forest.
@@ -158,7 +158,7 @@ def virtual_tree(
 
 
 def _meeting(forest: Forest, ancestors: NDArray[np.int64], one: int, other: int) -> int:
-    """Return the lowest node that is above both or is one of them."""
+    """Lowest node that is above both or is one of them."""
     depths = forest.depths
     if depths[one] < depths[other]:
         one, other = other, one

@@ -53,11 +53,11 @@ class ForestGuide:
     groups: list[_Terms]
 
     def log_conditionals(self, parameters: torch.Tensor) -> torch.Tensor:
-        """Return log conditionals, (restarts, n_nodes, parent states, states), from log-odds."""
+        """Log conditionals, (restarts, n_nodes, parent states, states), from log-odds."""
         return torch.log_softmax(parameters.masked_fill(~self.allowed, -torch.inf), dim=-1)
 
     def terms(self, parameters: list[torch.Tensor]) -> list[Term]:
-        """Return the terms of the bound: expected log tables, and the entropy node by node."""
+        """Terms of the bound: expected log tables, and the entropy node by node."""
         log_conditionals = self.log_conditionals(parameters[0])
         surprises = -log_conditionals.masked_fill(~self.allowed, 0.0)
         paths = self._paths(log_conditionals.exp())
@@ -112,7 +112,7 @@ class _Terms:
     owning: torch.Tensor
 
     def joint(self, paths: torch.Tensor) -> torch.Tensor:
-        """Return the guide's joint distribution on every scope, (restarts, n, entries)."""
+        """Guide's joint distribution on every scope, (restarts, n, entries)."""
         places = self.paths.shape[1]
         below = [self.indicators[None, :, :, place] for place in range(places)]
         result = torch.ones((), dtype=paths.dtype)
@@ -134,7 +134,7 @@ class _Terms:
 
 
 def forest_guide(graph: FactorGraph, forest: Forest) -> ForestGuide:
-    """Return the guide on a graph.
+    """Guide on a graph.
 
     Args:
         graph: a factor graph whose last factors are one for each variable, in order; zeros are in
@@ -190,7 +190,7 @@ class OwnedEntries:
 
 
 def owned_entries(graph: FactorGraph, forest: Forest, group: FactorGroup) -> OwnedEntries:
-    """Return where the entries of a group of factors are in the conditionals of a forest.
+    """Where the entries of a group of factors are in the conditionals of a forest.
 
     Args:
         graph: a factor graph whose last factors are one for each variable, in order.
@@ -216,7 +216,7 @@ def owned_entries(graph: FactorGraph, forest: Forest, group: FactorGroup) -> Own
 
 
 def _node_states(graph: FactorGraph, forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many states every node has, and each variable's state in those of its node."""
+    """How many states every node has, and each variable's state in those of its node."""
     shapes = [tuple(graph.cardinalities[list(held)].tolist()) for held in forest.variables]
     counts = np.array([math.prod(shape) for shape in shapes])
     digits = np.zeros((graph.n_variables, int(counts.max())), dtype=np.int64)
@@ -268,7 +268,7 @@ def _terms(
 def _path_steps(
     ends: NDArray[np.int64], lengths: NDArray[np.int64], ancestors: NDArray[np.int64]
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return the paths that have a step of 1, 2, 4, ... and the node at which that step ends."""
+    """Paths that have a step of 1, 2, 4, ... and the node at which that step ends."""
     steps = []
     at = ends.copy()
     for level in range(int(lengths.max(initial=0)).bit_length()):

@@ -64,7 +64,7 @@ class MeanField(Backend):
             )
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the best product distribution found for a graph without evidence.
+        """Best product distribution found for a graph without evidence.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -92,7 +92,7 @@ class MeanField(Backend):
         )
 
     def _fits(self, graph: FactorGraph) -> list[_Fit]:
-        """Return one fit of all starts, or one for each start if each has a box of its own."""
+        """One fit of all starts, or one for each start if each has a box of its own."""
         seeds = np.random.SeedSequence(self.seed).spawn(self.restarts)
         if not hard_factors(graph).any():
             whole = np.ones(state_starts(graph)[-1], dtype=bool)
@@ -155,14 +155,14 @@ class _Fit:
 
 
 def _log_product(logits: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
-    """Return the log probabilities of all variables, -inf at states that they do not have."""
+    """Log probabilities of all variables, -inf at states that they do not have."""
     return torch.log_softmax(logits.masked_fill(~present, -torch.inf), dim=-1)
 
 
 def _product_terms(
     graph: FactorGraph, present: NDArray[np.bool_]
 ) -> Callable[[list[torch.Tensor]], list[Term]]:
-    """Return what gives the terms of the bound for the log-odds of a product distribution."""
+    """What gives the terms of the bound for the log-odds of a product distribution."""
     mask = torch.as_tensor(present)
     width = present.shape[1]
     groups = [

@@ -78,7 +78,7 @@ class Structured(Backend):
             )
 
     def solve(self, graph: FactorGraph) -> Posterior:
-        """Return the best forest-structured distribution found for a graph without evidence.
+        """Best forest-structured distribution found for a graph without evidence.
 
         Raises:
             ZeroPartitionError: if no assignment has positive potential.
@@ -193,7 +193,7 @@ class _Fit:
 def _selected(
     graph: FactorGraph, chosen: NDArray[np.bool_], potentials: NDArray[np.float64]
 ) -> FactorGraph:
-    """Return the graph of some factors, with a unary factor for every variable at the end.
+    """Graph of some factors, with a unary factor for every variable at the end.
 
     Args:
         graph: the graph.
@@ -223,7 +223,7 @@ def _starts(
     restarts: int,
     seed: np.random.SeedSequence,
 ) -> NDArray[np.float64]:
-    """Return log-odds to start from, (restarts, n_nodes, parent states, states)."""
+    """Log-odds to start from, (restarts, n_nodes, parent states, states)."""
     groups = factor_groups(extended)
     owned = [owned_entries(extended, forest, group) for group in groups]
     shape = (
@@ -302,7 +302,7 @@ def _add_expected(
 def _marginals(
     graph: FactorGraph, guide: ForestGuide, parameters: list[torch.Tensor]
 ) -> NDArray[np.float64]:
-    """Return the guide's marginals, one after another."""
+    """Guide's marginals, one after another."""
     result = np.zeros(state_starts(graph)[-1])
     starts = state_starts(graph)
     for group, term in zip(guide.groups, guide.terms(parameters), strict=True):

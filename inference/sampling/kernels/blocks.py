@@ -55,7 +55,7 @@ class Blocks(NamedTuple):
 def choose_blocks(
     scope_starts, scope_variables, factor_starts, factors, group_starts, group_variables, random,
 ):  # fmt: skip
-    """Return blocks that cover all variables, each grown until no variable can be added.
+    """Blocks that cover all variables, each grown until no variable can be added.
 
     Args:
         factor_starts, factors: the factors at every variable.
@@ -154,7 +154,7 @@ def _add(variables, member, n, factor_starts, factors, root, size, undo):
 
 @kernel
 def root_blocks(cardinalities, scope_starts, scope_variables, factor_starts, factors, member):
-    """Return the blocks as rooted forests.
+    """Blocks as rooted forests.
 
     Args:
         member: bool (n_blocks, n_variables), forests.

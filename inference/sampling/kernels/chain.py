@@ -13,7 +13,7 @@ from inference.kernels.support.consistency import state_offsets
 
 @kernel
 def slot_strides(cardinalities, scope_starts, scope_variables):
-    """Return how far apart in its factor's table neighbouring states of every slot are."""
+    """How far apart in its factor's table neighbouring states of every slot are."""
     strides = np.empty(len(scope_variables), dtype=np.int64)
     for f in range(len(scope_starts) - 1):
         stride = 1
@@ -102,7 +102,7 @@ def run_chain(
 
 @kernel
 def _link_base(link, blocks, strides, places, states):
-    """Return the entry of a link's factor where its block's variables have state 0."""
+    """Entry of a link's factor where its block's variables have state 0."""
     slot = blocks.parent_slots[link]
     base = places[blocks.factors[link]]
     first, last = blocks.child_starts[link], blocks.child_stops[link]
@@ -241,7 +241,7 @@ def _draw(
 
 @kernel
 def _draw_from(probabilities, start, stop, random):
-    """Return an index between `start` and `stop` with the given probabilities, never of zero."""
+    """Index between `start` and `stop` with the given probabilities, never of zero."""
     remaining = uniform(random)
     last = start
     for at in range(start, stop):

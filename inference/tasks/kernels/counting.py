@@ -12,7 +12,7 @@ from inference.kernels.compiled import kernel
 def count_states(
     cardinalities, scope_starts, scope_variables, table_starts, tree, tables, counted, below
 ):
-    """Return the probability of each number of variables in their counted states.
+    """Probability of each number of variables in their counted states.
 
     Each separator state has a row: the distribution of the count at and below its cluster given
     that state. Rows are probabilities, so that nothing needs to be scaled.

@@ -15,7 +15,7 @@ from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 def log_messages(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, tree, room
 ):
-    """Return log tables, messages to parents and messages from parents, one after another.
+    """Log tables, messages to parents and messages from parents, one after another.
 
     A message is the product of all that lies on its sender's side, summed over all but the
     separator, also at states that the receiver's side gives potential zero.
@@ -67,7 +67,7 @@ def conditionals(
     below,
     n_targets,
 ):
-    """Return the probability of each target's state given each state of each separator.
+    """Probability of each target's state given each state of each separator.
 
     It takes into account the side of the separator on which the target is, and nothing else.
 

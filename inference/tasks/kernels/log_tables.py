@@ -50,7 +50,7 @@ class Workspace(NamedTuple):
 
 @kernel
 def workspace(cardinalities, tree):
-    """Return room enough for every cluster of `tree`."""
+    """Room enough for every cluster of `tree`."""
     axes, inputs, offsets = workspace_sizes(cardinalities, tree)
     slots = inputs + 2
     longest = 1

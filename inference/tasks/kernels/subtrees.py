@@ -39,7 +39,7 @@ class Subtrees(NamedTuple):
 
 @kernel
 def subtrees(tree, weights, extra):
-    """Return where the targets of `tree` lie.
+    """Where the targets of `tree` lie.
 
     Args:
         weights: int64 (n_variables,), numbers that a target adds to a row; 0 for other variables.

@@ -65,7 +65,7 @@ def averaged(
     backend: str | Backend = "exact",
     levels: Sequence[float] = LEVELS,
 ) -> AveragedPosterior:
-    """Return the posteriors of atoms averaged over draws of the relation probabilities.
+    """Posteriors of atoms averaged over draws of the relation probabilities.
 
     The law: independently for every relation that is not neutral, with recorded probability p*,
     p ~ Beta(c p*, c (1 - p*)), c the concentration. Its mean is p* and its variance

@@ -23,7 +23,7 @@ _NEAR_CERTAIN = 1e-8
 def sensitivity(
     fact_graph: FactGraph, *, encoding: str, exact: Exact | None = None
 ) -> NDArray[np.float64]:
-    """Return dP(atom is true) / dp for every atom and the probability p of every relation.
+    """DP(atom is true) / dp for every atom and the probability p of every relation.
 
     Exact. With f the table of a relation and d its derivative (d log f / dp = d / f),
     ``dP(a)/dp = P(a) (E[d/f | a] - E[d/f])``: one propagation for every atom, with the atom at its
@@ -79,7 +79,7 @@ def _by_atoms(
     components: NDArray[np.int64],
     exact: Exact,
 ) -> NDArray[np.float64]:
-    """Return (n_atoms, m) derivatives, 0 but for the relations given, by clamping each atom."""
+    """(n_atoms, m) derivatives, 0 but for the relations given, by clamping each atom."""
     n_atoms = int(facts.is_atom.sum())
     result = np.zeros((n_atoms, len(slopes)))
     calibrated = exact.calibrate(graph)
@@ -119,7 +119,7 @@ def _by_pairs(
     components: NDArray[np.int64],
     exact: Exact,
 ) -> NDArray[np.float64]:
-    """Return (n_atoms, m) derivatives, 0 but for the relations given, by clamping their ends."""
+    """(n_atoms, m) derivatives, 0 but for the relations given, by clamping their ends."""
     n_atoms = int(facts.is_atom.sum())
     result = np.zeros((n_atoms, len(slopes)))
     owners = components[facts.pairs[relations, 0]]

@@ -92,7 +92,7 @@ class RelationValue:
 
 
 def unseen_pairs(fact_graph: FactGraph) -> tuple[tuple[str, str], ...]:
-    """Return the (context, atom) pairs with no recorded relation, in either direction.
+    """(context, atom) pairs with no recorded relation, in either direction.
 
     A pair recorded as neutral has been seen.
     """
@@ -113,7 +113,7 @@ def value_of_information(
     outcome_law: OutcomeLaw,
     exact: Exact | None = None,
 ) -> tuple[RelationValue, ...]:
-    """Return what each unseen relation from a context to an atom would be worth, best first.
+    """What each unseen relation from a context to an atom would be worth, best first.
 
     Exact, without running anything anew: with J the joint posterior of context and atom and f the
     table of an outcome, the atom's posterior becomes sum_c f(c, 1) J(c, 1) / sum f J.
@@ -166,7 +166,7 @@ def value_of_information(
 def _joints(
     graph: FactorGraph, pairs: Sequence[tuple[str, str]], exact: Exact | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the (k, 2, 2) joints [context, atom] of pairs, and the atoms' probabilities."""
+    """(k, 2, 2) joints [context, atom] of pairs, and the atoms' probabilities."""
     names = list(dict.fromkeys(name for pair in pairs for name in pair))
     place = {name: number for number, name in enumerate(names)}
     contexts = np.array([place[context] for context, _ in pairs])
@@ -182,7 +182,7 @@ def _after(
     priors: NDArray[np.float64],
     encoding: str,
 ) -> NDArray[np.float64]:
-    """Return the (k,) probabilities of the atoms once a relation of that kind is recorded."""
+    """(k,) probabilities of the atoms once a relation of that kind is recorded."""
     count = len(joints)
     tables = np.exp(encode_many([kind] * count, np.full(count, strength), priors, encoding))
     states = (tables * joints).sum(axis=1)
@@ -199,7 +199,7 @@ def _confidence(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _seen(fact_graph: FactGraph) -> set[tuple[str, str]]:
-    """Return the recorded ordered pairs, and their reverses."""
+    """Recorded ordered pairs, and their reverses."""
     recorded = {(relation.source, relation.target) for relation in fact_graph.relations}
     return recorded | {(target, source) for source, target in recorded}
 
