@@ -121,10 +121,6 @@ def library_faults(source: str) -> list[str]:
     return faults
 
 
-YET_DOUBLED = {"Answer", "Source", "Workspace"}
-"""Class names that still stand more than once."""
-
-
 def doubled_classes() -> dict[str, list[str]]:
     """Return the public class names that are defined more than once, with their modules.
 
@@ -260,7 +256,7 @@ def test_library_code_neither_prints_nor_asserts_nor_configures_logging() -> Non
 
 
 def test_every_class_has_a_name_of_its_own() -> None:
-    assert doubled_classes().keys() <= YET_DOUBLED
+    assert doubled_classes() == {}
 
 
 def test_faults_of_library_code_are_seen() -> None:

@@ -26,6 +26,8 @@ from tests.experiments.conftest import Invoke, study_file
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
+pytestmark = [pytest.mark.service, pytest.mark.slow]
+
 STUDY = {
     "study": "mine",
     "datasets": ("worked-examples",),

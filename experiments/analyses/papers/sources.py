@@ -22,7 +22,7 @@ VARIABLE = "FACTORMODELS_DATA"
 
 
 @dataclass(frozen=True)
-class Source:
+class PaperSource:
     """A dataset that studies of the papers ask for.
 
     Attributes:
@@ -53,13 +53,13 @@ _FACTOR = "github.com/AI21Labs/factor publishes in its data"
 _UNPUBLISHED = "which no owner publishes"
 
 
-def _searched(what: str, engine: str, owner: str) -> Source:
-    return Source(f"{what} with {engine} ({_GRAPHS})", f"{owner}; {_SEARCHED}")
+def _searched(what: str, engine: str, owner: str) -> PaperSource:
+    return PaperSource(f"{what} with {engine} ({_GRAPHS})", f"{owner}; {_SEARCHED}")
 
 
 _WIKIPEDIA, _GOOGLE = "passages of Wikipedia", "results of Google Search"
 
-SOURCES: Mapping[str, Source] = MappingProxyType(
+SOURCES: Mapping[str, PaperSource] = MappingProxyType(
     {
         f"{name}-{engine}": _searched(what, evidence, owner)
         for name, what, owner in (
@@ -72,47 +72,47 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         for engine, evidence in (("wikipedia", _WIKIPEDIA), ("google", _GOOGLE))
     }
     | {
-        "conflicts": Source(
+        "conflicts": PaperSource(
             "claims of ConflictBank (CB_claim_evidence or CB_qa as JSON Lines)",
             "which github.com/zhaochen0110/conflictbank publishes",
         ),
-        "factor-expert": Source(
+        "factor-expert": PaperSource(
             "Expert-FACTOR, or judged pairs of texts as relations of fact graphs",
             f"which {_FACTOR} as expert_factor.csv",
         ),
-        "factor-news": Source(
+        "factor-news": PaperSource(
             "News-FACTOR, or judged pairs of texts as relations of fact graphs",
             f"which {_FACTOR} as news_factor.csv",
         ),
-        "core-responses": Source(
+        "core-responses": PaperSource(
             "labelled responses with texts, such as the biographies of FActScore",
             f"which {_FACTSCORE}",
         ),
-        "fastfact-bench": Source(
+        "fastfact-bench": PaperSource(
             "FaStfact-Bench with its labels, or fact graphs with claims as people judged them and "
             "the benchmark in the metadata",
             f"which the README of {_FASTFACT} calls fastfact-bench_annotated.jsonl",
         ),
-        "fastfact-pipelines": Source(
+        "fastfact-pipelines": PaperSource(
             "a file for each pipeline with its claims on FaStfact-Bench (fact graphs, the verdict "
             "as each claim's annotation, the tokens it took in the metadata)",
             _UNPUBLISHED,
         ),
-        "fastfact-models": Source(
+        "fastfact-models": PaperSource(
             "a file for each model with judged claims of its responses to FaStfact-Bench (fact "
             "graphs, in the metadata k_prime, the number of claims that people count)",
             f"{_UNPUBLISHED}: the questions are fastfact-bench_for_eval.jsonl of {_FASTFACT}",
         ),
-        "factscore-labelled": Source(
+        "factscore-labelled": PaperSource(
             "FActScore's 183 responses of ChatGPT with labels by sentence",
             f"which {_FACTSCORE}",
         ),
-        "self-judged": Source(
+        "self-judged": PaperSource(
             "a file for each model with human labels of its claims and its own judgements of them "
             "(records of `calibration.self_knowledge`)",
             f"{_UNPUBLISHED}: `factormodels.extraction.self_judgement` asks a model",
         ),
-        "generations": Source(
+        "generations": PaperSource(
             "a file for each model with its biographies, refusals among them (fact graphs)",
             "which github.com/shmsw25/FActScore publishes in its data under unlabeled",
         ),

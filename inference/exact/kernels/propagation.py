@@ -90,7 +90,7 @@ class Pass(NamedTuple):
     marginals: NDArray[np.float64]
 
 
-class Workspace(NamedTuple):
+class PotentialWorkspace(NamedTuple):
     """Scratch of one thread: the layout of one cluster's inputs, and where its walk stands."""
 
     strides: NDArray[np.int64]
@@ -105,7 +105,7 @@ class Workspace(NamedTuple):
 def new_workspace(cardinalities, tree):
     """Scratch that suffices for every cluster of the tree."""
     axes, inputs, size = workspace_sizes(cardinalities, tree)
-    return Workspace(
+    return PotentialWorkspace(
         np.zeros((inputs, axes), dtype=np.int64),
         np.empty(size, dtype=np.int32),
         np.empty(inputs, dtype=np.int64),

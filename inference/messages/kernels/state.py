@@ -42,7 +42,7 @@ class Messages(NamedTuple):
     zeros: NDArray[np.int64]
 
 
-class Workspace(NamedTuple):
+class MessageWorkspace(NamedTuple):
     """What the updates of a graph's messages need besides.
 
     Attributes:
@@ -96,7 +96,7 @@ def workspace(graph, messages):
         largest = table.max()
         for i in range(len(table)):
             table[i] = (table[i] - largest) / messages.weights[factor]
-    return Workspace(
+    return MessageWorkspace(
         owners,
         np.exp(log_potentials),
         log_potentials,

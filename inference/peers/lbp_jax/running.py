@@ -21,7 +21,7 @@ _MOST_PADDED_NUMBERS = 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class PropagationAnswer:
     """What JAX found for one model: marginals of its possible states, padded, and the Bethe log Z.
 
     `log_z` is without what is fixed in the model.
@@ -54,7 +54,7 @@ class Answer:
         )
 
 
-def run_models(models: Sequence[Model], options: Options) -> list[Answer]:
+def run_models(models: Sequence[Model], options: Options) -> list[PropagationAnswer]:
     """Answers for models whose padded sizes are the same."""
 
     def run(first: int, last: int) -> Any:
@@ -73,7 +73,7 @@ def run_models(models: Sequence[Model], options: Options) -> list[Answer]:
 
 def run_settings(
     graph: FactorGraph, model: Model, rows: NDArray[np.float64], options: Options
-) -> list[Answer]:
+) -> list[PropagationAnswer]:
     """Answers for a graph under many log tables with zeros in the same places.
 
     Args:
@@ -92,7 +92,8 @@ def run_settings(
         return solve_settings(*tables, structure, options)
 
     return [
-        # `Answer.posterior` adds the constant of the model, which is that of one of its settings.
+        # `PropagationAnswer.posterior` adds the constant of the model, which is that of one of its
+        # settings.
         replace(answer, log_z=answer.log_z + constant - model.constant)
         for answer, constant in zip(
             _run(run, len(rows), sum(model.sizes)), sums[:, -1].tolist(), strict=True
@@ -100,16 +101,18 @@ def run_settings(
     ]
 
 
-def _run(run: Callable[[int, int], Any], count: int, size: int) -> list[Answer]:
+def _run(run: Callable[[int, int], Any], count: int, size: int) -> list[PropagationAnswer]:
     """Answers of a compiled function that takes ranges of models of a size."""
     at_a_time = max(1, _MOST_PADDED_NUMBERS // size)
-    answers: list[Answer] = []
+    answers: list[PropagationAnswer] = []
     for first in range(0, count, at_a_time):
         last = min(first + at_a_time, count)
         with jax.enable_x64(True):
             marginals, *numbers = (np.asarray(found) for found in run(first, last))
         columns = zip(*(values[: last - first].tolist() for values in numbers), strict=True)
-        answers += [Answer(row, *rest) for row, rest in zip(marginals, columns, strict=False)]
+        answers += [
+            PropagationAnswer(row, *rest) for row, rest in zip(marginals, columns, strict=False)
+        ]
     return answers
 
 

@@ -24,7 +24,7 @@ from inference.exact.kernels.layout import (
 from inference.kernels.compiled import kernel
 
 
-class Workspace(NamedTuple):
+class LogTableWorkspace(NamedTuple):
     """Room for one cluster at a time.
 
     Attributes:
@@ -61,7 +61,7 @@ def workspace(cardinalities, tree):
     for c in range(len(tree.parents)):
         largest = max(largest, tree.table_starts[c + 1] - tree.table_starts[c])
         longest = max(longest, tree.message_starts[c + 1] - tree.message_starts[c])
-    return Workspace(
+    return LogTableWorkspace(
         np.zeros((slots, axes), dtype=np.int64),
         np.empty(room, dtype=np.int32),
         np.empty(slots, dtype=np.int64),

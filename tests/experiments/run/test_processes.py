@@ -24,6 +24,8 @@ from experiments.run.processes import (
 )
 from factormodels.errors import InputError
 
+pytestmark = pytest.mark.kill
+
 
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:
