@@ -38,9 +38,23 @@ def reassociating_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], fastmath: bool | set[str]) -> Any:
     dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
+    vars(index)["_load_index"] = _tolerant(index._load_index)
     index._source_stamp = (index._source_stamp, _sources_digest())
     vars(dispatcher)["compile"] = _announced(dispatcher.compile)
     return dispatcher
+
+
+def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Reading of what is on disk, which is nothing where it names a type that is gone."""
+
+    def load() -> dict[Any, Any]:
+        try:
+            return load_index()
+        # Numba unpickles the types of arguments before it looks whether the code is stale.
+        except (AttributeError, ImportError):
+            return {}
+
+    return load
 
 
 def _announced(compile_: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +42,26 @@ def test_a_change_in_any_kernel_makes_all_machine_code_stale(tmp_path: Path) -> 
     assert _double_of_one(tmp_path) == (4, 1)
     (package / "callee.py").write_text(CALLEE.format(10))
     assert _double_of_one(tmp_path) == (22, 0)
+
+
+def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
+    package = tmp_path / "kernels"
+    package.mkdir()
+    shutil.copy(inference.kernels.compiled.__file__, package / "compiled.py")
+    (package / "__init__.py").touch()
+    source = (
+        "from typing import NamedTuple\nfrom kernels.compiled import kernel\n"
+        "class {0}(NamedTuple):\n    x: int\n"
+        "@kernel\ndef double(pair):\n    return 2 * pair.x\n"
+        "def run():\n    return double({0}(2))\n"
+    )
+    for name in ("Before", "After"):
+        (package / "caller.py").write_text(source.format(name))
+        code = "from kernels.caller import run\nprint(run())"
+        result = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert result.stdout == "4\n"
 
 
 def increase(x: int) -> int:
