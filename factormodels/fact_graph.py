@@ -84,7 +84,7 @@ class FactGraph(Previewed):
         atoms: float | Mapping[str, float] | None = None,
         contexts: float | Mapping[str, float] | None = None,
     ) -> FactGraph:
-        """Return this graph with other priors.
+        """This graph with other priors.
 
         Args:
             atoms: one prior for all atoms, or priors by id of atom (others keep theirs).

@@ -193,7 +193,7 @@ class FactorGraph(Previewed):
         return float(sum(table[tuple(assignment[list(scope)])] for scope, table in self.factors()))
 
     def with_evidence(self, states: Mapping[str, int] | Mapping[int, int]) -> FactorGraph:
-        """Return this graph with variables observed (hard evidence), added to earlier evidence.
+        """This graph with variables observed (hard evidence), added to earlier evidence.
 
         Args:
             states: observed state by name or by index of the variable.
@@ -228,7 +228,7 @@ class FactorGraph(Previewed):
     def with_soft_evidence(
         self, likelihoods: Mapping[str, ArrayLike] | Mapping[int, ArrayLike]
     ) -> FactorGraph:
-        """Return this graph with a likelihood vector multiplied into each named variable.
+        """This graph with a likelihood vector multiplied into each named variable.
 
         Args:
             likelihoods: by name or index of the variable, one non-negative number per state,

@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("folds", "forecasts"),
         ("labels",),
         ("grouping",),
-        ("tables", "tabular", "validation"),
+        ("table_markup", "tabular", "validation"),
     ),
     "experiments": (
         *(("cli",), ("bench",), ("analyses",), ("report",), ("run",)),

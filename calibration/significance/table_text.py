@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from calibration.significance.measures import MEASURES
 from calibration.significance.table import MethodCell, MethodTable
-from calibration.tables import escape_latex, escape_markdown, latex_table, markdown_table
+from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
 
 
 def as_markdown(table: MethodTable, digits: int = 3) -> str:

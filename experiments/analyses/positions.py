@@ -15,7 +15,7 @@ from calibration.self_knowledge import (
     label_positions,
     self_knowledge,
 )
-from calibration.tables import csv_text, escape_latex, latex_table, markdown_table
+from calibration.table_markup import csv_text, escape_latex, latex_table, markdown_table
 from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims

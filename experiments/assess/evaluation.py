@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
-from calibration.tables import csv_text
+from calibration.table_markup import csv_text
 from experiments.assess.batch import Batch, assess_responses
 from experiments.assess.inputs import load_responses
 from experiments.assess.response import METADATA_KEY, by_strength, summarise_judged

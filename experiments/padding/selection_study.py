@@ -13,7 +13,7 @@ from calibration.self_knowledge import (
     PositionTable,
     label_positions,
 )
-from calibration.tables import csv_text
+from calibration.table_markup import csv_text
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from calibration.tables import csv_text
+from calibration.table_markup import csv_text
 from experiments.paper import table as paper_table
 from experiments.paper.table import PaperTable
 from factormodels.errors import InputError

@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from calibration.tables import escape_latex
+from calibration.table_markup import escape_latex
 from experiments.paper.artefacts import Origin
 from experiments.paper.table import PACKAGES, PaperTable, blocks, is_right
 from factormodels.errors import InputError
@@ -81,7 +81,7 @@ def one_page(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> tu
 
 
 def latex_document(paper: Paper, origin: Origin) -> str:
-    r"""Return a whole LaTeX document that takes in the files of the tables and of the figure.
+    r"""Whole LaTeX document that takes in the files of the tables and of the figure.
 
     It is compiled where these lie, by pdflatex or what understands the same.
     """

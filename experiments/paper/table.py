@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from calibration.tables import escape_latex, escape_markdown, latex_table, markdown_table
+from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
 from experiments.paper.text import ABSENT, interval, number
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ _Bearing = Mapping[str, Sequence[ContextEvidence]]
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownAnswer:
     """What one cell says of an atom.
 
     Attributes:
@@ -95,8 +95,8 @@ class AtomCard:
     atom: Atom
     label: str
     now: tuple[str, ...]
-    in_views: tuple[tuple[Told, ...], ...]
-    told: tuple[tuple[Told, ...], ...]
+    in_views: tuple[tuple[ShownAnswer, ...], ...]
+    told: tuple[tuple[ShownAnswer, ...], ...]
     evidence: tuple[EvidenceRow, ...]
     with_evidence: tuple[int, ...]
     without_evidence: tuple[int, ...]
@@ -259,12 +259,12 @@ def _card(
     )
 
 
-def _told(answer: Answer | None, row: int) -> Told:
+def _told(answer: Answer | None, row: int) -> ShownAnswer:
     if answer is None:
-        return Told("")
+        return ShownAnswer("")
     if answer.status == FAILED:
-        return Told(FAILED_TEXT, answer.error or "")
-    return Told(fixed(float(answer.p[row])), unsure=answer.status == "not_converged")
+        return ShownAnswer(FAILED_TEXT, answer.error or "")
+    return ShownAnswer(fixed(float(answer.p[row])), unsure=answer.status == "not_converged")
 
 
 def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[EvidenceRow, ...]]:

@@ -98,18 +98,18 @@ def write_report(
     check_replaceable(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        unfinished = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     except OSError as error:
         raise InputError(
             f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
         ) from None
     try:
         # mkdtemp makes folders that only their owner may read, and this one is to be published.
-        workshop.chmod(0o755)
-        paths = write_pages(subject, workshop, chosen=chosen, watch=watch)
-        move_into_place(workshop, folder)
+        unfinished.chmod(0o755)
+        paths = write_pages(subject, unfinished, chosen=chosen, watch=watch)
+        move_into_place(unfinished, folder)
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
     return [folder / path.name for path in paths]
 
 

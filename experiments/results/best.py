@@ -23,7 +23,7 @@ LEVEL = 0.05
 
 
 def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return, by measure, which cells of a study are significantly the best of their dataset.
+    """By measure, which cells of a study are significantly the best of their dataset.
 
     A cell is, if it has the best value of its dataset (and selection) or posteriors like the one
     that has, and every other cell differs from it: paired permutation tests over responses,

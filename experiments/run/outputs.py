@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibration.tables import csv_text
+from calibration.table_markup import csv_text
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from calibration.tables import (
+from calibration.table_markup import (
     csv_text,
     escape_latex,
     escape_markdown,

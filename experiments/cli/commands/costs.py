@@ -74,7 +74,7 @@ def command(
       factormodels costs --ablate demonstration --model openai/NAME \\
           --strides 1,5,all
     """
-    from calibration.tables import csv_text
+    from calibration.table_markup import csv_text
     from experiments.assess.costs import METHODS, Load, cost_figure, load_of_length
 
     settings = Load(0, 0, queries, unsure, stride, per_claim)

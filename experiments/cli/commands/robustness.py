@@ -187,7 +187,7 @@ def _write(table: Sequence[TableRow], curves: Sequence[CurveRow], folder: Path) 
         InputError: if the folder cannot be written.
     """
     from calibration.figures import save_figure
-    from calibration.tables import csv_text
+    from calibration.table_markup import csv_text
     from experiments.padding.gaming import PADDINGS
     from experiments.padding.robustness import robustness_figure
 

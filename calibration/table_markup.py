@@ -50,7 +50,7 @@ def latex_table(
     comments: Iterable[str] = (),
     foot: str = "",
 ) -> str:
-    r"""Return a table as a LaTeX ``tabular``, whose document needs the package booktabs.
+    r"""Table as a LaTeX ``tabular``, whose document needs the package booktabs.
 
     Args:
         specification: of the columns, such as ``lrr``.
@@ -82,7 +82,7 @@ def escape_latex(text: str) -> str:
 
 
 def escape_markdown(text: str, signs: str = "") -> str:
-    r"""Return a text as Markdown in which ``\``, ``|`` and further `signs` mean themselves."""
+    r"""Text as Markdown in which ``\``, ``|`` and further `signs` mean themselves."""
     special = {"\\", "|", *signs}
     return "".join(f"\\{character}" if character in special else character for character in text)
 

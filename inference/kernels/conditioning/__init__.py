@@ -1,1 +1,0 @@
-"""Conditioning on few variables that leave the others independent (compiled)."""
