@@ -63,8 +63,11 @@ def _offered(module: ModuleType) -> list[str]:
     """Paragraph that links what a package offers from its modules."""
     links = []
     for name in getattr(module, "__all__", ()):
-        home = getattr(getattr(module, name), "__module__", None)
-        if isinstance(home, str) and home != module.__name__:
+        found = getattr(module, name)
+        home = getattr(found, "__module__", None)
+        if isinstance(found, ModuleType):
+            links.append(f":py:mod:`{found.__name__}`")
+        elif isinstance(home, str) and home != module.__name__:
             links.append(f":py:obj:`~{home}.{name}`")
     return ["", f"Importable from here: {', '.join(links)}.", ""] if links else []
 
