@@ -2,15 +2,22 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+MUTANTS ?= 100000
 VENV := .venv
 CORE := .venv-core
 LOCKING := .venv-lock
+TOOLS := .venv-tools
+
+# Tools that write files and are in no environment that runs the packages: uv takes down the hashes
+# of what is locked, cyclonedx-bom writes the bill of materials.
+UV := uv==0.13.9
+CYCLONEDX := cyclonedx-bom==7.5.0
 
 # Pins that a resolver cannot choose: torch comes before everything else (see install), and pgmax
 # is installed without the dependencies that it declares and does not import. `make lock` keeps
 # them; `make lock TORCH=torch==X` moves one.
-TORCH ?= $(shell grep '^torch==' requirements.lock)
-PGMAX ?= $(shell grep '^pgmax==' requirements.lock)
+TORCH ?= $(shell grep -o '^torch==[^ ]*' requirements.lock)
+PGMAX ?= $(shell grep -o '^pgmax==[^ ]*' requirements.lock)
 
 # Caches live beside the environment, so that an absent or read-only home directory does no harm.
 export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/var/matplotlib
@@ -19,13 +26,16 @@ export JUPYTER_RUNTIME_DIR ?= $(CURDIR)/$(VENV)/var/jupyter
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # What is installed for somebody's other projects is not ours.
 export PYTHONNOUSERSITE := 1
+# Packages are installed without bytecode, which the first import of each writes; where that is
+# forbidden, every start would compile thousands of modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Markers of the tests that `make quick` leaves out.
 QUICK := not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test quick lint docs bench notebooks core lock browser
+.PHONY: help install run test quick lint docs bench notebooks fuzz endurance core lock sbom licences browser
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -55,6 +65,12 @@ bench: install ## Measure accuracy against time beside other libraries; docs/mea
 notebooks: install ## Execute every notebook into results/notebooks
 	$(VENV)/bin/python -m tests.execute_notebooks notebooks results/notebooks
 
+fuzz: install ## Try damaged inputs on every reader and command: MUTANTS of them (100000)
+	$(VENV)/bin/python -m tests.fuzz --mutants $(MUTANTS) --out results/fuzz
+
+endurance: install ## Kill, fill, jump and grow: hours; docs/guide/hostile-inputs.md
+	$(VENV)/bin/python -m tests.endurance --out results/endurance
+
 core: $(CORE)/installed ## Install the core alone and import every module of it
 	rm -rf build
 	$(CORE)/bin/python -m pip install --quiet --no-deps --no-build-isolation --force-reinstall .
@@ -68,19 +84,22 @@ $(VENV)/core: requirements-core.lock setup.cfg pyproject.toml
 	@$(call check_python,$(PYTHON))
 	@echo 'Installing the core into $(VENV): done at once the next time'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --no-compile --no-deps -r requirements-core.lock
+	$(VENV)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes \
+	    -r requirements-core.lock
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation \
 	    --config-settings editable_mode=compat -e .
 	mkdir -p $(VENV)/var
 	touch $@
 
-# torch alone is resolved, because what it needs differs between its builds: the one for NVIDIA GPUs
-# requires libraries of theirs, which it pins itself; the one for processors requires none of them.
+# Every file is held to the hashes of the lock. torch alone is resolved, because what it needs
+# differs between its builds: the one for NVIDIA GPUs requires libraries of theirs, which it pins
+# itself; the one for processors requires none of them.
 # The other packages are all in the lock, with everything that they need.
 $(VENV)/installed: $(VENV)/core requirements.lock
 	@echo 'Installing every optional library into $(VENV): some minutes, and done at once the next time'
-	$(VENV)/bin/python -m pip install --quiet -c requirements.lock $(TORCH)
-	$(VENV)/bin/python -m pip install --quiet --no-deps -r requirements.lock
+	sed -n 's/^\([^ #]*==[^ ]*\).*/\1/p' requirements.lock > $(VENV)/pins
+	$(VENV)/bin/python -m pip install --quiet -c $(VENV)/pins $(TORCH)
+	$(VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
 	touch $@
 
 # A test opens a report in a browser: in one that is installed, or, where that can be done without
@@ -113,8 +132,18 @@ $(VENV)/kernels: $(VENV)/installed $(VENV)/core-kernels $(KERNELS)
 $(CORE)/installed: requirements-core.lock
 	@$(call check_python,$(PYTHON))
 	$(PYTHON) -m venv --clear $(CORE)
-	$(CORE)/bin/python -m pip install --quiet --no-deps -r requirements-core.lock
+	$(CORE)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-core.lock
 	touch $@
+
+sbom: install ## Write the bill of materials of .venv (CycloneDX): results/sbom.cdx.json
+	test -x $(TOOLS)/bin/cyclonedx-py || { $(PYTHON) -m venv $(TOOLS) \
+	  && $(TOOLS)/bin/python -m pip install --quiet $(CYCLONEDX); }
+	mkdir -p results
+	$(TOOLS)/bin/cyclonedx-py environment $(VENV)/bin/python --output-reproducible \
+	    --mc-type library -o results/sbom.cdx.json
+
+licences: install ## Check the licences of everything that is installed against those allowed
+	$(VENV)/bin/python tests/check_licences.py
 
 lock: ## Resolve the newest versions that setup.cfg allows and pin them in the two lock files
 	@$(call check_python,$(PYTHON))
@@ -132,13 +161,26 @@ lock: ## Resolve the newest versions that setup.cfg allows and pin them in the t
 	{ printf '%s\n' \
 	    '# The core alone, at the versions of requirements.lock.' \
 	    '# Made by `make lock`; installed by `make core`.'; \
-	  $(call frozen,$(LOCKING)); } > requirements-core.lock
-	mv requirements.lock.new requirements.lock
+	  $(call frozen,$(LOCKING)); } > requirements-core.lock.new
+	$(PYTHON) -m venv --clear $(LOCKING)
+	$(LOCKING)/bin/python -m pip install --quiet $(UV)
+	for lock in requirements requirements-core; do \
+	  { grep '^#' $$lock.lock.new && $(call hashed,$$lock.lock.new); } > $$lock.lock.hashed \
+	    && mv $$lock.lock.hashed $$lock.lock && rm $$lock.lock.new || exit 1; \
+	done
 	rm -rf $(LOCKING)
 
 check_python = $(1) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
     "Python 3.11 or newer is needed and $(1) is " + sys.version.split()[0] + \
     "; say which to use: make PYTHON=python3.11")'
+
+# Of every file of a release, so that other systems and versions of Python are served too. uv knows
+# nothing of pip's settings: the index and the certificates are told to it.
+hashed = SSL_CERT_FILE="$${SSL_CERT_FILE:-$$($(LOCKING)/bin/python -m pip config get global.cert \
+    2> /dev/null)}" UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$( \
+    $(LOCKING)/bin/python -m pip config get global.index-url 2> /dev/null)}}" \
+    $(LOCKING)/bin/uv pip compile --quiet --no-deps --generate-hashes --no-header --no-annotate \
+    --no-emit-index-url $(1)
 
 # Without the libraries of one build of torch (see install), and without the name of that build.
 frozen = $(1)/bin/python -m pip list --format=freeze --exclude pip --exclude factormodels \

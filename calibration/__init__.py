@@ -13,6 +13,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     significance    paired tests, corrections, power, regression
     self_knowledge  what a model says of its own claims
     figures         what a paper shows of all these
+    reporting       every score of models on one table of claims, with tests between them
     learned_priors  priors learned from labels: the one part that knows graphs
 """
 
@@ -22,6 +23,7 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.curves import corp_curve, reliability_bins
 from calibration.figures import reliability_diagram, save_figure
 from calibration.labels import apply_policy
+from calibration.reporting import report
 from calibration.scores import (
     auroc,
     brier,
@@ -49,6 +51,7 @@ __all__ = [
     "log_loss",
     "reliability_bins",
     "reliability_diagram",
+    "report",
     "save_figure",
     "score_table",
     "summarise",

@@ -104,6 +104,11 @@ class Forecasts:
         """Number of atoms of each point, int64 (m,)."""
         return np.diff(np.append(self.first, self.y.size))
 
+    def response_sums(self, values: Floats) -> Floats:
+        """Sums of values of the atoms, (n,), over each response, float64 (n_responses,)."""
+        totals = np.bincount(self.response, weights=values, minlength=self.n_responses)
+        return totals.astype(np.float64, copy=False)
+
     def remember(self, key: Hashable, build: Callable[[], T]) -> T:
         """What `build` makes from `p` alone, made once for all samples."""
         if key not in self._memory:
@@ -271,6 +276,39 @@ def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> ScoreStatus:
     """``clipped`` if a p of the sample is outside [clip, 1 - clip], else ``ok``."""
     low, high = sample.p[sample.present[0]], sample.p[sample.present[-1]]
     return ScoreStatus.CLIPPED if low < clip or high > 1 - clip else ScoreStatus.OK
+
+
+class Extremes(StrEnum):
+    """What becomes of probabilities outside [clip, 1 - clip] where a score needs their logit."""
+
+    CLIP = "clip"
+    """They are moved to its ends; the slope then depends on where those are."""
+    LEAVE_OUT = "leave-out"
+    """Such atoms do not count, as in ``val.prob`` of R's rms."""
+
+
+def extremes_named(extremes: str) -> Extremes:
+    """Treatment of extremes of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Extremes(extremes)
+    except ValueError:
+        names = ", ".join(Extremes)
+        raise InputError(f"extremes is {extremes!r}; choose one of {names}") from None
+
+
+def clipped_weight(sample: Sample, clip: float = LOGIT_CLIP) -> float:
+    """Weight of the atoms whose p is outside [clip, 1 - clip]."""
+    return float(sample.weight[(sample.p < clip) | (sample.p > 1 - clip)].sum())
+
+
+def without_extremes(sample: Sample, clip: float = LOGIT_CLIP) -> Sample:
+    """The same without the atoms whose p is outside [clip, 1 - clip]."""
+    inside = (sample.p >= clip) & (sample.p <= 1 - clip)
+    return Sample(sample.forecasts, sample.weight * inside, sample.true * inside)
 
 
 def logit_clip(clip: Any) -> float:

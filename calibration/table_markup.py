@@ -6,8 +6,15 @@ stands here, once for every table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from factormodels.errors import InputError
+from factormodels.io.files import read_text
+from factormodels.io.spreadsheet_cells import quoted, unquoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,13 +26,87 @@ Rows = Iterable[Sequence[str]]
 def csv_text(table: pd.DataFrame | Sequence[Mapping[str, Any]]) -> str:
     """Frame without its index, or rows with one set of keys, as CSV.
 
-    What is undefined is empty; lines are ended alike on every system.
+    What is undefined is empty; lines are ended alike on every system; what a spreadsheet would run
+    is quoted, and `read_csv` reads it back equal.
     """
     import pandas as pd
 
     # Rows as objects: an integer stays one in a column that also holds None.
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table), dtype=object)
-    return str(frame.to_csv(index=False, lineterminator="\n"))
+    lines = _Lines()
+    _mapped(frame, _quoted).to_csv(lines, index=False, lineterminator="\r\n")
+    return lines.getvalue()
+
+
+def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Frame that `csv_text` wrote, with the types that pandas finds; empty if the file is.
+
+    Raises:
+        InputError: if the file cannot be read, or is no table.
+    """
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(io.StringIO(read_text(path), newline=""))
+    # An analysis that found nothing writes an empty table.
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame()
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"{path}: the table cannot be read ({error}); run the study anew"
+        ) from None
+    return _mapped(frame, _unquoted)
+
+
+def csv_records(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """The rows of a file that `csv_text` wrote, as texts by column.
+
+    Raises:
+        InputError: if the file cannot be read, or is no table.
+    """
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        rows = [
+            {unquoted(str(name)): unquoted(str(text or "")) for name, text in record.items()}
+            for record in reader
+        ]
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: it is no row ({error}); run the study anew"
+        ) from None
+    return rows
+
+
+class _Lines(io.StringIO):
+    """Takes the lines of CSV, which end in both characters so that a cell with either is quoted."""
+
+    def write(self, line: str) -> int:
+        return super().write(line.removesuffix("\r\n") + "\n")
+
+
+def _mapped(frame: pd.DataFrame, cell: Callable[[Any], Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    texts = (not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes)
+    columns = [
+        # Of the same type as before: integers beside None would become floating-point numbers.
+        pd.Series([*map(cell, column)], column.index, column.dtype, column.name)
+        if is_text
+        else column
+        for is_text, (_, column) in zip(texts, frame.items(), strict=True)
+    ]
+    mapped = pd.concat(columns, axis=1) if columns else frame
+    return mapped.rename(columns=cell)
+
+
+def _quoted(value: Any) -> Any:
+    return quoted(value) if isinstance(value, str) else value
+
+
+def _unquoted(value: Any) -> Any:
+    return unquoted(value) if isinstance(value, str) else value
 
 
 def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> str:

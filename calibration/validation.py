@@ -137,6 +137,10 @@ def check_lengths(**lengths: int) -> None:
         raise InputError(f"lengths differ: {given}; give one value per atom in each")
 
 
+_MOST = 100_000_000
+"""Bins, resamples or anything else that is counted: beyond it they are a slip of the keyboard."""
+
+
 def whole_number(value: Any, name: str, least: int) -> int:
     """`value` as an int of at least `least`.
 
@@ -145,7 +149,10 @@ def whole_number(value: Any, name: str, least: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
         raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
-    return int(value)
+    whole = int(value)
+    if whole > _MOST:
+        raise InputError(f"{name} is {value!r}; give a whole number of at most {_MOST:,}")
+    return whole
 
 
 def open_interval(value: Any, name: str, low: float, high: float) -> float:

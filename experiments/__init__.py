@@ -3,7 +3,7 @@
 The only place that wires models, inference and calibration together. What a notebook needs first
 can be imported from here, and is loaded when it is asked for:
 
-from experiments import evaluate, load_study, posteriors, read_rows, report, run_study
+from experiments import evaluate, fastfact, load_study, posteriors, read_rows, report, run_study
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from experiments.assess.evaluation import evaluate
+    from experiments.assess.fastfact import fastfact
     from experiments.cli.running import run_study
+    from experiments.methods.align import align
+    from experiments.methods.score import score
+    from experiments.methods.select import select
+    from experiments.methods.self_knowledge import self_knowledge
     from experiments.report import CallableRoom
     from experiments.results.rows import read_rows
     from experiments.run.posteriors import posteriors
@@ -21,14 +26,31 @@ if TYPE_CHECKING:
 
     report: CallableRoom
 
-__all__ = ["evaluate", "load_study", "posteriors", "read_rows", "report", "run_study"]
+__all__ = [
+    "align",
+    "evaluate",
+    "fastfact",
+    "load_study",
+    "posteriors",
+    "read_rows",
+    "report",
+    "run_study",
+    "score",
+    "select",
+    "self_knowledge",
+]
 
 _MODULES = {
+    "align": "experiments.methods.align",
     "evaluate": "experiments.assess.evaluation",
+    "fastfact": "experiments.assess.fastfact",
     "load_study": "experiments.study.reading",
     "posteriors": "experiments.run.posteriors",
     "read_rows": "experiments.results.rows",
     "run_study": "experiments.cli.running",
+    "score": "experiments.methods.score",
+    "select": "experiments.methods.select",
+    "self_knowledge": "experiments.methods.self_knowledge",
 }
 """Where each function is; `report` is the package of that name, which can be called."""
 

@@ -58,6 +58,10 @@ def number_array(values: ArrayLike, where: str) -> NDArray[np.float64]:
         raise InputError(
             f"{where}: {values!r} is no array of numbers; give one number for each state"
         ) from None
+    except OverflowError:
+        raise InputError(
+            f"{where}: one of its numbers is beyond those of floating point; give smaller ones"
+        ) from None
 
 
 def check_axes(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
@@ -42,6 +45,49 @@ def validated_probability(value: object, where: str) -> float:
     return float(number)
 
 
+_SUM_TOLERANCE = 5e-3
+"""By how much probabilities of kinds may miss one: files round them to two digits and more."""
+
+
+def validated_distribution(
+    value: Mapping[str, float] | tuple[float, ...] | None, where: str
+) -> tuple[float, ...] | None:
+    """Probabilities of the four kinds in the order of `RelationKind`, summing to one; or None.
+
+    Args:
+        value: probabilities by kind, a kind that is left out having none; or of all four in order.
+        where: names the place in errors.
+
+    Raises:
+        InputError: for an unknown kind, a number outside [0, 1], or a sum other than one.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        kinds = {str(kind) for kind in RelationKind}
+        for name in value:
+            if name not in kinds:
+                raise InputError(
+                    unknown_name(f"{where}: distribution: the relation {name!r}", name, kinds)
+                )
+        numbers = [value.get(kind, 0.0) for kind in RelationKind]
+    else:
+        numbers = list(value)
+    if len(numbers) != len(RelationKind):
+        raise InputError(
+            f"{where}: the distribution has {len(numbers)} numbers; give the probabilities of "
+            f"{', '.join(RelationKind)}"
+        )
+    shares = [validated_probability(number, f"{where}: distribution") for number in numbers]
+    total = math.fsum(shares)
+    if abs(total - 1.0) > _SUM_TOLERANCE:
+        raise InputError(
+            f"{where}: the probabilities of the distribution sum to {total:g}; they must sum to 1"
+        )
+    # Rounding to the last bit aside, what sums to one is kept as it was written.
+    return tuple(shares if abs(total - 1.0) < 1e-12 else (share / total for share in shares))
+
+
 def validated_id(value: object, what: str) -> None:
     """Check that `value` can name something.
 
@@ -50,6 +96,9 @@ def validated_id(value: object, what: str) -> None:
     """
     if not isinstance(value, str) or not value:
         raise InputError(f"the id {value!r} of {what} is not a non-empty text; name it")
+    # Names of variables, files and rows are made of it, which are written as UTF-8.
+    if not value.isascii() and re.search("[\ud800-\udfff]", value):
+        raise InputError(f"the id {value!r} of {what} holds half of a character; rename it")
 
 
 def _validated_text(value: object, where: str) -> None:
@@ -128,6 +177,21 @@ class Context:
             )
         object.__setattr__(self, "retrieved_for", tuple(self.retrieved_for))
 
+    @property
+    def content(self) -> str:
+        """What the context says: snippet and text, an empty line between them; or the one there is.
+
+        A snippet that the text repeats is left out.
+        """
+        snippet, text = self.snippet.strip(), self.text.strip()
+        if not snippet or _plain(snippet.rstrip(" .\N{HORIZONTAL ELLIPSIS}")) in _plain(text):
+            return self.text
+        return f"{snippet}\n\n{text}" if text else snippet
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
@@ -139,14 +203,19 @@ class Relation:
     Attributes:
         source: id of the first text (for evidence: the context).
         target: id of the second text (for evidence: the atom).
-        kind: the relation; a neutral one is recorded but makes no factor.
+        kind: the relation; a neutral one is recorded but makes no factor, unless it has a
+            distribution and the encoding reads it.
         probability: the relation model's probability of `kind`, in [0, 1].
+        distribution: its probabilities of all kinds in the order of `RelationKind`, or by kind;
+            None where it states that of `kind` alone. What it gives the other kinds is read as
+            their proportions: with another `probability` they share what that leaves.
     """
 
     source: str
     target: str
     kind: RelationKind
     probability: float
+    distribution: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         validated_id(self.source, "the source of a relation")
@@ -163,3 +232,5 @@ class Relation:
         object.__setattr__(self, "kind", kind)
         probability = validated_probability(self.probability, where)
         object.__setattr__(self, "probability", probability)
+        distribution = validated_distribution(self.distribution, where)
+        object.__setattr__(self, "distribution", distribution)

@@ -5,13 +5,14 @@
 
 Variables are the atoms, then the contexts, true in state 1; factors are their priors in that order,
 then one table for each relation that is not neutral, over (source, target). Between settings only
-numbers differ: the factor graphs share the arrays of their structure.
+numbers differ: the factor graphs share the arrays of their structure. The encoding *mixture* reads
+neutral relations too, where their distribution says more: its factor graphs have another structure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import frozen, partition
 from factormodels.claims import RelationKind
-from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES, entries_of, kind_codes
+from factormodels.encodings import (
+    DEFAULT_ENCODING,
+    KIND_CODES,
+    MIXTURE,
+    NEUTRAL_CODE,
+    entries_of,
+    kind_codes,
+    mixture_tables,
+    rest_of,
+)
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, positions
 
@@ -37,10 +47,14 @@ class CompiledFacts:
         is_atom: bool (n,), which of them are atoms.
         priors: float64 (n,), prior probability that each is true, as stated.
         pairs: int64 (m, 2), positions of the source and the target of each relation.
-        kinds: int64 (m,), the relations, as `factormodels.encodings.KIND_CODES` numbers them.
+        kinds: int64 (m,), the relations, as `factormodels.encodings.KIND_CODES` numbers them, or
+            `NEUTRAL_CODE`.
         probabilities: float64 (m,), their probabilities as stated.
         relation_numbers: int64 (m,), position of each among all relations of its fact graph, the
             neutral ones included, which have no factor.
+        rest: float64 (m, 2), what each says where it is not of its kind, as
+            `factormodels.encodings.rest_of` returns it; zeros by default.
+        n_left_out: number of neutral relations that *mixture* reads and that are left out here.
 
     Raises:
         InputError: if arrays differ in length, a name is given twice, a relation does not join two
@@ -54,8 +68,12 @@ class CompiledFacts:
     kinds: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     relation_numbers: NDArray[np.int64]
+    rest: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+    n_left_out: int = 0
 
     def __post_init__(self) -> None:
+        if not len(self.rest):
+            object.__setattr__(self, "rest", np.zeros((len(self.kinds), 2)))
         for name, dtype in _ARRAYS.items():
             object.__setattr__(self, name, frozen(getattr(self, name), dtype))
         _validate(self)
@@ -104,9 +122,9 @@ class CompiledFacts:
             (1 - prior, prior), then for each relation its log table, row by row.
 
         Raises:
-            InputError: for a number outside [0, 1], or an unknown encoding.
+            InputError: for a number outside [0, 1], an unknown encoding, or one that reads other
+                relations than these.
         """
-        entries = entries_of(encoding)
         n, m = len(self.names), len(self.kinds)
         known = self.priors if priors is None else _checked(priors, n, "variable", "prior")
         given = self.probabilities
@@ -117,12 +135,37 @@ class CompiledFacts:
         numbers[..., :n, 1] = known
         numbers[..., n:, 1] = given
         np.subtract(1.0, numbers[..., 1], out=numbers[..., 0])
+        if encoding == MIXTURE:
+            return self._mixture(numbers[..., :n, :], given)
+        entries = entries_of(encoding)
+        if m and self.kinds.max() == NEUTRAL_CODE:
+            raise InputError(
+                f"neutral relations have no factor under {encoding!r}; take the fact graph's "
+                f"compiled_for({encoding!r})"
+            )
         with np.errstate(divide="ignore"):
             logarithms = np.log(numbers).reshape(*settings, 2 * (n + m))
         # Every entry of every table is the logarithm of one of these numbers: logarithms are taken
         # once, and which of them stands where is a matter of whole numbers.
         tables = self._places.take(entries[self.kinds] + self._rows)
         return logarithms.take(np.concatenate([np.arange(2 * n), tables.ravel()]), axis=-1)
+
+    def _mixture(
+        self, priors: NDArray[np.float64], probabilities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """`log_values` under *mixture* of priors (..., n, 2) and probabilities (..., m)."""
+        if self.n_left_out:
+            raise InputError(
+                f"{self.n_left_out} neutral relations with a distribution were left out, which "
+                f"{MIXTURE!r} reads; take the fact graph's compiled_for({MIXTURE!r})"
+            )
+        settings, n = priors.shape[:-2], len(self.names)
+        values = np.empty((*settings, self.n_entries))
+        with np.errstate(divide="ignore"):
+            values[..., : 2 * n] = np.log(priors).reshape(*settings, 2 * n)
+        tables = mixture_tables(self.kinds, probabilities, self.rest)
+        values[..., 2 * n :] = tables.reshape(*tables.shape[:-3], -1)
+        return values
 
     def split(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Parts (n, 2) and (m, 2, 2) of an array laid out as `log_values`, as views."""
@@ -139,6 +182,8 @@ class CompiledFacts:
             kinds=self.kinds[relations],
             probabilities=self.probabilities[relations],
             relation_numbers=self.relation_numbers[relations],
+            rest=self.rest[relations],
+            n_left_out=self.n_left_out,
         )
 
     @cached_property
@@ -187,32 +232,57 @@ _ARRAYS = {
     "kinds": np.int64,
     "probabilities": np.float64,
     "relation_numbers": np.int64,
+    "rest": np.float64,
 }
 
 
-def compile_fact_graph(graph: FactGraph) -> CompiledFacts:
-    """Fact graph as arrays; `FactGraph.compiled` keeps them."""
+def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> CompiledFacts:
+    """Fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them."""
     names = graph.atom_ids + graph.context_ids
     position = dict(zip(names, range(len(names)), strict=True))
     neutral = RelationKind.NEUTRAL
-    numbers = [number for number, r in enumerate(graph.relations) if r.kind is not neutral]
+    rests = {
+        number: rest_of(r.kind, r.distribution)
+        for number, r in enumerate(graph.relations)
+        if r.distribution is not None
+    }
+    # A neutral relation that may be nothing else, or as well one thing as its opposite, says
+    # nothing and needs no factor.
+    telling = {
+        number
+        for number, rest in rests.items()
+        if rest != (0.0, 0.0) and graph.relations[number].kind is neutral
+    }
+    numbers = [
+        number
+        for number, r in enumerate(graph.relations)
+        if r.kind is not neutral or (encoding == MIXTURE and number in telling)
+    ]
     relations = [graph.relations[number] for number in numbers]
+    directions = np.zeros((len(numbers), 2))
+    for place, number in enumerate(numbers if rests else ()):
+        directions[place] = rests.get(number, 0.0)
     ends = [position[end] for r in relations for end in (r.source, r.target)]
     priors = [*(atom.prior for atom in graph.atoms), *(item.prior for item in graph.contexts)]
     arrays = {
         "is_atom": np.arange(len(names)) < len(graph.atoms),
         "priors": np.array(priors, dtype=np.float64),
         "pairs": np.array(ends, dtype=np.int64).reshape(-1, 2),
-        "kinds": np.array([KIND_CODES[r.kind] for r in relations], dtype=np.int64),
+        "kinds": np.array([_CODES[r.kind] for r in relations], dtype=np.int64),
         "probabilities": np.array([r.probability for r in relations], dtype=np.float64),
         "relation_numbers": np.array(numbers, dtype=np.int64),
+        "rest": directions,
     }
     for array in arrays.values():
         array.flags.writeable = False
     # The fact graph was validated: its arrays are right by construction.
     facts = object.__new__(CompiledFacts)
-    facts.__dict__.update(names=names, **arrays)
+    left_out = 0 if encoding == MIXTURE else len(telling)
+    facts.__dict__.update(names=names, **arrays, n_left_out=left_out)
     return facts
+
+
+_CODES = {**KIND_CODES, RelationKind.NEUTRAL: NEUTRAL_CODE}
 
 
 def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:
@@ -233,6 +303,8 @@ def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:
         kinds=np.concatenate([part.kinds for part in parts]),
         probabilities=np.concatenate([part.probabilities for part in parts]),
         relation_numbers=np.concatenate([part.relation_numbers for part in parts]),
+        rest=np.concatenate([part.rest for part in parts]),
+        n_left_out=sum(part.n_left_out for part in parts),
     )
 
 
@@ -248,7 +320,11 @@ def _validate(facts: CompiledFacts) -> None:
             "and a pair for each relation"
         )
     positions(facts.names)
-    kind_codes(facts.kinds)
+    kind_codes(facts.kinds, neutral=True)
+    if facts.rest.shape != (m, 2) or not (np.abs(facts.rest) <= 1.0).all():
+        raise InputError(
+            "rest is not a pair of numbers between -1 and 1 for each relation; take rest_of"
+        )
     _checked(facts.priors, n, "variable", "prior")
     _checked(facts.probabilities, m, "relation", "probability")
     outside = ((facts.pairs < 0) | (facts.pairs >= n)).any(axis=1)

@@ -1,8 +1,8 @@
 """Encodings: how a relation and its probability become a log table over two binary variables.
 
 A table has shape (2, 2), indexed [state of source, state of target] with 0 = false, 1 = true,
-and holds natural logarithms of non-negative potentials. The two encodings give different
-posteriors, so a result always names the one it was computed with.
+and holds natural logarithms of non-negative potentials. The encodings give different posteriors, so
+a result always names the one it was computed with.
 """
 
 from __future__ import annotations
@@ -22,10 +22,19 @@ Encoding = Callable[[RelationKind, float, float], NDArray[np.float64]]
 
 DEFAULT_ENCODING = "implication"
 
+MIXTURE = "mixture"
+"""The encoding that reads distributions over kinds, neutral relations included."""
+
 KIND_CODES: Mapping[RelationKind, int] = MappingProxyType(
     {RelationKind.ENTAILMENT: 0, RelationKind.CONTRADICTION: 1, RelationKind.EQUIVALENCE: 2}
 )
 """Number of each relation that has a factor, for relations held in arrays."""
+
+NEUTRAL_CODE = 3
+"""Number of a neutral relation that has a factor under *mixture*, by what else it may be."""
+
+_DIRECTIONS = frozen([[0.0, 1.0], [0.0, -1.0], [-1.0, 1.0], [0.0, 0.0]], np.float64)
+"""P(target true) - P(target false) under each relation where its source is [false, true]."""
 
 _NOT_P, _P, _NOT_PRIOR, _PRIOR = range(4)
 """The numbers that tables are made of: 1 - p, p, and the same of the target's prior."""
@@ -50,7 +59,9 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
         ),
     }
 )
-"""Which number stands where, by encoding: [relation as in `KIND_CODES`, source, target]."""
+"""Which number stands where, by encoding: [relation as in `KIND_CODES`, source, target].
+
+Tables of *mixture* are no such numbers: they are computed from directions."""
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
@@ -78,8 +89,20 @@ def conditional(kind: RelationKind, probability: float, target_prior: float) -> 
     return encode_many([kind], [probability], [target_prior], "conditional").reshape(2, 2)
 
 
+def mixture(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
+    """Log table of a relation that may be of its kind or neutral (`target_prior` plays no part).
+
+    The row of a true source is the mixture of the target's distributions under each kind: true if
+    it is entailed, false if it is contradicted, even if the relation is neutral. A false source
+    says nothing, but of an equivalent target. Where a relation states a whole distribution,
+    `encode_many` takes what it says of the other kinds as `rest`.
+    """
+    kinds = [kind] if kind is not RelationKind.NEUTRAL else np.array([NEUTRAL_CODE])
+    return encode_many(kinds, [probability], [target_prior], MIXTURE).reshape(2, 2)
+
+
 ENCODINGS: Mapping[str, Encoding] = MappingProxyType(
-    {"implication": implication, "conditional": conditional}
+    {"implication": implication, "conditional": conditional, MIXTURE: mixture}
 )
 
 
@@ -98,22 +121,29 @@ def encode_many(
     probabilities: ArrayLike,
     target_priors: ArrayLike,
     encoding: str = DEFAULT_ENCODING,
+    rest: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
     """Log tables of many relations at once, an array of shape (m, 2, 2).
 
     Args:
-        kinds: (m,) the relations, or their numbers as in `KIND_CODES`.
+        kinds: (m,) the relations, or their numbers as in `KIND_CODES`, under *mixture* also
+            `NEUTRAL_CODE`.
         probabilities: (m,) probability of each, in [0, 1].
         target_priors: (m,) prior probability that each relation's target is true, in [0, 1].
         encoding: name of the encoding.
+        rest: (m, 2) what each says under *mixture* where it is not of its kind, as `rest_of`
+            returns it; zeros, as of neutral relations, by default.
 
     Raises:
         InputError: for an unknown encoding, a neutral relation, or a number outside [0, 1].
     """
-    entries = entries_of(encoding)
-    codes = kind_codes(kinds)
+    _check_name(encoding)
+    codes = kind_codes(kinds, neutral=encoding == MIXTURE)
     p = _checked(probabilities, "probability", len(codes))
     priors = _checked(target_priors, "target prior", len(codes))
+    if encoding == MIXTURE:
+        return mixture_tables(codes, p, np.zeros((len(codes), 2)) if rest is None else rest)
+    entries = entries_of(encoding)
     numbers = np.stack([1.0 - p, p, 1.0 - priors, priors], axis=1)
     with np.errstate(divide="ignore"):
         logarithms: NDArray[np.float64] = np.log(numbers)
@@ -127,25 +157,76 @@ def entries_of(encoding: str) -> NDArray[np.int64]:
     of the relation and q the prior of its target, 0 is 1 - p, 1 is p, 2 is 1 - q and 3 is q.
 
     Raises:
-        InputError: if there is no encoding of that name.
+        InputError: if there is no such encoding.
     """
-    _check_name(encoding)
+    if encoding not in _ENTRIES:
+        raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, _ENTRIES))
     return _ENTRIES[encoding]
 
 
-def kind_codes(kinds: Sequence[RelationKind] | NDArray[np.integer]) -> NDArray[np.int64]:
+def mixture_tables(
+    codes: NDArray[np.int64], probabilities: NDArray[np.float64], rest: ArrayLike
+) -> NDArray[np.float64]:
+    """Log tables of relations under *mixture*, one setting of their probabilities or many.
+
+    With d = p D(kind) + (1 - p) rest, D being 1 of an entailed target and -1 of a contradicted one,
+    a row is ((1 - d)/2, (1 + d)/2): affine in p, and even where nothing is known.
+
+    Args:
+        codes: int64 (m,), the relations as in `KIND_CODES`, or `NEUTRAL_CODE`.
+        probabilities: float64 (..., m), in [0, 1].
+        rest: float64 (m, 2), as `rest_of` returns it.
+
+    Returns:
+        float64 (..., m, 2, 2), indexed [relation, source, target].
+    """
+    p = probabilities[..., None]
+    directions = p * _DIRECTIONS[codes] + (1.0 - p) * np.asarray(rest, dtype=np.float64)
+    # Rounding may carry a certain relation past one.
+    np.clip(directions, -1.0, 1.0, out=directions)
+    with np.errstate(divide="ignore"):
+        return np.log(np.stack([1.0 - directions, 1.0 + directions], axis=-1) / 2.0)
+
+
+def rest_of(kind: RelationKind, distribution: Sequence[float]) -> tuple[float, float]:
+    """What a relation says where it is not of its kind.
+
+    Args:
+        kind: its kind.
+        distribution: probabilities of all kinds, in the order of `RelationKind`.
+
+    Returns:
+        P(target true) - P(target false), given that the relation is of another kind, where its
+        source is false and where it is true; 0 where no other kind is possible.
+    """
+    shares = [
+        0.0 if k is kind else share for k, share in zip(RelationKind, distribution, strict=True)
+    ]
+    total = sum(shares)
+    if total == 0.0:
+        return 0.0, 0.0
+    entails, contradicts, equates, _ = shares
+    return -equates / total, (entails + equates - contradicts) / total
+
+
+def kind_codes(
+    kinds: Sequence[RelationKind] | NDArray[np.integer], *, neutral: bool = False
+) -> NDArray[np.int64]:
     """Numbers of relations as in `KIND_CODES`, (m,), those of an array as they are.
+
+    Args:
+        kinds: the relations, or their numbers.
+        neutral: whether `NEUTRAL_CODE` is one of them.
 
     Raises:
         InputError: for a neutral relation, or a number that is none of theirs.
     """
     if isinstance(kinds, np.ndarray):
         codes = np.asarray(kinds, dtype=np.int64)
-        if codes.size and (codes.min() < 0 or codes.max() >= len(KIND_CODES)):
-            at = int(np.argmax((codes < 0) | (codes >= len(KIND_CODES))))
-            raise InputError(
-                f"relation {at} has the code {codes[at]}; codes run from 0 to {len(KIND_CODES) - 1}"
-            )
+        most = NEUTRAL_CODE if neutral else len(KIND_CODES) - 1
+        if codes.size and (codes.min() < 0 or codes.max() > most):
+            at = int(np.argmax((codes < 0) | (codes > most)))
+            raise InputError(f"relation {at} has the code {codes[at]}; codes run from 0 to {most}")
         return codes
     try:
         return np.array([KIND_CODES[kind] for kind in kinds], dtype=np.int64)

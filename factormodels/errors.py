@@ -18,6 +18,10 @@ class InputError(FactormodelsError, ValueError):
     """Bad input: the message names the file or argument, the place, the value and the mend."""
 
 
+class LimitReachedError(InputError):
+    """A run has asked or spent as much as its user allows: it ends, and can be gone on with."""
+
+
 class MissingDependencyError(FactormodelsError, ImportError):
     """An optional library is absent: the message names the command that installs it."""
 

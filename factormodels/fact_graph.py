@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from factormodels.claims import Atom, Context, Relation, RelationKind, validated_id
 from factormodels.compile import CompiledFacts, compile_fact_graph
-from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.preview import Preview, Previewed, counted
@@ -75,8 +75,19 @@ class FactGraph(Previewed):
 
     @cached_property
     def compiled(self) -> CompiledFacts:
-        """This graph as arrays, from which factor graphs of many settings are made."""
+        """This graph as arrays, from which factor graphs of many settings are made.
+
+        Neutral relations are left out; `compiled_for` has those that an encoding reads.
+        """
         return compile_fact_graph(self)
+
+    def compiled_for(self, encoding: str) -> CompiledFacts:
+        """This graph as arrays with the relations that an encoding reads."""
+        return self._compiled_with_neutral if encoding == MIXTURE else self.compiled
+
+    @cached_property
+    def _compiled_with_neutral(self) -> CompiledFacts:
+        return compile_fact_graph(self, MIXTURE) if self.compiled.n_left_out else self.compiled
 
     def with_priors(
         self,
@@ -103,8 +114,8 @@ class FactGraph(Previewed):
         """Factor graph over one true/false variable per atom and context.
 
         Variables are the atoms, then the contexts, in order; state 1 is true. Factors are the
-        priors in that order, then one table per relation that is not neutral, over
-        (source, target).
+        priors in that order, then one table per relation that is not neutral (under *mixture*
+        also those whose distribution says more), over (source, target).
 
         Args:
             encoding: name of the encoding of relations; see `factormodels.encodings`.
@@ -112,7 +123,7 @@ class FactGraph(Previewed):
         Raises:
             InputError: if the encoding is unknown.
         """
-        return self.compiled.to_factor_graph(encoding=encoding)
+        return self.compiled_for(encoding).to_factor_graph(encoding=encoding)
 
     def to_frame(self) -> pd.DataFrame:
         """The atoms, then the contexts, a row each: id, kind, prior, label and text.

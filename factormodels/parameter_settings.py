@@ -56,8 +56,8 @@ def log_tables(
         InputError: for shapes that do not fit each other or the graph, a number outside [0, 1],
             or an unknown encoding.
     """
-    facts = fact_graph.compiled
     names = (encoding,) if isinstance(encoding, str) else tuple(encoding)
+    facts = fact_graph.compiled_for(names[0]) if names else fact_graph.compiled
     given: dict[str, tuple[ArrayLike | None, ArrayLike, Sequence[str]]] = {
         "atom_priors": (atom_priors, facts.priors[facts.is_atom], fact_graph.atom_ids),
         "context_priors": (context_priors, facts.priors[~facts.is_atom], fact_graph.context_ids),

@@ -37,8 +37,10 @@ def fr1(graph: FactGraph) -> FactGraph:
     """View in which every atom sees only the contexts retrieved for it: a forest.
 
     A context retrieved for several atoms becomes one copy per atom, named ``context@atom``, so
-    that atoms stay independent. A context without provenance counts as retrieved for every atom
-    that a relation joins it to. Contexts that serve no atom are dropped.
+    that atoms stay independent. A context without provenance was retrieved for the question, and
+    serves no atom; but if no context of the graph has any, as in graphs that do not record it, each
+    counts as retrieved for every atom that a relation joins it to. Contexts that serve no atom are
+    dropped.
     """
     by_pair = {(r.source, r.target): r for r in graph.relations}
     atoms = set(graph.atom_ids)
@@ -50,10 +52,11 @@ def fr1(graph: FactGraph) -> FactGraph:
         ):
             if end in served and other in atoms and other not in served[end]:
                 served[end].append(other)
+    recorded = any(context.retrieved_for for context in graph.contexts)
     contexts: list[Context] = []
     relations: list[Relation] = []
     for context in graph.contexts:
-        atom_ids = tuple(dict.fromkeys(context.retrieved_for)) or tuple(served[context.id])
+        atom_ids = tuple(dict.fromkeys(context.retrieved_for if recorded else served[context.id]))
         for atom in atom_ids:
             shared = len(atom_ids) > 1
             copy_id = f"{context.id}{COPY_SEPARATOR}{atom}" if shared else context.id
@@ -102,10 +105,10 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     """Graph with duplicate contexts merged into the first of each kind.
 
     Contexts are duplicates if their keys are equal or, where neither has one, if their normalised
-    texts are equal and not empty. The merged context keeps the first's id and prior and is
-    retrieved for all the atoms that any of them was retrieved for. Relations follow; where two
-    then join the same pair, the more probable one stays (the first, if they are equal), and a
-    relation between two duplicates is dropped.
+    texts are equal and not empty; a snippet stands for a text that there is not. The merged context
+    keeps the first's id and prior and is retrieved for all the atoms that any of them was retrieved
+    for. Relations follow; where two then join the same pair, the more probable one stays (the
+    first, if they are equal), and a relation between two duplicates is dropped.
     """
     representative: dict[str, str] = {}
     first: dict[tuple[str, str], str] = {}
@@ -146,7 +149,9 @@ def united(forward: Relation, backward: Relation) -> Relation:
     """One relation that both orders of a pair make; see `fr3`."""
     if forward.kind is backward.kind is RelationKind.ENTAILMENT:
         probability = min(forward.probability, backward.probability)
-        return replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
+        equivalence = replace(forward, kind=RelationKind.EQUIVALENCE, probability=probability)
+        # Neither order says what the pair is where it is not equivalent.
+        return replace(equivalence, distribution=None)
     return max(forward, backward, key=_strength)
 
 
@@ -158,7 +163,7 @@ def _retrieved_for(context: Context, atoms: tuple[str, ...]) -> Context:
 def _identity(context: Context) -> tuple[str, str] | None:
     if context.key is not None:
         return ("key", context.key)
-    text = normalised_text(context.text)
+    text = normalised_text(context.text) or normalised_text(context.snippet)
     return ("text", text) if text else None
 
 

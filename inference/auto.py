@@ -7,10 +7,13 @@ from typing import ClassVar
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, PredictedCost
+from inference.backend import Backend, PredictedCost, TooLargeError
 from inference.exact.backend import Exact
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.posterior import Posterior
+
+_MOST_SECONDS = 120.0
+"""Even a budget that is smaller is exceeded by so much before a graph is refused."""
 
 _I_BOUNDS = (20, 18, 16, 14, 12, 10, 8, 6, 4, 2)
 
@@ -44,7 +47,8 @@ class Auto(Backend):
         """Posterior of a graph without evidence, exact or bounded.
 
         Raises:
-            TooLargeError: if a single factor is too large for a table.
+            TooLargeError: if a single factor is too large for a table, or even the loosest bound
+                would take minutes and more than the budget.
             ZeroPartitionError: if no assignment has positive potential.
         """
         chosen, _, reason = self._choice(graph)
@@ -70,8 +74,19 @@ class Auto(Backend):
             else f"{prediction.bytes / 2**30:.3g} GiB"
         )
         reason = f"exact elimination, of induced width {prediction.induced_width}, needs {lack}"
-        for i_bound in _I_BOUNDS:
-            chosen = WeightedMiniBuckets(seed=self.seed, i_bound=i_bound)
+        # What certainly takes too long is not predicted: in a dense graph that takes long itself.
+        tried = [WeightedMiniBuckets(seed=self.seed, i_bound=i_bound) for i_bound in _I_BOUNDS]
+        absorbed = graph.absorb_evidence()
+        least = tried[-1].least_seconds(absorbed)
+        if least > max(self.seconds, _MOST_SECONDS):
+            raise TooLargeError(
+                f"{reason}, and the loosest bound takes more than {least:,.0f} s; use backend "
+                f"'lbp' for an estimate, or give more seconds than {self.seconds:g}"
+            )
+        for chosen in tried:
+            last = chosen is tried[-1]
+            if not last and chosen.least_seconds(absorbed) > self.seconds:
+                continue
             cost = chosen.predict(graph)
             if cost.seconds <= self.seconds:
                 break

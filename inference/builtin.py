@@ -41,7 +41,7 @@ ENTRIES = (
     ),
     Entry(
         name="cavi",
-        target="inference.cavi:CoordinateAscent",
+        target="inference.variational.cavi:CoordinateAscent",
         summary="mean field by coordinate ascent: a certified lower bound on log Z",
         log_z_kind="elbo",
         limits="any graph; marginals are overconfident where variables depend on each other",

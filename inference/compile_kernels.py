@@ -15,8 +15,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from factormodels.synthetic import fr2, grid
-from inference import entries, get_backend
 from inference.messages.frustration import frustration
+from inference.registry import entries, get_backend
 from inference.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 
 _COMPOSITE = ("auto",)

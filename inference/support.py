@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, zero_partition
-from inference.exact.kernels.interaction import factors_by_variable
+from inference.kernels.interaction import factors_by_variable
 from inference.kernels.support import boxes, consistency, search
 
 SEARCH_ENTRIES = 10**9

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from factormodels.factor_graph import FactorGraph
-from inference import Backend, infer_batch, infer_settings
+from inference.backend import Backend
+from inference.batch import infer_batch, infer_settings
 
 if TYPE_CHECKING:
     pass

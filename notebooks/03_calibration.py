@@ -108,8 +108,8 @@ for name, p in posteriors.items():
     for score in table:
         row[score.score] = score.value
         if score.score != "smooth_ece":
-            row[f"{score.score}_lower"] = score.percentile_lower
-            row[f"{score.score}_upper"] = score.percentile_upper
+            row[f"{score.score}_lower"] = score.lower
+            row[f"{score.score}_upper"] = score.upper
     rows.append(row)
 scores = pd.DataFrame(rows)
 scores.set_index("priors")[list(SCORES)].round(4)

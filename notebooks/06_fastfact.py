@@ -53,7 +53,6 @@ from experiments.paper.notebook import fast, preview, write_results
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
-from factormodels.extraction.fastfact import FastFactSettings
 from factormodels.extraction.preverification import choose_threshold
 
 NOTEBOOK = "06_fastfact"
@@ -61,7 +60,7 @@ SEED = 20_261_121
 DRAWN = 10 if fast() else 500  # pre-verifications of the benchmark
 SAMPLES = 80 if fast() else 1000  # from which a threshold is chosen
 GAMMA = 0.1
-STRIDE = FastFactSettings().stride
+STRIDE, SHOWN = 10, 0.95  # sentences per call, and the θ that is printed
 SHARPNESS = 4
 
 responses = [one for one in judged_graphs(datasets.load("factcheck-bench").graphs) if one.claims]
@@ -322,7 +321,7 @@ for row in peaks.itertuples():
         f"{row.score}, {row.way}: {row.honest:.3f} as it is, at most {row.best:.3f} at "
         f"{row.at:.3g}, in the end {row.last:.3f}."
     )
-for row in thresholds[thresholds.theta == FastFactSettings().threshold].itertuples():
+for row in thresholds[thresholds.theta == SHOWN].itertuples():
     print(
         f"θ = {row.theta:g}, {row.model}: {row.verified:.0%} verified, {row.error:.1%} of the "
         f"skipped wrong; |ΔF1@K'| {row.f1:.4f} per response, {row.f1_of_means:.4f} of the means; "

@@ -106,7 +106,7 @@ print(f"{len(documents.passages)} passages can be searched.")
 # counted and shown, and is never taken for an answer.
 
 # %%
-atomised = run_stages(response, [atomizer_stage(model)])
+atomised = run_stages(response, [atomizer_stage(model, 1)])
 revised = run_stages(atomised, [reviser_stage(model)])
 retrieved = run_stages(revised, [retrieval_stage(documents)])
 relations = PromptedRelationModel(model, method="logprobs", seed=SEED)

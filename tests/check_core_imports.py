@@ -95,6 +95,20 @@ def check_packed_files() -> None:
         raise CheckError("experiments/configs was packed without its configurations")
 
 
+def check_offline_assessment() -> None:
+    """Check that responses are assessed over documents on this disk, by words alone.
+
+    Raises:
+        CheckError: if that finds no evidence.
+    """
+    from experiments import evaluate
+
+    answer = "The bridge opened in 1890. It is red."
+    found = evaluate(answer, documents=["The bridge, painted red, opened in 1890."])
+    if len(found.claims) != 2 or not len(found.evidence):
+        raise CheckError(f"an assessment by words found {len(found.evidence)} pieces of evidence")
+
+
 def check_not_loaded(libraries: Sequence[str]) -> None:
     """Check that none of the libraries was loaded.
 
@@ -145,6 +159,7 @@ def main() -> None:
             raise CheckError(f"{', '.join(outside)} came from elsewhere than this environment")
         check_registry()
         check_packed_files()
+        check_offline_assessment()
         check_not_loaded(HEAVY)
     except CheckError as error:
         sys.exit(f"core: {error}")

@@ -19,8 +19,16 @@ LAYERS = ("factormodels", "inference", "calibration", "experiments")
 LIBRARY = ("factormodels", "inference", "calibration")
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "inference": (
+        ("compile_kernels", "conformance"),
+        *(("warm_up",), ("tasks",), ("auto", "builtin", "peers")),
+        *(("mini_buckets", "variational"), ("exact", "messages", "sampling")),
+        *(("batch", "enumeration"), ("support",), ("kernels", "registry")),
+        *(("backend",), ("evidence", "stacked", "team"), ("posterior",)),
+    ),
     "calibration": (
         ("learned_priors",),
+        ("reporting",),
         ("figures",),
         ("self_knowledge",),
         ("significance",),
@@ -33,7 +41,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("table_markup", "tabular", "validation"),
     ),
     "experiments": (
-        *(("cli",), ("bench",), ("analyses",), ("report",), ("run",)),
+        *(("cli",), ("bench",), ("methods",), ("analyses",), ("report",), ("run",)),
         *(("results",), ("paper",), ("padding",), ("assess",), ("study",)),
     ),
 }

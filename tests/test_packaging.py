@@ -6,7 +6,10 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from email.message import Message
+from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -15,6 +18,7 @@ from packaging.version import Version
 
 from inference.registry import Entry, entries
 from tests.check_core_imports import CheckError, check_absent, check_not_loaded
+from tests.check_licences import licence_of, not_allowed
 from tests.execute_notebooks import execute, main, notebooks_in
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IN_NO_EXTRA = {"pgmax"}
 """Packages of the lock that no extra asks for; setup.cfg says why."""
 
-NOT_IN_ALL = {"nli"}
+NOT_IN_ALL = {"nli", "dense"}
 """Extras that neither `all` nor the lock holds; setup.cfg says why."""
 
 DISTRIBUTIONS = {"pyro": "pyro-ppl", "absl": "absl-py"}
@@ -55,11 +59,13 @@ def extras() -> dict[str, list[Requirement]]:
 def pins(lock: str) -> dict[str, Version]:
     """Return the pinned version of each package of a lock file; any other line is an error."""
     pinned: dict[str, Version] = {}
-    for line in text(lock).splitlines():
-        if line.startswith("#"):
-            continue
-        match = re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)", line)
-        assert match, f"{lock}: {line!r} is no pin of a release"
+    lines = (line for line in text(lock).splitlines() if not line.startswith("#"))
+    # A line that ends in a backslash goes on: a pin, then its hashes.
+    for line in "\n".join(lines).replace("\\\n", "").splitlines():
+        match = re.fullmatch(
+            r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)(\s+--hash=sha256:[0-9a-f]{64})+\s*", line
+        )
+        assert match, f"{lock}: {line!r} is no pin of a release with its hashes"
         name = canonicalize_name(match[1])
         assert name not in pinned, f"{lock}: {name} is pinned twice"
         pinned[name] = Version(match[2])
@@ -81,6 +87,41 @@ def test_the_lock_holds_what_setup_cfg_asks_for() -> None:
         if name not in {"all", *NOT_IN_ALL}:
             wanted += extra
     assert unmet(wanted, pins("requirements.lock")) == []
+
+
+def test_nothing_is_installed_that_may_not_be_used() -> None:
+    assert list(not_allowed(found.metadata for found in distributions())) == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "licence", "allowed"),
+    [
+        ({"License-Expression": "LGPL-3.0-only OR MIT"}, "LGPL-3.0-only OR MIT", True),
+        ({"License-Expression": "MIT AND (GPL-2.0-only OR BSD-3-Clause)"}, None, True),
+        ({"License-Expression": "MIT AND GPL-2.0-only"}, None, False),
+        ({"License-Expression": "Apache-2.0 WITH LLVM-exception"}, None, True),
+        ({"License-Expression": "(MIT"}, None, False),
+        ({"Classifier": "License :: OSI Approved :: MIT License"}, "MIT", True),
+        (
+            {"Classifier": "License :: OSI Approved :: GNU Affero General Public License v3"},
+            "GPL",
+            0,
+        ),
+        ({"License": "The MIT License (MIT)\n Permission is ..."}, "MIT", True),
+        ({"License": "Apache 2.0"}, "Apache-2.0", True),
+        ({"License": "My own"}, "My-own", False),
+        ({}, "", False),
+    ],
+)
+def test_what_a_package_says_of_its_licence_is_held_to_the_list(
+    headers: dict[str, str], licence: str | None, allowed: bool
+) -> None:
+    metadata: Any = Message()
+    metadata["Name"] = "p"
+    for name, value in headers.items():
+        metadata[name] = value
+    assert licence is None or licence_of(metadata) == licence
+    assert (not list(not_allowed([metadata]))) == bool(allowed)
 
 
 def test_a_missing_and_an_outdated_pin_are_seen() -> None:
@@ -139,7 +180,11 @@ def test_make_alone_lists_the_targets() -> None:
             "docs",
             "bench",
             "notebooks",
+            "fuzz",
+            "endurance",
             "core",
+            "sbom",
+            "licences",
             "lock",
         ),
     ]
@@ -151,6 +196,18 @@ def test_optional_libraries_are_refused_where_they_should_be_absent() -> None:
     with pytest.raises(CheckError, match="pytest was loaded"):
         check_not_loaded(["pytest", "no_such_library"])
     assert "no_such_library" not in sys.modules
+
+
+def test_an_assessment_by_words_needs_the_core_alone() -> None:
+    optional = ("litellm", "openai", "httpx", "tenacity", "trafilatura", "pypdf", "torch", "jax")
+    code = (
+        f"import sys; sys.modules |= dict.fromkeys({optional}); "
+        "from tests.check_core_imports import check_offline_assessment as check; check()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.notebook

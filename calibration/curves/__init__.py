@@ -5,15 +5,18 @@ from __future__ import annotations
 from calibration.curves.corp import CorpCurve, corp_curve
 from calibration.curves.groups import GroupCalibration, group_calibration, interval_groups
 from calibration.curves.histograms import LabelHistogram, label_histogram
+from calibration.curves.profile import CalibrationProfile, calibration_profile
 from calibration.curves.reliability import ReliabilityBins, reliability_bins
 from calibration.curves.risk import RiskCurve, risk_curve
 
 __all__ = [
+    "CalibrationProfile",
     "CorpCurve",
     "GroupCalibration",
     "LabelHistogram",
     "ReliabilityBins",
     "RiskCurve",
+    "calibration_profile",
     "corp_curve",
     "group_calibration",
     "interval_groups",

@@ -8,6 +8,7 @@ from calibration.figures.curves import (
     risk_coverage_figure,
     score_histograms,
 )
+from calibration.figures.profile import calibration_plot
 from calibration.figures.reliability import reliability_diagram
 from calibration.figures.style import (
     COLOURS,
@@ -23,6 +24,7 @@ __all__ = [
     "DASHES",
     "MARKERS",
     "PAPER_STYLE",
+    "calibration_plot",
     "corp_diagram",
     "group_figure",
     "paper_style",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
 from factormodels.io.files import atomic_path
+from factormodels.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,6 +102,12 @@ def save_figure(
         if not isinstance(key, str) or not isinstance(value, str):
             raise InputError(f"metadata[{key!r}] is {value!r}; give texts by name")
     paths = tuple(base.with_name(f"{base.name}.{suffix}") for suffix in formats)
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        # What no font can show would end in an error or a blank.
+        if (shown := printable(text.get_text())) != text.get_text():
+            text.set_text(shown)
     with paper_style():
         for suffix, path in zip(formats, paths, strict=True):
             with atomic_path(path) as temporary:

@@ -2,6 +2,7 @@
 
     replicates  a statistic of redrawn responses: how weights are drawn
     methods     from replicates or a standard error to an interval
+    inversion   intervals of scores that chance alone raises, from tests of populations
     estimands   ratios of sums over responses and functions of them, whose influences are known
     estimates   estimands with their intervals
 
@@ -18,29 +19,41 @@ from calibration.intervals.estimands import (
     Smooth,
 )
 from calibration.intervals.estimates import SUM_METHODS, Estimates, IntervalSettings, estimate_all
+from calibration.intervals.inversion import (
+    DeviationScores,
+    Functional,
+    inverted_intervals,
+    redraw_noise,
+)
 from calibration.intervals.methods import (
     IntervalMethod,
     Scale,
-    basic_interval,
-    bca_interval,
     clustered_standard_error,
+    delta_interval,
+    effective_number,
+    expanded_percentile_interval,
     percentile_interval,
     student_quantile,
-    studentised_interval,
     wilson_interval,
 )
 from calibration.intervals.replicates import (
+    Statistic,
     bootstrap_settings,
+    jackknife_error,
     jackknife_weights,
+    left_out,
     of_samples,
+    reach,
     replicates,
     response_weights,
 )
 
 __all__ = [
     "SUM_METHODS",
+    "DeviationScores",
     "Estimand",
     "Estimates",
+    "Functional",
     "IntervalMethod",
     "IntervalSettings",
     "PairedDifference",
@@ -48,17 +61,23 @@ __all__ = [
     "RatioSums",
     "Scale",
     "Smooth",
-    "basic_interval",
-    "bca_interval",
+    "Statistic",
     "bootstrap_settings",
     "clustered_standard_error",
+    "delta_interval",
+    "effective_number",
     "estimate_all",
+    "expanded_percentile_interval",
+    "inverted_intervals",
+    "jackknife_error",
     "jackknife_weights",
+    "left_out",
     "of_samples",
     "percentile_interval",
+    "reach",
+    "redraw_noise",
     "replicates",
     "response_weights",
     "student_quantile",
-    "studentised_interval",
     "wilson_interval",
 ]

@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals.methods import Scale
+from calibration.intervals.methods import Scale, effective_number
+from calibration.intervals.replicates import Ends, reach
 from calibration.validation import Floats, Integers
 
 
@@ -47,12 +48,22 @@ class RatioSums:
         """Number of responses with a positive denominator, (n_cells,)."""
         return np.asarray((self.denominator > 0).sum(axis=0))
 
-    def is_still(self) -> NDArray[np.bool_]:
-        """Say in which cells redrawing responses cannot move the ratio, (n_cells,)."""
+    def reach(self) -> Ends:
+        """Least and largest ratio of one response, (n_cells,) each; resamples lie between."""
         own = _divided(self.numerator, self.denominator)
         held = self.denominator > 0
-        lowest = np.where(held, own, np.inf).min(axis=0)
-        highest = np.where(held, own, -np.inf).max(axis=0)
+        return (
+            np.where(held, own, np.inf).min(axis=0),
+            np.where(held, own, -np.inf).max(axis=0),
+        )
+
+    def effective(self) -> Floats:
+        """Number of responses of equal size that say as much, (n_cells,)."""
+        return effective_number(self.denominator)
+
+    def is_still(self) -> NDArray[np.bool_]:
+        """Say in which cells redrawing responses cannot move the ratio, (n_cells,)."""
+        lowest, highest = self.reach()
         return np.asarray(lowest >= highest)
 
 
@@ -77,8 +88,14 @@ class Estimand(Protocol):
     def touching(self) -> Integers:
         """Number of responses that the estimate rests on, (n_cells,)."""
 
+    def effective(self) -> Floats:
+        """Number of responses of equal size that say as much as these, (n_cells,)."""
+
     def still_share(self) -> Floats:
         """Estimate where it is a share no redraw can move, else nan, (n_cells,)."""
+
+    def reach(self, wanted: Ends) -> Ends:
+        """Least and largest estimate of redrawn responses, as far as wanted, (n_cells,) each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +118,15 @@ class RatioEstimand:
     def touching(self) -> Integers:
         return self.sums.touching()
 
+    def effective(self) -> Floats:
+        return self.sums.effective()
+
     def still_share(self) -> Floats:
         share = self.sums.is_still() & (self.scale is Scale.PROBABILITY)
         return np.where(share, self.estimate(), np.nan)
+
+    def reach(self, wanted: Ends) -> Ends:  # noqa: ARG002
+        return self.sums.reach()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +161,14 @@ class Smooth:
     def touching(self) -> Integers:
         return np.asarray(np.min([part.touching() for part in self.parts], axis=0))
 
+    def effective(self) -> Floats:
+        return np.asarray(np.min([part.effective() for part in self.parts], axis=0))
+
     def still_share(self) -> Floats:
         return np.full(self.parts[0].numerator.shape[1], np.nan)
+
+    def reach(self, wanted: Ends) -> Ends:
+        return reach(self.replicates, self.influence(), wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +198,14 @@ class PairedDifference:
     def touching(self) -> Integers:
         return np.minimum(self.first.touching(), self.second.touching())
 
+    def effective(self) -> Floats:
+        return np.minimum(self.first.effective(), self.second.effective())
+
     def still_share(self) -> Floats:
         return np.full(self.estimate().size, np.nan)
+
+    def reach(self, wanted: Ends) -> Ends:
+        return reach(self.replicates, self.influence(), wanted)
 
 
 def _divided(numerator: Floats, denominator: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -94,53 +94,38 @@ class Estimates(Tabular):
     method: str
 
 
-def estimate_all(
-    estimands: Sequence[Estimand],
-    settings: IntervalSettings,
-    methods: Sequence[IntervalMethod] | None = None,
-) -> list[Estimates]:
+def estimate_all(estimands: Sequence[Estimand], settings: IntervalSettings) -> list[Estimates]:
     """Estimands with their intervals; replicates draw the same responses for all.
 
     An interval is nan where the estimate is not defined or fewer than two responses bear on it,
     and where a function of shares lies on the edge of its range. A share that no redraw of the
     responses can move (every response has the same) gets Wilson's interval, each response
-    counting as one observation, as in `reliability_bins`.
+    counting as one observation, as in `reliability_bins`. No other leaves what redrawn responses
+    can reach.
 
     Args:
         estimands: what to estimate, over the same responses in the same order.
         settings: how intervals are made.
-        methods: one of `SUM_METHODS` for each estimand; that of the settings for all if None.
     """
-    if methods is None:
-        methods = [IntervalMethod(settings.method)] * len(estimands)
-    pairs = list(zip(estimands, methods, strict=True))
-    draws = _replicates([each for each, how in pairs if how is IntervalMethod.BOOTSTRAP], settings)
-    return [
-        _estimated(each, how, next(draws) if how is IntervalMethod.BOOTSTRAP else None, settings)
-        for each, how in pairs
-    ]
-
-
-def _replicates(estimands: Sequence[Estimand], settings: IntervalSettings) -> Iterator[Floats]:
-    """Yield the bootstrap replicates, (n_bootstrap, n_cells), of each estimand."""
-    if not estimands:
-        return
+    if settings.method == IntervalMethod.DELTA or not estimands:
+        return [_estimated(each, None, settings) for each in estimands]
     n_cells = [each.estimate().size for each in estimands]
     drawn = replicates(
         lambda weights: np.concatenate([each.replicates(weights) for each in estimands], axis=1),
         response_weights(estimands[0].influence().shape[0], settings.n_bootstrap, settings.seed),
     )
-    yield from np.split(drawn, np.cumsum(n_cells)[:-1], axis=1)
+    of_each = np.split(drawn, np.cumsum(n_cells)[:-1], axis=1)
+    return [_estimated(each, own, settings) for each, own in zip(estimands, of_each, strict=True)]
 
 
-def _estimated(
-    estimand: Estimand, method: IntervalMethod, drawn: Floats | None, settings: IntervalSettings
-) -> Estimates:
+def _estimated(estimand: Estimand, drawn: Floats | None, settings: IntervalSettings) -> Estimates:
     level = settings.level
     estimate, touching = estimand.estimate(), estimand.touching()
     error = clustered_standard_error(estimand.influence(), touching)
     if drawn is None:
-        lower, upper = delta_interval(estimate, error, touching, level, estimand.scale)
+        lower, upper = delta_interval(estimate, error, estimand.effective(), level, estimand.scale)
+        lowest, highest = estimand.reach((lower, upper))
+        lower, upper = np.maximum(lower, lowest), np.minimum(upper, highest)
         undefined = np.zeros(estimate.size, dtype=np.int64)
     else:
         lower, upper = expanded_percentile_interval(drawn, touching, level)
@@ -161,5 +146,5 @@ def _estimated(
         n_responses=touching,
         n_undefined=undefined,
         level=level,
-        method=str(method),
+        method=str(settings.method),
     )

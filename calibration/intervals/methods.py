@@ -12,32 +12,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.intervals.replicates import Ends
 from calibration.validation import Floats, Integers
-
-Ends = tuple[Floats, Floats]
-"""Lower and upper ends of intervals, float64 (k,) each."""
 
 
 class Scale(StrEnum):
     """What values an estimand can take, which decides on what scale its interval is symmetric."""
 
     PROBABILITY = "probability"
+    """Shares of what is counted: symmetric in the logit, Wilson's where no redraw moves them."""
+    UNIT = "unit"
+    """Other numbers in [0, 1]: symmetric in the logit."""
+    POSITIVE = "positive"
+    """Numbers of at least 0, whatever their size: symmetric in the logarithm."""
     NUMBER = "number"
+    """Any other numbers: symmetric as they are."""
 
 
 class IntervalMethod(StrEnum):
     """How an interval over responses is made."""
 
-    BOOTSTRAP = "bootstrap"
-    """Percentiles of replicates, expanded for few responses (`expanded_percentile_interval`)."""
     DELTA = "delta"
     """The linearised standard error and Student's t (`delta_interval`)."""
-    PERCENTILE = "percentile"
-    """Percentiles of replicates (`percentile_interval`)."""
-    BASIC = "basic"
-    """The same, reflected at the estimate (`basic_interval`)."""
-    BCA = "bca"
-    """The same, corrected for bias and skewness (`bca_interval`)."""
+    BOOTSTRAP = "bootstrap"
+    """Percentiles of replicates, expanded for few responses (`expanded_percentile_interval`)."""
+    JACKKNIFE = "jackknife"
+    """The standard error of leaving out one response after another, and Student's t."""
+    OBUCHOWSKI = "obuchowski"
+    """Obuchowski's standard error of an AUROC of clustered atoms, and Student's t in the logit."""
+    BASE_RATE = "base_rate"
+    """What a function of the base rate is over the interval of the base rate."""
+    INVERSION = "inversion"
+    """Populations that bootstrap tests do not refuse (`calibration.intervals.inversion`)."""
+    NONE = "none"
+    """A p-value or a test statistic has no interval."""
 
 
 def percentile_interval(replicates: Floats, level: float) -> Ends:
@@ -59,90 +67,40 @@ def expanded_percentile_interval(replicates: Floats, touching: Integers, level: 
             interval.
         level: nominal coverage.
     """
-    from scipy.special import ndtr
-
-    # Percentiles are too narrow by the factor that Student's t and R - 1 mend in a mean of R.
-    factor = np.sqrt(touching / np.maximum(touching - 1, 1))
-    tails = ndtr(-student_quantile(level, touching - 1) * factor)
+    tails = expanded_tail(touching, level)
     return _quantiles(replicates, tails, 1 - tails)
 
 
-def basic_interval(value: ArrayLike, replicates: Floats, level: float) -> Ends:
-    """Percentile intervals reflected at the values, (k,) (Davison and Hinkley 1997).
+def expanded_tail(touching: Any, level: float) -> Floats:
+    """Share of replicates beyond either end of `expanded_percentile_interval`, elementwise."""
+    from scipy.special import ndtr
 
-    Where a score is biased upwards, as the plain calibration errors are, so are its replicates,
-    twice: this interval moves down, the percentile interval up.
-    """
-    lower, upper = percentile_interval(replicates, level)
-    twice = 2 * np.asarray(value, dtype=np.float64)
-    return twice - upper, twice - lower
-
-
-def bca_interval(value: ArrayLike, replicates: Floats, left_out: Floats, level: float) -> Ends:
-    """Bias-corrected and accelerated intervals (Efron 1987).
-
-    Args:
-        value: (k,), the scores of the data.
-        replicates: (b, k), those of bootstrap replicates.
-        left_out: (g, k), those of the jackknife.
-        level: nominal coverage.
-
-    Returns:
-        Both ends, nan where all replicates are on one side of the value.
-    """
-    from scipy.special import ndtr, ndtri
-
-    values = np.asarray(value, dtype=np.float64)
-    ends = np.full((2, values.size), np.nan)
-    for column in np.flatnonzero(np.isfinite(values)):
-        drawn, influence = _finite(replicates[:, column]), _finite(left_out[:, column])
-        if not drawn.size or influence.size < 2:
-            continue
-        if np.ptp(drawn) == 0:
-            ends[:, column] = drawn[0]
-            continue
-        # Ties count half, so that a score with few values is not called biased.
-        below = ((drawn < values[column]).mean() + (drawn <= values[column]).mean()) / 2
-        if not 0 < below < 1:
-            continue
-        bias = float(ndtri(below))
-        influence = influence.mean() - influence
-        spread = float((influence**2).sum())
-        acceleration = float((influence**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
-        tails = bias + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-        ends[:, column] = np.quantile(drawn, ndtr(bias + tails / (1 - acceleration * tails)))
-    return ends[0], ends[1]
-
-
-def studentised_interval(value: float, error: float, drawn: Floats, level: float) -> Ends:
-    """Interval of one estimate from replicates of its t statistic (Efron 1979, Hall 1988).
-
-    Args:
-        value: the estimate.
-        error: its standard error.
-        drawn: (b, 1), each replicate's distance from the estimate over its own standard error.
-        level: nominal coverage.
-    """
-    lower, upper = percentile_interval(drawn, level)
-    return value - upper * error, value - lower * error
+    # Percentiles are too narrow by the factor that Student's t and R - 1 mend in a mean of R.
+    count = np.asarray(touching, dtype=np.float64)
+    factor = np.sqrt(count / np.maximum(count - 1, 1))
+    return np.asarray(ndtr(-student_quantile(level, count - 1) * factor))
 
 
 def delta_interval(
-    estimate: Floats, error: Floats, touching: Integers, level: float, scale: Scale
+    estimate: Floats, error: Floats, effective: Floats, level: float, scale: Scale
 ) -> Ends:
-    """Intervals of the linearised standard error by Student's t; symmetric in the logit of shares.
+    """Intervals of the linearised standard error by Student's t, symmetric on a scale.
 
     Args:
         estimate: (k,).
         error: (k,), the standard errors, as `clustered_standard_error` gives them.
-        touching: (k,), number of responses that bear on each estimate.
+        effective: (k,), number of responses of equal size that say as much as those that bear on
+            each estimate, as `effective_number` gives it.
         level: nominal coverage.
         scale: what values the estimates can take.
     """
-    reach = student_quantile(level, touching - 1) * error
+    reach = student_quantile(level, effective - 1) * error
     if scale is Scale.NUMBER:
         return estimate - reach, estimate + reach
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if scale is Scale.POSITIVE:
+            factor = np.exp(reach / estimate)
+            return estimate / factor, estimate * factor
         logit = np.log(estimate) - np.log1p(-estimate)
         reach = reach / (estimate * (1 - estimate))
         return _expit(logit - reach), _expit(logit + reach)
@@ -173,6 +131,16 @@ def clustered_standard_error(influence: Floats, touching: Integers) -> Floats:
     count = touching.astype(np.float64)
     factor = np.where(count > 1, count / np.maximum(count - 1, 1), np.nan)
     return np.asarray(np.sqrt(factor * (influence**2).sum(axis=0)))
+
+
+def effective_number(weight: Floats) -> Floats:
+    """Number of responses of equal size that say as much as these do, (k,) (Kish 1965).
+
+    Args:
+        weight: size of each response, (n_responses, k), at least 0.
+    """
+    squares = (weight**2).sum(axis=0)
+    return np.asarray(weight.sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0))
 
 
 def student_quantile(level: float, degrees: Any) -> Floats:

@@ -20,6 +20,9 @@ from calibration.validation import Floats, open_interval, whole_number
 Statistic = Callable[[Floats], Floats]
 """Response weights, (b, n_responses), to values of b replicates, (b, k), nan where undefined."""
 
+Ends = tuple[Floats, Floats]
+"""Least and largest values, float64 (k,) each."""
+
 JACKKNIFE_GROUPS = 100
 """The jackknife of BCa leaves out responses in at most so many groups.
 
@@ -28,6 +31,8 @@ the mean; its standard error is about 0.4 / groups.
 """
 
 _DRAWS_AT_ONCE = 4_000_000
+
+_RANDOM_RESAMPLES = 200
 
 
 def bootstrap_settings(n_bootstrap: Any, seed: Any, level: Any) -> tuple[int, int, float]:
@@ -82,6 +87,82 @@ def jackknife_weights(n_responses: int, seed: int) -> Iterator[Floats]:
         numbers = np.arange(start, start + rows)
         yield (group != numbers[:, np.newaxis]).astype(np.float64)
         start += rows
+
+
+def jackknife_error(left_out: Floats) -> Floats:
+    """Standard errors from the values of the jackknife's samples that are finite, (k,).
+
+    Args:
+        left_out: values of the samples of `jackknife_weights`, (n_groups, k).
+    """
+    finite = np.isfinite(left_out)
+    count = finite.sum(axis=0)
+    mean = np.where(finite, left_out, 0.0).sum(axis=0) / np.maximum(count, 1)
+    squares = np.where(finite, left_out - mean, 0.0) ** 2
+    error = np.sqrt((count - 1) / np.maximum(count, 1) * squares.sum(axis=0))
+    return np.asarray(np.where(count > 1, error, np.nan))
+
+
+def left_out(statistic: Statistic, n_responses: int, seed: int) -> tuple[Floats, Floats]:
+    """Values without each group of responses in turn, and which responses are in each.
+
+    Args:
+        statistic: the values, of response weights.
+        n_responses: number of responses.
+        seed: of the groups, as `jackknife_weights` makes them.
+
+    Returns:
+        float64 (n_groups, k), and (n_responses, n_groups): 1 for a response of the group, else 0.
+        The second times how the groups move a value is how each response moves it, as `reach`
+        wants it.
+    """
+    weights = np.concatenate(list(jackknife_weights(n_responses, seed)))
+    return replicates(statistic, [weights]), (weights == 0.0).T.astype(np.float64)
+
+
+def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:
+    """Least and largest values of resamples, as far as wanted, (k,) each; infinite without any.
+
+    First of resamples of no responses but the half, the quarter and so on down to the one that pull
+    a value farthest up, or down; where they do not reach what is wanted, of random ones too.
+
+    Args:
+        statistic: the values, of response weights.
+        influence: how each response moves each value, up to a factor, (n_responses, k).
+        wanted: how far resamples are to be sought: lower and upper ends, (k,) each.
+    """
+    n_responses, n_values = influence.shape
+    if n_responses < 2:
+        return np.full(n_values, -np.inf), np.full(n_values, np.inf)
+    order = np.argsort(np.nan_to_num(influence), axis=0).T
+    rows = []
+    for ranked in (*order, *order[:, ::-1]):
+        kept = n_responses
+        while kept > 1:
+            kept //= 2
+            weights = np.zeros(n_responses)
+            weights[ranked[:kept]] = n_responses // kept
+            weights[ranked[: n_responses % kept]] += 1
+            rows.append(weights)
+    lowest, highest = _finite_range(statistic(np.array(rows)))
+    if (wanted[0] < lowest).any() or (wanted[1] > highest).any():
+        # Drawn for responses in the order of their influence, so that theirs in the data is no
+        # matter. Rounding must not decide between equals.
+        places = np.argsort(np.lexsort(np.round(np.nan_to_num(influence), 12).T))
+        draws = response_weights(n_responses, _RANDOM_RESAMPLES, seed=0)
+        low, high = _finite_range(replicates(statistic, (rows[:, places] for rows in draws)))
+        lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
+    none = lowest > highest
+    return np.where(none, -np.inf, lowest), np.where(none, np.inf, highest)
+
+
+def _finite_range(values: Floats) -> Ends:
+    """Least and largest finite value of each column, (k,) each."""
+    finite = np.isfinite(values)
+    return (
+        np.where(finite, values, np.inf).min(axis=0),
+        np.where(finite, values, -np.inf).max(axis=0),
+    )
 
 
 def replicates(statistic: Statistic, weights: Iterable[Floats]) -> Floats:

@@ -119,11 +119,12 @@ class Design:
         codes, targets = self.facts.kinds, self.facts.pairs[:, 1]
         unary, pairwise = self.facts.split(weights)
         by_prior = unary[:, 1] * (1.0 - priors) - unary[:, 0] * priors
-        tables = np.exp(encode_many(codes, p, priors[targets], self.encoding))
+        rest = self.facts.rest
+        tables = np.exp(encode_many(codes, p, priors[targets], self.encoding, rest))
         ones = np.ones_like(p)
 
         def slope(low: tuple[Floats, Floats], high: tuple[Floats, Floats]) -> Floats:
-            ends = [np.exp(encode_many(codes, *end, self.encoding)) for end in (low, high)]
+            ends = [np.exp(encode_many(codes, *end, self.encoding, rest)) for end in (low, high)]
             step = ends[1] - ends[0]
             # An entry that does not move may be 0, and so may one of a relation that stays.
             ratio = np.divide(step, tables, out=np.zeros_like(step), where=tables > 0.0)
@@ -181,7 +182,7 @@ def design(
     for graph in graphs:
         if graph.id in compiled:
             raise InputError(f"two responses have the id {graph.id!r}; give each its own")
-        compiled[graph.id] = facts = graph.compiled
+        compiled[graph.id] = facts = graph.compiled_for(specification.encoding)
         priors, prior_parameter = facts.priors.copy(), np.full(len(facts.names), FIXED)
         for whose, prior, what in (
             (facts.is_atom, specification.atom_prior, "atom_prior"),

@@ -1,7 +1,8 @@
 """Recalibration: estimators in the manner of scikit-learn that map probabilities to better ones.
 
-from calibration.recalibration import BetaRecalibrator, cross_fit
+from calibration.recalibration import BestRecalibrator, BetaRecalibrator, cross_fit
 better = cross_fit(BetaRecalibrator(), p, y, responses).p
+chosen = cross_fit(BestRecalibrator(), p, y, responses).p  # in nested folds
 
 They are regressors and transformers, like scikit-learn's ``IsotonicRegression``: X is one column
 of probabilities, (n,) or (n, 1), and y the labels. `predict` returns recalibrated probabilities
@@ -14,6 +15,7 @@ This package imports scikit-learn; `import calibration` does not import this pac
 from __future__ import annotations
 
 from calibration.recalibration.base import Recalibrator
+from calibration.recalibration.best import BestRecalibrator
 from calibration.recalibration.cross_fitting import CrossFitted, cross_fit, response_folds
 from calibration.recalibration.nonparametric import HistogramRecalibrator, IsotonicRecalibrator
 from calibration.recalibration.parametric import (
@@ -30,11 +32,13 @@ RECALIBRATORS: dict[str, type[Recalibrator]] = {
     "isotonic": IsotonicRecalibrator,
     "histogram": HistogramRecalibrator,
     "venn_abers": VennAbersRecalibrator,
+    "best": BestRecalibrator,
 }
 """The estimators by the names that configurations use."""
 
 __all__ = [
     "RECALIBRATORS",
+    "BestRecalibrator",
     "BetaRecalibrator",
     "CrossFitted",
     "HistogramRecalibrator",

@@ -56,7 +56,8 @@ def cross_fit(
 
     Args:
         estimator: a recalibrator, or any estimator or pipeline of scikit-learn whose `predict`
-            returns probabilities; it is cloned, not changed. It is given X of shape (n, 1).
+            returns probabilities; it is cloned, not changed. It is given X of shape (n, 1), and
+            responses if it `takes_responses`, as `BestRecalibrator` does.
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
         responses: response ids (n,).
@@ -89,7 +90,9 @@ def cross_fit(
                 "folds or another seed"
             )
         learned = clone(estimator)
-        extra = {} if counts is None else {"sample_weight": counts[taught]}
+        extra: dict[str, Any] = {} if counts is None else {"sample_weight": counts[taught]}
+        if getattr(learned, "takes_responses", False):
+            extra["responses"] = grouping.index[taught]
         try:
             learned.fit(column[taught], labels[taught], **extra)
         except InputError as error:

@@ -10,7 +10,7 @@ depend on how many atoms there are (debiased errors, tests, AURC) take the sum o
 
 from __future__ import annotations
 
-from calibration.forecasts import LOGIT_CLIP, ScoreStatus
+from calibration.forecasts import LOGIT_CLIP, Extremes, ScoreStatus
 from calibration.scores.calibration_error import (
     calibration_error,
     classwise_error,
@@ -27,8 +27,11 @@ from calibration.scores.goodness_of_fit import CalibrationTest, hosmer_lemeshow,
 from calibration.scores.logistic_calibration import (
     CalibrationLine,
     FlexibleCalibration,
+    FlexibleCurve,
+    Smoother,
     calibration_line,
     flexible_calibration,
+    flexible_curve,
 )
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
@@ -73,7 +76,9 @@ __all__ = [
     "CalibrationTest",
     "CorpDecomposition",
     "Decisions",
+    "Extremes",
     "FlexibleCalibration",
+    "FlexibleCurve",
     "MurphyDecomposition",
     "ResponseMeasures",
     "RiskCoverage",
@@ -81,6 +86,7 @@ __all__ = [
     "ScoreRow",
     "ScoreStatus",
     "ScoreTable",
+    "Smoother",
     "Summary",
     "accuracy",
     "auprc",
@@ -100,6 +106,7 @@ __all__ = [
     "f1_true",
     "factual_precision",
     "flexible_calibration",
+    "flexible_curve",
     "hosmer_lemeshow",
     "log_loss",
     "mean_absolute_error_of_precision",

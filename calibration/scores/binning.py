@@ -44,12 +44,21 @@ def equal_width(sample: Sample, n_bins: int) -> Binned:
     The bins are those of `calibration.reliability_bins`: a p within 1e-9 above an edge counts as
     on it.
     """
+    return _sums(sample, equal_width_starts(sample, n_bins))
+
+
+def equal_width_starts(sample: Sample, n_bins: int) -> Integers:
+    """Position of the first point of each bin of `equal_width`, int64 (b,)."""
 
     def begin() -> Integers:
-        edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-        return _starts(sample.p, edges)
+        return _starts(sample.p, _inner_edges(n_bins))
 
-    return _sums(sample, sample.forecasts.remember(("equal width", n_bins), begin))
+    return sample.forecasts.remember(("equal width", n_bins), begin)
+
+
+def bin_numbers(values: Floats, n_bins: int) -> Integers:
+    """Number of the bin of equal width of each value in [0, 1], int64 (n,), as in `equal_width`."""
+    return np.searchsorted(_inner_edges(n_bins) + DECISION_TOLERANCE, values, side="left")
 
 
 def equal_mass(sample: Sample, n_bins: int) -> Binned:
@@ -81,6 +90,10 @@ def binned(sample: Sample, n_bins: int, strategy: str) -> Binned:
     if strategy == "quantile":
         return equal_mass(sample, n_bins)
     raise InputError(f"strategy is {strategy!r}; choose 'uniform' or 'quantile'")
+
+
+def _inner_edges(n_bins: int) -> Floats:
+    return np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
 
 
 def _starts(p: Floats, edges: Floats) -> Integers:

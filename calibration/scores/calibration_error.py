@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.forecasts import Estimate, Sample, ScoreStatus, pooled, undefined
 from calibration.labels import LabelPolicy
-from calibration.scores.binning import Binned, binned, equal_mass, equal_mass_starts, equal_width
+from calibration.scores.binning import (
+    Binned,
+    bin_numbers,
+    binned,
+    equal_mass,
+    equal_mass_starts,
+    equal_width,
+)
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
@@ -170,6 +177,11 @@ def mean_absolute_debiased(bins: Binned) -> float:
 
 def sweep_bins(sample: Sample) -> Binned:
     """Bins of `ece_sweep`."""
+    return equal_mass(sample, n_sweep_bins(sample))
+
+
+def n_sweep_bins(sample: Sample) -> int:
+    """Number of bins of `ece_sweep`."""
     n_bins = 1
     for more in range(2, min(MOST_SWEEP_BINS, sample.present.size) + 1):
         starts = equal_mass_starts(sample, more)
@@ -178,7 +190,7 @@ def sweep_bins(sample: Sample) -> Binned:
         if (np.diff(true[weight > 0] / weight[weight > 0]) < -ROUNDING).any():
             break
         n_bins = more
-    return equal_mass(sample, n_bins)
+    return n_bins
 
 
 def verdict_bins(sample: Sample, n_bins: int) -> Binned:
@@ -238,8 +250,7 @@ class _Runs:
 
 
 def _runs(values: Floats, supported: NDArray[np.bool_], n_bins: int) -> _Runs:
-    edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    index = np.searchsorted(edges + DECISION_TOLERANCE, values, side="left")
+    index = bin_numbers(values, n_bins)
     changes = (np.diff(index) != 0) | (np.diff(supported) != 0)
     first = np.flatnonzero(np.append(True, changes))
     return _Runs(first, index[first], supported[first])

@@ -108,12 +108,27 @@ def expected_loss(name: str, share: Any) -> Any:
         return np.nan_to_num(share * if_true) + np.nan_to_num((1 - share) * if_false)
 
 
+def uncertainty(name: str, base_rate: Floats, total: float) -> Floats:
+    """The part of a score that the base rate decides, elementwise.
+
+    Args:
+        name: ``murphy_uncertainty``, the same ``_corrected``, ``corp_brier_uncertainty`` or
+            ``corp_log_loss_uncertainty``.
+        base_rate: shares of true atoms.
+        total: number of atoms.
+    """
+    if name == "corp_log_loss_uncertainty":
+        return np.asarray(expected_loss("log_loss", base_rate))
+    corrected = total / (total - 1) if name.endswith("_corrected") else 1.0
+    return corrected * base_rate * (1 - base_rate)
+
+
 def corp_terms(sample: Sample, fit: IsotonicFit, name: str) -> CorpDecomposition:
     """Decomposition of a loss of `LOSSES`, given the isotonic fit of the sample."""
     score = mean_loss(sample, name)
     recalibrated = dot(fit.weight, expected_loss(name, fit.value)) / sample.total
-    uncertainty = float(expected_loss(name, sample.base_rate))
-    return CorpDecomposition(score, score - recalibrated, uncertainty - recalibrated, uncertainty)
+    of_base_rate = float(expected_loss(name, sample.base_rate))
+    return CorpDecomposition(score, score - recalibrated, of_base_rate - recalibrated, of_base_rate)
 
 
 def corp_decomposition(

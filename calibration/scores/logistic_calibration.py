@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,21 @@ from numpy.typing import ArrayLike
 from calibration.forecasts import (
     LOGIT_CLIP,
     Estimate,
+    Extremes,
     Sample,
     ScoreStatus,
     clipped_logits,
+    clipped_weight,
     dot,
+    extremes_named,
     logit_clip,
     pooled,
     undefined,
     was_clipped,
+    without_extremes,
 )
 from calibration.labels import LabelPolicy
+from calibration.scores.loess import loess_curve
 from calibration.scores.logistic import (
     ROWS_AT_ONCE,
     LogisticFit,
@@ -30,6 +36,7 @@ from calibration.scores.logistic import (
 )
 from calibration.scores.mesh import LAGRANGE, Mesh, mesh_of
 from calibration.validation import Floats
+from factormodels.errors import InputError
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 """Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
@@ -39,6 +46,28 @@ MOST_POINTS = 1 << 17
 
 N_CELLS = 1 << 15
 """Number of cells of that mesh of logits."""
+
+
+class Smoother(StrEnum):
+    """How the flexible calibration curve is fitted."""
+
+    SPLINE = "spline"
+    """Logistic regression on a restricted cubic spline of logit p (Harrell 2015)."""
+    LOESS = "loess"
+    """Local quadratic regression on p (Austin and Steyerberg 2019), which needs no logit."""
+
+
+def smoother_named(smoother: str) -> Smoother:
+    """Smoother of a name.
+
+    Raises:
+        InputError: if there is none of that name.
+    """
+    try:
+        return Smoother(smoother)
+    except ValueError:
+        names = ", ".join(Smoother)
+        raise InputError(f"smoother is {smoother!r}; choose one of {names}") from None
 
 
 @dataclass(frozen=True)
@@ -52,6 +81,7 @@ class CalibrationLine:
         status: of slope and intercept: ``ok``, ``clipped``, ``one_class``, ``constant_forecast``
             or ``separated``.
         in_the_large_status: ``ok``, ``clipped`` or ``one_class``.
+        n_clipped: number of atoms whose p is outside [clip, 1 - clip], moved or left out.
     """
 
     slope: float
@@ -59,6 +89,7 @@ class CalibrationLine:
     in_the_large: float
     status: ScoreStatus
     in_the_large_status: ScoreStatus
+    n_clipped: float = 0
 
 
 @dataclass(frozen=True)
@@ -71,6 +102,8 @@ class FlexibleCalibration:
         e90: its 90 % quantile.
         emax: its maximum.
         status: ``ok``, ``clipped``, ``one_class`` or ``separated``.
+        n_clipped: number of atoms whose p is outside [clip, 1 - clip], moved or left out; 0 for
+            ``loess``.
     """
 
     ici: float
@@ -78,6 +111,24 @@ class FlexibleCalibration:
     e90: float
     emax: float
     status: ScoreStatus
+    n_clipped: float = 0
+
+
+@dataclass(frozen=True, eq=False)
+class FlexibleCurve:
+    """A flexible calibration curve.
+
+    Attributes:
+        p: float64 (m,), the distinct probabilities, ascending.
+        curve: float64 (m,), share of true atoms at each; nan where `status` says why.
+        status: ``ok``, ``clipped``, ``one_class`` or ``separated``.
+        smoother: ``spline`` or ``loess``.
+    """
+
+    p: Floats
+    curve: Floats
+    status: ScoreStatus
+    smoother: Smoother
 
 
 def calibration_line(
@@ -86,27 +137,36 @@ def calibration_line(
     *,
     weights: ArrayLike | None = None,
     clip: float = LOGIT_CLIP,
+    extremes: str = Extremes.CLIP,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> CalibrationLine:
     """Slope and intercept of the logistic regression of labels on logit p.
 
-    Cox 1958; Van Calster et al. 2016 on what each of the three numbers means.
+    Cox 1958; Van Calster et al. 2016 on what each of the three numbers means. Probabilities of 0
+    and 1 have no logit: the slope depends on `clip` if they are moved, and no longer speaks of
+    them if they are left out. `n_clipped` says how many there are.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
+        extremes: what becomes of p outside: ``clip``, or ``leave-out``.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `clip`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
-    sample = pooled(p, y, weights, unlabelled)
-    scores = line_scores(sample, logit_clip(clip))
+    sample, clip = pooled(p, y, weights, unlabelled), logit_clip(clip)
+    n_clipped = clipped_weight(sample, clip)
+    if extremes_named(extremes) is Extremes.LEAVE_OUT:
+        sample = without_extremes(sample, clip)
+    scores = line_scores(sample, clip)
     slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
     intercept = scores["calibration_intercept"].value
-    return CalibrationLine(slope.value, intercept, large.value, slope.status, large.status)
+    return CalibrationLine(
+        slope.value, intercept, large.value, slope.status, large.status, n_clipped
+    )
 
 
 def flexible_calibration(
@@ -114,34 +174,66 @@ def flexible_calibration(
     y: Any,
     *,
     weights: ArrayLike | None = None,
+    smoother: str = Smoother.SPLINE,
     clip: float = LOGIT_CLIP,
+    extremes: str = Extremes.CLIP,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> FlexibleCalibration:
     """ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
 
     The curve is a logistic regression on a restricted cubic spline of logit p with four knots, at
     the 5, 35, 65 and 95 % quantiles of the atoms; where fewer than three of them differ, on logit
-    p alone. Quantiles of the distance are the least values that reach their share of the atoms.
+    p alone. Or it is R's loess of labels on p, cut at 0 and 1. Quantiles of the distance are the
+    least values that reach their share of the atoms.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
-        clip: p is moved into [clip, 1 - clip] before its logit is taken.
+        smoother: ``spline`` or ``loess``.
+        clip: p is moved into [clip, 1 - clip] before the spline takes its logit.
+        extremes: what becomes of p outside: ``clip``, or ``leave-out``; of no matter to ``loess``.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad `clip`.
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
+    chosen, clip = smoother_named(smoother), logit_clip(clip)
     sample = pooled(p, y, weights, unlabelled)
-    scores = flexible_scores(sample, sample, logit_clip(clip))
+    n_clipped = 0.0
+    if chosen is Smoother.SPLINE:
+        n_clipped = clipped_weight(sample, clip)
+        if extremes_named(extremes) is Extremes.LEAVE_OUT:
+            sample = without_extremes(sample, clip)
+    scores = flexible_scores(sample, sample, clip, smoother=chosen)
     return FlexibleCalibration(
         ici=scores["ici"].value,
         e50=scores["e50"].value,
         e90=scores["e90"].value,
         emax=scores["emax"].value,
         status=scores["ici"].status,
+        n_clipped=n_clipped,
     )
+
+
+def flexible_curve(
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    smoother: str = Smoother.SPLINE,
+    clip: float = LOGIT_CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> FlexibleCurve:
+    """The curve that `flexible_calibration` measures distances from; arguments are its own.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
+    """
+    chosen, clip = smoother_named(smoother), logit_clip(clip)
+    sample = pooled(p, y, weights, unlabelled)
+    curve, status = curve_of(sample, sample, clip, smoother=chosen)
+    return FlexibleCurve(sample.p, curve, status, chosen)
 
 
 def line_scores(
@@ -186,7 +278,11 @@ def line_scores(
 
 
 def flexible_scores(
-    sample: Sample, whole: Sample, clip: float, start: Floats | None = None
+    sample: Sample,
+    whole: Sample,
+    clip: float,
+    start: Floats | None = None,
+    smoother: Smoother = Smoother.SPLINE,
 ) -> dict[str, Estimate]:
     """ICI, E50, E90 and Emax of a sample.
 
@@ -195,27 +291,47 @@ def flexible_scores(
         whole: the data that it is drawn from, whose quantiles are the knots.
         clip: bound on p before its logit is taken.
         start: coefficients with which the fit begins, or None.
+        smoother: how the curve is fitted.
     """
     names = ("ici", "e50", "e90", "emax")
-    if sample.has_one_class:
-        return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
-    fit = fit_curve(sample, whole, clip, start)
-    if fit.status is not ScoreStatus.OK:
-        return dict.fromkeys(names, undefined(fit.status))
-    columns = _curve_columns(whole, clip, clipped_logits(sample.forecasts, clip), "points")
-    columns = columns[: fit.coefficients.size]
-    distance = np.empty_like(sample.p)
-    for begin in range(0, distance.size, ROWS_AT_ONCE):
-        rows = slice(begin, begin + ROWS_AT_ONCE)
-        curve = sigmoid(combined(fit.coefficients, columns[:, rows]))
-        distance[rows] = np.abs(curve - sample.p[rows])
+    curve, status = curve_of(sample, whole, clip, start, smoother)
+    if status not in (ScoreStatus.OK, ScoreStatus.CLIPPED):
+        return dict.fromkeys(names, undefined(status))
+    distance = np.abs(curve - sample.p)
     # Points without weight do not count for the largest distance.
     distance[sample.weight == 0] = 0.0
     median, ninety = weighted_quantiles(distance, sample.weight, (0.5, 0.9))
-    status = was_clipped(sample, clip)
     mean = dot(sample.weight, distance) / sample.total
     values = (mean, median, ninety, float(distance.max()))
     return {name: Estimate(value, status) for name, value in zip(names, values, strict=True)}
+
+
+def curve_of(
+    sample: Sample,
+    whole: Sample,
+    clip: float,
+    start: Floats | None = None,
+    smoother: Smoother = Smoother.SPLINE,
+) -> tuple[Floats, ScoreStatus]:
+    """Flexible curve of a sample at its points, (m,), nan where the status says why.
+
+    Arguments are those of `flexible_scores`.
+    """
+    nothing = np.full(sample.p.size, np.nan)
+    if sample.has_one_class:
+        return nothing, ScoreStatus.ONE_CLASS
+    if smoother is Smoother.LOESS:
+        return loess_curve(sample), ScoreStatus.OK
+    fit = fit_curve(sample, whole, clip, start)
+    if fit.status is not ScoreStatus.OK:
+        return nothing, fit.status
+    columns = _curve_columns(whole, clip, clipped_logits(sample.forecasts, clip), "points")
+    columns = columns[: fit.coefficients.size]
+    curve = np.empty_like(sample.p)
+    for begin in range(0, curve.size, ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        curve[rows] = sigmoid(combined(fit.coefficients, columns[:, rows]))
+    return curve, was_clipped(sample, clip)
 
 
 def fit_curve(
@@ -330,6 +446,11 @@ def _rows(sample: Sample, clip: float) -> _Rows:
     )
 
 
+def curve_columns(whole: Sample, clip: float) -> Floats:
+    """Columns of the flexible curve at the points of a sample, (k, m), with the sample's knots."""
+    return _curve_columns(whole, clip, clipped_logits(whole.forecasts, clip), "points")
+
+
 def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Floats:
     """Columns of the flexible curve at logits: ones, logits, the spline's if any."""
 
@@ -343,7 +464,8 @@ def _curve_columns(whole: Sample, clip: float, logits: Floats, kind: str) -> Flo
             return line
         return np.concatenate([line, restricted_cubic_spline(logits, knots)])
 
-    return whole.forecasts.remember(("curve", clip, kind), build)
+    # Without its extremes, the data have other knots.
+    return whole.forecasts.remember(("curve", clip, kind, whole.total), build)
 
 
 def threshold_parts(sample: Sample) -> tuple[bool, bool]:

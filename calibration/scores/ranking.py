@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Sample, ScoreStatus, dot, pooled, undefined
-from calibration.labels import LabelPolicy
+from calibration.grouping import Grouping
+from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.validation import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredAuroc:
+    """AUROC of methods on the same claims, with its covariance over responses.
+
+    Attributes:
+        value: float64 (n_methods,), nan if all labels agree.
+        covariance: float64 (n_methods, n_methods), nan where fewer than two responses hold true
+            claims, or false ones.
+        n_responses: number of responses.
+    """
+
+    value: Floats
+    covariance: Floats
+    n_responses: int
 
 
 def auroc(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+    p: ArrayLike,
+    y: Any,
+    *,
+    weights: ArrayLike | None = None,
+    folds: Any = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
     """Area under the ROC curve: P(p of a true atom > p of a false one), ties half.
 
-    Not defined, nan, if all labels agree.
+    Not defined, nan, if all labels agree (of every fold, if there are folds).
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
+        folds: fold of each atom, (n,), if `p` is cross-fitted: then only atoms of one fold are
+            compared. Maps of different folds learned from different labels; a fold with many true
+            atoms leaves few to the others, whose map puts it low, so that pooled folds rank below
+            chance what tells nothing.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:
         InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
-    return ranking_scores(pooled(p, y, weights, unlabelled))["auroc"].value
+    if folds is None:
+        return ranking_scores(pooled(p, y, weights, unlabelled))["auroc"].value
+    atoms = labelled_atoms(p, y, unlabelled)
+    fold, counts = atoms.grouping(folds, "folds").index, atoms.weights(weights)
+    ordered = pairs = 0.0
+    for number in range(int(fold.max()) + 1):
+        own = fold == number
+        if counts[own].any():
+            inside = concordance(pooled(atoms.p[own], atoms.y[own], counts[own]))
+            ordered, pairs = ordered + inside[0], pairs + inside[1]
+    return ordered / pairs if pairs > 0 else float("nan")
 
 
 def auprc(
@@ -61,7 +100,72 @@ def ranking_scores(sample: Sample) -> dict[str, Estimate]:
     precision = np.divide(true_from, weight_from, out=np.zeros_like(true_from), where=gained)
     estimates["auprc"] = Estimate(dot(sample.true, precision) / sample.total_true)
     if sample.total_false > 0:
-        false_below = sample.weight_below - sample.true_below
-        ordered = dot(sample.true, false_below) + dot(sample.true, sample.false) / 2
-        estimates["auroc"] = Estimate(ordered / (sample.total_true * sample.total_false))
+        ordered, pairs = concordance(sample)
+        estimates["auroc"] = Estimate(ordered / pairs)
     return estimates
+
+
+def clustered_auroc(
+    methods: Sequence[Floats],
+    y: Floats,
+    grouping: Grouping,
+    folds: Integers | None = None,
+    weights: Floats | None = None,
+) -> ClusteredAuroc:
+    """AUROC of methods on the same claims with its covariance over responses (Obuchowski 1997).
+
+    Where every response is one claim it is that of DeLong, DeLong and Clarke-Pearson 1988. Within
+    folds the pairs of every fold are compared and summed, which the same linearisation holds for.
+
+    Args:
+        methods: probabilities (n_claims,) of each method.
+        y: float64 (n_claims,), labels 1 and 0.
+        grouping: which response each claim belongs to.
+        folds: int64 (n_claims,), fold of each claim, or None for one fold.
+        weights: how many claims each counts as, float64 (n_claims,), or None for one each.
+    """
+    true = y == 1
+    weight = np.ones(y.size) if weights is None else weights
+    fold = np.zeros(y.size, dtype=np.int64) if folds is None else folds
+    inside = [fold == number for number in np.unique(fold)]
+    n_pairs = float(sum(weight[own & true].sum() * weight[own & ~true].sum() for own in inside))
+    n_responses = len(grouping.responses)
+    if n_pairs == 0:
+        nothing = np.full(len(methods), np.nan)
+        return ClusteredAuroc(nothing, np.outer(nothing, nothing), n_responses)
+    value, parts = [], []
+    for p in methods:
+        # Of each claim: how often it is ordered rightly with claims of the other class.
+        ordered, others = np.zeros(y.size), np.zeros(y.size)
+        for own in inside:
+            for of_class, sign in ((true, 1.0), (~true, -1.0)):
+                here, there = own & of_class, own & ~of_class
+                order = np.argsort(sign * p[there])
+                rivals = (sign * p[there])[order]
+                reached = np.append(0.0, np.cumsum(weight[there][order]))
+                below = np.searchsorted(rivals, sign * p[here], side="left")
+                up_to = np.searchsorted(rivals, sign * p[here], side="right")
+                ordered[here], others[here] = (reached[below] + reached[up_to]) / 2, reached[-1]
+        value.append(float((weight * ordered)[true].sum()) / n_pairs)
+        surplus = weight * (ordered - value[-1] * others) / n_pairs
+        parts.append((grouping.sums(surplus * true), grouping.sums(surplus * ~true)))
+    of_true, of_false = (np.stack(part) for part in zip(*parts, strict=True))
+    with_true, with_false = (
+        int((grouping.sums(weight * each) > 0).sum()) for each in (true, ~true)
+    )
+    if min(with_true, with_false, n_responses) < 2:
+        return ClusteredAuroc(np.array(value), np.full((len(methods),) * 2, np.nan), n_responses)
+    crossed = of_true @ of_false.T
+    covariance = (
+        of_true @ of_true.T * (with_true / (with_true - 1))
+        + of_false @ of_false.T * (with_false / (with_false - 1))
+        + (crossed + crossed.T) * (n_responses / (n_responses - 1))
+    )
+    return ClusteredAuroc(np.array(value), covariance, n_responses)
+
+
+def concordance(sample: Sample) -> tuple[float, float]:
+    """Weight of the pairs of a true and a false atom that are ordered rightly, and of all."""
+    false_below = sample.weight_below - sample.true_below
+    ordered = dot(sample.true, false_below) + dot(sample.true, sample.false) / 2
+    return ordered, sample.total_true * sample.total_false

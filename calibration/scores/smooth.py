@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from calibration.validation import Floats, open_interval
 
 _CELLS = 1 << 14
 _LEAST_BANDWIDTH = 4 / _CELLS
+
+_N_BANDWIDTHS = 20
 
 
 def smooth_ece(
@@ -105,3 +108,56 @@ def _error(cosines: Floats, bandwidth: float) -> float:
     left, right = left[crossing], right[crossing]
     area[crossing] = (left**2 + right**2) / (2 * (left + right))
     return float(area.sum() / _CELLS)
+
+
+@dataclass(frozen=True, eq=False)
+class MeshSmoothing:
+    """Smoothing of residuals on a mesh of [0, 1] by the kernel, at some bandwidths.
+
+    Attributes:
+        widths: float64 (n_widths,), bandwidths, ascending to 1.
+        matrices: float64 (n_widths, n_points, n_points), from residuals on the points of the mesh,
+            both ends among them, to smoothed ones.
+    """
+
+    widths: Floats
+    matrices: Floats
+
+
+def mesh_smoothing(n_cells: int) -> MeshSmoothing:
+    """Smoothing on a mesh of so many cells, down to the bandwidth of a cell."""
+    from scipy.fft import dct
+
+    k = np.arange(n_cells + 1)
+    masses = np.diag(np.concatenate([[1.0], np.full(n_cells - 1, 0.5), [1.0]]))
+    cosines = dct(masses, type=1) / np.sinc(k / (2 * n_cells)) ** 2
+    widths = np.geomspace(1 / n_cells, 1.0, _N_BANDWIDTHS)
+    kernels = np.exp(-((np.pi * widths[:, np.newaxis] * k) ** 2) / 2)
+    return MeshSmoothing(widths, np.stack([dct(cosines * each, type=1) for each in kernels]))
+
+
+def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
+    """Smooth calibration error of each of many samples, (...), within a hundredth of itself.
+
+    Args:
+        residuals: sums of (p - y) on the points of the mesh, shared linearly, over the weight of
+            all atoms, (..., n_points).
+        smoothing: what smooths them.
+    """
+    rows = residuals.reshape(-1, residuals.shape[-1])
+    n_cells = rows.shape[1] - 1
+    ends = np.concatenate([[0.5], np.ones(n_cells - 1), [0.5]]) / n_cells
+    widths = smoothing.widths
+    # The gap between error and bandwidth falls as the bandwidth grows: see where it changes sign
+    # among the bandwidths, and interpolate.
+    gaps = np.stack(
+        [
+            np.abs(rows @ matrix) @ ends - width
+            for matrix, width in zip(smoothing.matrices, widths, strict=True)
+        ]
+    )
+    place = np.clip((gaps > 0).sum(axis=0), 1, widths.size - 1)
+    above, below = (gaps[at, np.arange(len(rows))] for at in (place - 1, place))
+    share = np.clip(above / np.maximum(above - below, 1e-300), 0, 1)
+    found = widths[place - 1] + share * (widths[place] - widths[place - 1])
+    return np.asarray(found.reshape(residuals.shape[:-1]))

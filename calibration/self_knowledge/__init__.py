@@ -7,6 +7,7 @@ self_knowledge(read_records("claims.jsonl"))["sigma"].estimate
 from __future__ import annotations
 
 from calibration.intervals import Estimates, IntervalMethod, IntervalSettings
+from calibration.self_knowledge.association import Association, association
 from calibration.self_knowledge.balance import Balance, in_sample_balance
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
 from calibration.self_knowledge.comparison import ConditionComparison, compare_conditions
@@ -30,14 +31,6 @@ from calibration.self_knowledge.prediction import (
     label_shift,
     out_of_sample,
 )
-from calibration.self_knowledge.records import (
-    ClaimLabel,
-    ClaimRecord,
-    ModelJudgement,
-    Setting,
-    read_records,
-    write_records,
-)
 from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
 from calibration.self_knowledge.simulation import (
     Coverage,
@@ -47,8 +40,17 @@ from calibration.self_knowledge.simulation import (
     rejections,
     simulate_counts,
 )
+from factormodels.io.claim_records import (
+    ClaimLabel,
+    ClaimRecord,
+    ModelJudgement,
+    Setting,
+    read_records,
+    write_records,
+)
 
 __all__ = [
+    "Association",
     "Average",
     "Balance",
     "ClaimLabel",
@@ -69,6 +71,7 @@ __all__ = [
     "SigmaStatus",
     "Truth",
     "as_claims",
+    "association",
     "claims_of_counts",
     "clipped",
     "compare_conditions",

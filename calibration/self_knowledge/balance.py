@@ -29,15 +29,20 @@ from calibration.self_knowledge.claims import (
 from calibration.self_knowledge.formula import SigmaStatus, sigma, sigma_status
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import shares
-from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
 from calibration.significance.corrections import adjust
 from calibration.significance.mcnemar import (
     ClusteredMcNemar,
+    PlainMcNemar,
     clustered_mcnemar_counts,
+    exact_mcnemar_by_response,
     mcnemar_counts,
 )
 from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
+from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
+
+FEW = 30
+"""So few responses that differ that the chi-square law of the clustered test is not relied on."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +60,11 @@ class Balance(Tabular):
         exact: p-value of McNemar's exact test, claims taken as independent.
         asymptotic: p-value of McNemar's chi-square, likewise.
         clustered: p-value of the test that allows for responses.
-        corrected: `clustered` by Holm over the bins; overall as it is.
+        by_response: p-value of the exact test with a sign for each response
+            (`exact_mcnemar_by_response`), where at most `FEW` responses have more of one error
+            than of the other; else nan.
+        p_value: `by_response` where there is one, else `clustered`, whose law holds for many.
+        corrected: `p_value` by Holm over the bins; overall as it is.
         method: which clustered test.
         status: what the data say of sigma.
     """
@@ -70,6 +79,8 @@ class Balance(Tabular):
     exact: Floats
     asymptotic: Floats
     clustered: Floats
+    by_response: Floats
+    p_value: Floats
     corrected: Floats
     method: str
     status: tuple[SigmaStatus, ...]
@@ -78,7 +89,8 @@ class Balance(Tabular):
         """One row per position."""
         arrays = (
             "sigma", "factuality", "false_positives", "false_negatives", "n_claims",
-            "n_responses", "exact", "asymptotic", "clustered", "corrected",
+            "n_responses", "exact", "asymptotic", "clustered", "by_response",
+            "p_value", "corrected",
         )  # fmt: skip
         return [
             {
@@ -124,16 +136,22 @@ def in_sample_balance(
             for cell in cells
         ]
     )
+    net = (wrong_no - wrong_yes).astype(np.int64)
+    few = (total > 0) & ((net != 0).sum(axis=0) <= FEW)
+    by_response = np.array(
+        [exact_mcnemar_by_response(net[:, cell]) if few[cell] else np.nan for cell in cells]
+    )
+    p_value = np.where(few, by_response, clustered)
     exact, asymptotic = (
         np.array(
             [
                 mcnemar_counts(
-                    int(total_no[cell]), int(total_yes[cell]), int(total[cell]), exact=kind
+                    int(total_no[cell]), int(total_yes[cell]), int(total[cell]), method=kind
                 ).p_value
                 for cell in cells
             ]
         )
-        for kind in (True, False)
+        for kind in (PlainMcNemar.EXACT, PlainMcNemar.CHI_SQUARE)
     )
     totals = counts.sum(axis=0)
     self_known, self_unknown = laws_of(totals)
@@ -149,7 +167,9 @@ def in_sample_balance(
         exact=exact,
         asymptotic=asymptotic,
         clustered=clustered,
-        corrected=np.append(adjust(clustered[:-1]), clustered[-1]),
+        by_response=by_response,
+        p_value=p_value,
+        corrected=np.append(adjust(p_value[:-1]), p_value[-1]),
         method=str(method),
         status=sigma_status(self_known, self_unknown, supported, unsupported),
     )

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.self_knowledge.records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
+from factormodels.io.claim_records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 
 Codes = NDArray[np.int8]
 

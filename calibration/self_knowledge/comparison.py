@@ -24,11 +24,11 @@ from calibration.self_knowledge.claims import (
 )
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
-from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
 from calibration.significance.corrections import adjust
 from calibration.tabular import Tabular
 from calibration.validation import Floats
 from factormodels.errors import InputError
+from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 JUDGED = "judged_"
 """What precedes the names of quantities that both tables have: those over judged claims alone."""

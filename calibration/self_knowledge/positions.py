@@ -26,10 +26,10 @@ from calibration.self_knowledge.quantities import (
     label_estimands,
     shares,
 )
-from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
 from calibration.tabular import Tabular
 from calibration.validation import Integers
 from factormodels.errors import InputError
+from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 OVERALL = "overall"
 """The name of the last cell of every table."""

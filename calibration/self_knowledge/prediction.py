@@ -17,10 +17,10 @@ from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
-from calibration.self_knowledge.records import ClaimRecord, Setting, setting_named
 from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, probability_array, whole_number
 from factormodels.errors import InputError
+from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
 """What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate and EMQ, from

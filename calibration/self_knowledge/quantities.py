@@ -25,8 +25,8 @@ from calibration.self_knowledge.claims import (
     neither_policy,
 )
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
-from calibration.self_knowledge.records import Setting
 from calibration.validation import Floats
+from factormodels.io.claim_records import Setting
 
 LABELS = (("supported", SUPPORTED), ("unsupported", UNSUPPORTED), ("irrelevant", IRRELEVANT))
 

@@ -18,7 +18,31 @@ _NOT = r"(?:do\s+not|don't|cannot|can\s+not|can't|could\s+not|couldn't)"
 _KNOWLEDGE = r"(?:information|details?|data|context|knowledge|records?|sources?|evidence)"
 _SCANT = r"(?:enough|sufficient|adequate|reliable|verif\w+|specific|much|any|a\s+lot\s+of)"
 
+# What a refusal has none of: what it is of, that it is about, or whom it asks after.
+_WANTED = (
+    rf"(?:{_KNOWLEDGE}|bio(?:graph\w+)?|answer|response|(?:any)?one|person(?:ality)?|people|"
+    r"individual|figure|celebrity|somebody|someone|anything)"
+)
+_SORRY = (
+    r"(?:I(?:'m|\s+am)\s+(?:(?:very|so|really)\s+)?(?:sorry|afraid)|sorry|regrettably|"
+    r"unfortunately)\W+(?:(?:but|that)\s+)?"
+)
+_AS_A_MODEL = r"(?:as\s+an?\s+[^,.\n]{1,40},\s+)?"
+_UNABLE = rf"I\s+(?:{_NOT}|(?:am|was)\s+(?:not\s+able|unable)\s+to)"
+_DO = r"(?:find|locate|identify|provide|give|write|offer|share|create|generate|verify)"
+# A text that goes on to tell what it can is an answer.
+_GOES_ON = (
+    r"(?!.*\b(?:but|however)\b[^.!?\n]{0,60}\b(?:here(?:'s|\s+is|\s+are)|"
+    r"I\s+(?:do\s+know|can\s+(?:tell|share|say|offer))))"
+)
+
 _PATTERNS = {
+    # Who opens by being sorry declines whatever follows; others decline a person or a text.
+    "cannot_answer": rf"(?m:^)\W*(?:{_SORRY}{_AS_A_MODEL}{_UNABLE}\s+(?:\w+\s+)?{_DO}\b{_GOES_ON}"
+    rf"|{_AS_A_MODEL}{_UNABLE}\s+(?:\w+\s+)?{_DO}\b{_GOES_ON}[^.!?\n]{{0,60}}\b{_WANTED}s?\b)",
+    "asks_for_more": rf"\b(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:provide|give|share|"
+    rf"supply|offer)\s+(?:(?:me|us)\s+)?(?:with\s+)?(?:(?:some|any)\s+)?"
+    rf"(?:(?:more|further|additional)\s+)(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b",
     "lacks_information": rf"\bI\s+(?:\w+\s+)?{_NOT}\s+(?:\w+\s+){{0,2}}have\b"
     rf"|\bI\s+(?:\w+\s+)?{_NOT}\s+(?:find|locate)\b[^.!?\n]{{0,60}}\b{_KNOWLEDGE}\b",
     "needs_more_information": rf"\bI(?:\s+(?:would|will|may|might)|'d|'ll)?\s+need\s+"
@@ -44,7 +68,7 @@ _PATTERNS = {
 }
 
 RULES: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
+    {name: re.compile(pattern, re.IGNORECASE | re.DOTALL) for name, pattern in _PATTERNS.items()}
 )
 """The rules by name; a response that any of them finds outside quotation marks is a refusal."""
 

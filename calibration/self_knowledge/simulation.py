@@ -29,9 +29,9 @@ from calibration.self_knowledge.claims import (
     claims_of_columns,
 )
 from calibration.self_knowledge.formula import logit_sigma_variance, sigma, sigma_slopes
-from calibration.self_knowledge.records import Setting, setting_named
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
+from factormodels.io.claim_records import Setting, setting_named
 
 TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE = range(4)
 """Supported and judged correct, supported and judged incorrect, unsupported and judged correct,

@@ -1,19 +1,42 @@
-"""Measures of a method as ratios of sums over responses, which can be redrawn and swapped."""
+"""Measures of a method on labelled claims: every score of the registry, by name.
+
+Those that are ratios of sums over responses say so; they are redrawn and swapped a thousand times
+faster than the others, which are taken of a sample of forecasts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.forecasts import (
+    Estimate,
+    Extremes,
+    Forecasts,
+    ScoreStatus,
+    finite_or_infinite,
+    forecasts,
+    undefined,
+)
 from calibration.grouping import Grouping
 from calibration.intervals import RatioSums, Scale
-from calibration.scores.measures import DECISION_TOLERANCE, choose_k, f1_of_counts, verdicts
+from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
+from calibration.scores.measures import (
+    DECISION_TOLERANCE,
+    choose_k,
+    entropy_terms,
+    f1_of_counts,
+    surprisal_terms,
+    verdicts,
+)
+from calibration.scores.ranking import auroc
 from calibration.scores.registry import REGISTRY, ScoreDefinition
-from calibration.validation import Floats
+from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
 
@@ -26,30 +49,64 @@ class JudgedClaims:
         y: float64 (n_claims,), labels 1 and 0.
         grouping: which response each belongs to.
         k: float64 (n_responses,), the K of F1@K.
+        folds: int64 (n_claims,), the fold of each if `p` is cross-fitted, else None: AUROC is
+            within folds.
     """
 
     p: Floats
     y: Floats
     grouping: Grouping
     k: Floats
+    folds: Integers | None = None
 
     @property
     def supported(self) -> NDArray[np.bool_]:
         """Whether each claim is judged true, P > 1/2."""
         return verdicts(self.p, DECISION_TOLERANCE) > 0
 
+    @cached_property
+    def forecasts(self) -> Forecasts:
+        """The claims as scores of samples take them."""
+        return forecasts(self.p, self.y, responses=self.grouping.index)
+
 
 @dataclass(frozen=True)
 class Measure:
-    """A score that is a ratio of sums over responses.
+    """A score of labelled claims.
 
     Attributes:
         score: what `calibration.scores.registry` says of it.
-        sums: its numerators and denominators per response, one cell.
+        ratio: its numerators and denominators per response, one cell, if it is a ratio of sums.
     """
 
     score: ScoreDefinition
-    sums: Callable[[JudgedClaims], RatioSums]
+    ratio: Callable[[JudgedClaims], RatioSums] | None = None
+
+    def sums(self, judged: JudgedClaims) -> RatioSums:
+        """Its numerators and denominators per response, one cell.
+
+        Raises:
+            InputError: if it is no ratio of sums, or a sum is infinite.
+        """
+        if self.ratio is None:
+            raise InputError(f"{self.name} is no ratio of sums over responses")
+        return self.ratio(judged)
+
+    def value(self, judged: JudgedClaims, extremes: Extremes = Extremes.CLIP) -> Estimate:
+        """Its value, and why it has none where it has not."""
+        if self.name not in SAMPLE_SCORES:
+            ratio = float(self.sums(judged).estimate()[0])
+            # F1 has no value where no claim is true and none judged so.
+            return (
+                undefined(ScoreStatus.ONE_CLASS) if np.isnan(ratio) else finite_or_infinite(ratio)
+            )
+        if self.name == "auroc" and judged.folds is not None:
+            within = auroc(judged.p, judged.y, folds=judged.folds)
+            if np.isfinite(within):
+                return Estimate(within)
+        points = judged.forecasts
+        context = context_of(points, [self.name], extremes=extremes)
+        return sample_scores(points.sample(), context, [self.name])[self.name]
 
     @property
     def name(self) -> str:
@@ -62,9 +119,9 @@ class Measure:
         return self.score.title
 
     @property
-    def higher_is_better(self) -> bool:
-        """Which way is better."""
-        return bool(self.score.higher_is_better)
+    def higher_is_better(self) -> bool | None:
+        """Which way is better; None where neither is."""
+        return self.score.higher_is_better
 
     @property
     def scale(self) -> Scale:
@@ -120,6 +177,10 @@ def _f1_at_k(judged: JudgedClaims) -> Floats:
     return f1_of_counts(supported, judged.grouping.sizes, judged.k)
 
 
+def _counted(judged: JudgedClaims, verdict: int) -> Floats:
+    return judged.grouping.sums(verdicts(judged.p, DECISION_TOLERANCE) == verdict)
+
+
 _SUMS: Mapping[str, Callable[[JudgedClaims], RatioSums]] = {
     "precision": _per_response(lambda judged: judged.grouping.means(judged.supported)),
     "f1_at_k": _per_response(_f1_at_k),
@@ -128,11 +189,25 @@ _SUMS: Mapping[str, Callable[[JudgedClaims], RatioSums]] = {
     "accuracy": _per_claim(lambda judged: (judged.supported == (judged.y == 1)).astype(np.float64)),
     "brier": _per_claim(lambda judged: (judged.p - judged.y) ** 2),
     "log_loss": _per_claim(_log_loss),
+    "entropy": _per_response(lambda judged: judged.grouping.means(entropy_terms(judged.p))),
+    "expected_precision": _per_response(lambda judged: judged.grouping.means(judged.p)),
+    "mean_surprisal": _per_response(
+        lambda judged: judged.grouping.means(surprisal_terms(judged.p))
+    ),
+    "human_precision": _per_response(lambda judged: judged.grouping.means(judged.y)),
+    "supported": _per_response(lambda judged: judged.grouping.sums(judged.supported)),
+    "contradicted": _per_response(lambda judged: _counted(judged, -1)),
+    "undecided": _per_response(lambda judged: _counted(judged, 0)),
 }
 
-MEASURES = MappingProxyType({name: Measure(REGISTRY[name], sums) for name, sums in _SUMS.items()})
+MEASURES = MappingProxyType(
+    {name: Measure(REGISTRY[name], _SUMS.get(name)) for name in (*_SUMS, *REGISTRY)}
+)
 """The measures that a table can hold, by name. All are over labelled claims: Pr and F1@K of
 `calibration.summarise`, over all claims, differ where some have no label."""
+
+USUAL_MEASURES = tuple(_SUMS)[:7]
+"""Those that a table holds unless it is told which."""
 
 
 def measures_named(names: Sequence[str]) -> tuple[Measure, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from calibration.forecasts import ScoreStatus
 from factormodels.errors import InputError
 
 
@@ -25,6 +26,28 @@ class SignificanceStatus(StrEnum):
     none differs at all."""
     TOO_FEW = "too_few_responses"
     """Fewer than two responses bear on the difference; the p-value is nan."""
+    NO_INTERVAL = "no_interval"
+    """Of test statistics and their p-values there is no interval."""
+
+
+_REASONS = {
+    SignificanceStatus.NO_VARIATION: "every response differs alike: nothing measures chance",
+    SignificanceStatus.TOO_FEW: "fewer than two responses bear on it",
+    SignificanceStatus.NO_INTERVAL: "a test statistic has none",
+    ScoreStatus.INFINITE: "it has the logarithm of a probability of 0",
+    ScoreStatus.ONE_CLASS: "all labels agree",
+    ScoreStatus.CONSTANT_FORECAST: "all probabilities are the same",
+    ScoreStatus.SEPARATED: "a threshold on p parts true from false claims, so that no fit is the "
+    "most likely",
+    ScoreStatus.NO_VARIANCE: "every probability is 0 or 1",
+    ScoreStatus.TOO_FEW_ATOMS: "a bin holds one claim",
+    ScoreStatus.CLIPPED: "p of 0 or 1 were moved to take their logit",
+}
+
+
+def reason_of(status: str) -> str:
+    """Why a number has this status, in a few words; empty where there is nothing to tell."""
+    return next((words for known, words in _REASONS.items() if known == status), "")
 
 
 @dataclass(frozen=True)

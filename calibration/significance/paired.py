@@ -18,10 +18,10 @@ from calibration.grouping import group_by_response
 from calibration.intervals import (
     RatioSums,
     clustered_standard_error,
+    expanded_percentile_interval,
     replicates,
     response_weights,
     student_quantile,
-    studentised_interval,
 )
 from calibration.significance.outcome import (
     Alternative,
@@ -56,7 +56,8 @@ def paired_t_test(
         first: the measure of one method (n_responses,).
         second: that of the other, in the same order of responses.
         alternative: that the first is ``greater``, ``less``, or that they differ (``two-sided``).
-        level: nominal coverage of the two-sided interval of the mean difference.
+        level: nominal coverage of the two-sided interval of the mean difference, which is cut at
+            the least and the largest difference.
 
     Raises:
         InputError: for arrays that are not numbers, lengths that differ, or bad settings.
@@ -73,11 +74,14 @@ def paired_t_test(
 
     result = ttest_rel(one, other, alternative=chosen.value)
     reach = float(student_quantile(level, one.size - 1)) * spread / math.sqrt(one.size)
+    # No mean of redrawn responses leaves their least and largest difference.
+    lower = max(mean - reach, float(difference.min()))
+    upper = min(mean + reach, float(difference.max()))
     return SignificanceTest(
         test="paired_t",
         estimate=mean,
-        lower=mean - reach,
-        upper=mean + reach,
+        lower=lower,
+        upper=upper,
         statistic=float(result.statistic),
         degrees=float(one.size - 1),
         p_value=float(result.pvalue),
@@ -99,10 +103,13 @@ def paired_bootstrap(
     seed: int = 0,
     level: float = 0.95,
 ) -> SignificanceTest:
-    """Studentised bootstrap over responses of the mean difference of two methods.
+    """Bootstrap over responses of the mean difference of two methods.
 
-    Both methods are redrawn together. The interval holds 0 exactly where the two-sided p-value,
-    without the 1 that is added to its counts, is above 1 - level.
+    Both methods are redrawn together. The interval is of percentiles, expanded for few responses
+    (Hesterberg 2015, American Statistician 69), so that a resample reaches both of its ends: a
+    studentised one divides by the standard error of each replicate, which is next to nothing
+    where most responses do not differ. It holds 0 where the two-sided p-value is above 1 - level,
+    but for the 1 that is added to its counts.
 
     Args:
         first: a value of each claim under one method (n_claims,), such as its squared error.
@@ -194,26 +201,17 @@ def bootstrap_difference(
     if touching < 2 or not error > _SAME * _size(first, second):
         return undecided(name, estimate, chosen, level, touching)
     drawn = replicates(
-        lambda weights: _studentised(first, second, weights, estimate),
+        lambda weights: first.replicates(weights) - second.replicates(weights),
         response_weights(first.numerator.shape[0], n_bootstrap, seed),
     )
-    # Replicates of one response over and over have no spread of their own.
-    drawn = drawn[np.isfinite(drawn)][:, np.newaxis]
-    statistic = estimate / error
-    above = (1 + int((drawn >= statistic).sum())) / (1 + drawn.size)
-    below = (1 + int((drawn <= statistic).sum())) / (1 + drawn.size)
-    p_value = {
-        Alternative.GREATER: above,
-        Alternative.LESS: below,
-        Alternative.TWO_SIDED: min(1.0, 2 * min(above, below)),
-    }[chosen]
-    lower, upper = studentised_interval(estimate, error, drawn, level)
+    lower, upper = expanded_percentile_interval(drawn, np.array([touching]), level)
+    p_value = _expanded_p_value(drawn, touching, chosen)
     return SignificanceTest(
         test=name,
         estimate=estimate,
         lower=float(lower[0]),
         upper=float(upper[0]),
-        statistic=statistic,
+        statistic=estimate / error,
         degrees=math.nan,
         p_value=p_value,
         alternative=chosen,
@@ -246,7 +244,7 @@ def permute_difference(
     exact = 2**n_responses <= n_permutations
     margin = _SAME * _size(first, second)
     extreme = total = 0
-    for swapped in _masks(n_responses, n_permutations, seed, exact):
+    for swapped in swap_masks(n_responses, n_permutations, seed, exact):
         difference = _swapped(first, second, swapped)
         if chosen is Alternative.TWO_SIDED:
             extreme += int((np.abs(difference) >= abs(estimate) - margin).sum())
@@ -306,19 +304,26 @@ def _size(first: RatioSums, second: RatioSums) -> float:
     return float(max(np.abs(first.estimate()[0]), np.abs(second.estimate()[0])))
 
 
-def _studentised(first: RatioSums, second: RatioSums, weights: Floats, estimate: float) -> Floats:
-    """(d* - d)/se* of each replicate, (n_replicates, 1)."""
-    ratios = [part.replicates(weights) for part in (first, second)]
-    residuals = [
-        (part.numerator[:, 0] - ratio * part.denominator[:, 0]) / (weights @ part.denominator)
-        for part, ratio in zip((first, second), ratios, strict=True)
-    ]
-    count = weights.sum(axis=1)
-    squares = (weights * (residuals[0] - residuals[1]) ** 2).sum(axis=1)
-    error = np.sqrt(count / (count - 1) * squares)
-    shift = (ratios[0] - ratios[1])[:, 0] - estimate
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(error > 0, shift / error, np.nan)[:, np.newaxis]
+def _expanded_p_value(drawn: Floats, touching: int, alternative: Alternative) -> float:
+    """P-value whose two-sided form is above 1 - level where the expanded interval holds 0.
+
+    Args:
+        drawn: differences of the replicates, (b, 1).
+        touching: number of responses that bear on the difference.
+        alternative: what is tested.
+    """
+    from scipy.special import ndtri, stdtr
+
+    drawn = drawn[np.isfinite(drawn)]
+    tails = np.array([(drawn <= 0).sum(), (drawn >= 0).sum()])
+    # One is added to each count, lest p be 0.
+    quantiles = ndtri((tails + 1) / (drawn.size + 1)) * math.sqrt((touching - 1) / touching)
+    greater, less = (float(tail) for tail in stdtr(touching - 1, quantiles))
+    return {
+        Alternative.GREATER: greater,
+        Alternative.LESS: less,
+        Alternative.TWO_SIDED: min(1.0, 2 * min(greater, less)),
+    }[alternative]
 
 
 def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
@@ -332,7 +337,7 @@ def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
     return np.asarray(one - other)
 
 
-def _masks(n_responses: int, n_permutations: int, seed: int, exact: bool) -> Iterator[Floats]:
+def swap_masks(n_responses: int, n_permutations: int, seed: int, exact: bool) -> Iterator[Floats]:
     """Yield which responses are swapped, float64 (n_permutations_of_block, n_responses)."""
     block = max(1, _MASKS_AT_ONCE // n_responses)
     if exact:

@@ -1,8 +1,9 @@
 """Regression of correctness on position and method, for claims that come in responses.
 
 The rows are claims, once per method; rows of one response are dependent, whatever the method. GEE
-gives effects averaged over responses, with a sandwich covariance that holds even if the working
-correlation is wrong; mixed effects give effects within a response, whose own level is random.
+gives effects averaged over responses, with a covariance that holds even if the working
+correlation is wrong, corrected for few responses; mixed effects give effects within a response,
+whose own level is random.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.grouping import Grouping, group_by_response, response_ids
+from calibration.intervals import student_quantile
 from calibration.significance.mixed_logistic import fit_mixed_logistic
 from calibration.significance.paired import measure_array
+from calibration.significance.small_sample import cr2_covariance
 from calibration.tabular import Tabular
 from calibration.validation import Floats, check_lengths, label_array, open_interval
 from factormodels.errors import InputError
@@ -28,11 +31,22 @@ class RegressionModel(StrEnum):
     """Which model is fitted; the first two through statsmodels."""
 
     GEE = "gee"
-    """Logistic, exchangeable within responses, sandwich covariance (Liang and Zeger 1986)."""
+    """Logistic, exchangeable within responses (Liang and Zeger 1986)."""
     MIXED_LINEAR = "mixed-linear"
     """Linear probability with a random level per response, by restricted maximum likelihood."""
     MIXED_LOGISTIC = "mixed-logistic"
     """Logistic with a random level per response, by maximum likelihood (`mixed_logistic`)."""
+
+
+class GeeErrors(StrEnum):
+    """Which standard errors ``gee`` has; all hold even if the working correlation is wrong."""
+
+    CR2 = "cr2"
+    """Corrected for few responses, with Student's t (`small_sample`)."""
+    MANCL_DEROUEN = "mancl-derouen"
+    """Corrected further than is unbiased (Mancl and DeRouen 2001), with the normal law."""
+    ROBUST = "robust"
+    """The plain sandwich with the normal law, for 50 responses and more."""
 
 
 class RegressionStatus(StrEnum):
@@ -55,9 +69,10 @@ class Regression(Tabular):
             products if there is interaction.
         coefficient: effects: log odds of logistic models, probabilities of the linear one.
         standard_error: their standard errors.
-        lower: lower ends of intervals, by the normal law.
+        degrees: degrees of freedom of Student's t; inf where the normal law is taken.
+        lower: lower ends of intervals, by that law.
         upper: upper ends.
-        p_value: two-sided, by the normal law.
+        p_value: two-sided, by that law.
         reference: the method that the others are compared to.
         correlation: between rows of a response: the working correlation of ``gee``, the
             intraclass correlation of ``mixed-linear``; for ``mixed-logistic`` that of the latent
@@ -72,6 +87,7 @@ class Regression(Tabular):
     terms: tuple[str, ...]
     coefficient: Floats
     standard_error: Floats
+    degrees: Floats
     lower: Floats
     upper: Floats
     p_value: Floats
@@ -89,6 +105,7 @@ class Regression(Tabular):
                 "term": term,
                 "coefficient": float(self.coefficient[row]),
                 "standard_error": float(self.standard_error[row]),
+                "degrees": float(self.degrees[row]),
                 "lower": float(self.lower[row]),
                 "upper": float(self.upper[row]),
                 "p_value": float(self.p_value[row]),
@@ -108,6 +125,7 @@ def correctness_regression(
     model: str = RegressionModel.GEE,
     interaction: bool = False,
     reference: Hashable = None,
+    errors: str = GeeErrors.CR2,
     level: float = 0.95,
 ) -> Regression:
     """Regression of correctness on relative position and method.
@@ -122,6 +140,7 @@ def correctness_regression(
         model: ``gee``, ``mixed-linear`` or ``mixed-logistic``.
         interaction: whether each method has its own slope of position.
         reference: the method that others are compared to; None for the first that occurs.
+        errors: standard errors of ``gee``: ``cr2``, ``mancl-derouen`` or ``robust``.
         level: nominal coverage of the intervals.
 
     Raises:
@@ -129,6 +148,7 @@ def correctness_regression(
             fewer than two responses, or unknown settings.
     """
     chosen, level = _model(model), open_interval(level, "level", 0, 1)
+    kind = _errors(errors)
     outcome = label_array(correct, "correct")
     if np.isnan(outcome).any():
         place = int(np.argmax(np.isnan(outcome)))
@@ -149,23 +169,27 @@ def correctness_regression(
             f"the rows cannot tell {', '.join(terms)} apart; give positions that vary, and vary "
             "within each method if there is interaction"
         )
-    fit = {
-        RegressionModel.GEE: _fit_gee,
-        RegressionModel.MIXED_LINEAR: _fit_mixed_linear,
-        RegressionModel.MIXED_LOGISTIC: _fit_mixed_logistic,
-    }[chosen]
-    coefficient, error, correlation, status = fit(outcome, design, grouping)
-    from scipy.special import ndtr, ndtri
+    degrees = np.full(len(terms), np.inf)
+    if chosen is RegressionModel.GEE:
+        coefficient, error, degrees, correlation, status = _fit_gee(outcome, design, grouping, kind)
+    else:
+        fit = {
+            RegressionModel.MIXED_LINEAR: _fit_mixed_linear,
+            RegressionModel.MIXED_LOGISTIC: _fit_mixed_logistic,
+        }[chosen]
+        coefficient, error, correlation, status = fit(outcome, design, grouping)
+    from scipy.special import stdtr
 
-    reach = float(ndtri((1 + level) / 2)) * error
+    reach = student_quantile(level, degrees) * error
     return Regression(
         model=chosen,
         terms=terms,
         coefficient=coefficient,
         standard_error=error,
+        degrees=degrees,
         lower=coefficient - reach,
         upper=coefficient + reach,
-        p_value=2 * ndtr(-np.abs(coefficient / error)),
+        p_value=2 * stdtr(degrees, -np.abs(coefficient / error)),
         reference=base,
         correlation=correlation,
         n_rows=outcome.size,
@@ -178,23 +202,31 @@ def correctness_regression(
 Fit = tuple[Floats, Floats, float, RegressionStatus]
 
 
-def _fit_gee(outcome: Floats, design: Floats, grouping: Grouping) -> Fit:
+def _fit_gee(
+    outcome: Floats, design: Floats, grouping: Grouping, errors: GeeErrors
+) -> tuple[Floats, Floats, Floats, float, RegressionStatus]:
+    """Coefficients, their standard errors and degrees of freedom, correlation, and status."""
     from statsmodels.genmod.cov_struct import Exchangeable
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_estimating_equations import GEE
 
     structure = Exchangeable()
+    plain = "bias_reduced" if errors is GeeErrors.MANCL_DEROUEN else "robust"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GEE(outcome, design, grouping.index, family=Binomial(), cov_struct=structure)
-        result = model.fit(maxiter=200)
-    converged = bool(result.converged)
-    return (
-        np.asarray(result.params),
-        np.asarray(result.bse),
-        float(structure.dep_params),
-        RegressionStatus.CONVERGED if converged else RegressionStatus.NOT_CONVERGED,
-    )
+        result = model.fit(maxiter=200, cov_type=plain)
+    error, degrees = np.asarray(result.bse), np.full(design.shape[1], np.inf)
+    correlation = float(structure.dep_params)
+    if errors is GeeErrors.CR2:
+        mean = np.asarray(result.fittedvalues)
+        variance = mean * (1 - mean)
+        small = cr2_covariance(
+            design * variance[:, np.newaxis], outcome - mean, variance, correlation, grouping
+        )
+        error, degrees = np.sqrt(np.diag(small.covariance)), small.degrees
+    status = RegressionStatus.CONVERGED if result.converged else RegressionStatus.NOT_CONVERGED
+    return np.asarray(result.params), error, degrees, correlation, status
 
 
 def _fit_mixed_linear(outcome: Floats, design: Floats, grouping: Grouping) -> Fit:
@@ -272,6 +304,14 @@ def _design(
         terms += [f"position:method={name}" for name in others]
         columns += [indicator * position for indicator in chosen]
     return tuple(terms), np.stack(columns, axis=1), base
+
+
+def _errors(errors: str) -> GeeErrors:
+    try:
+        return GeeErrors(errors)
+    except ValueError:
+        names = ", ".join(GeeErrors)
+        raise InputError(f"errors is {errors!r}; choose one of {names}") from None
 
 
 def _model(model: str) -> RegressionModel:

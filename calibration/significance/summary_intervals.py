@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import (
-    SUM_METHODS,
+    IntervalMethod,
     IntervalSettings,
     RatioEstimand,
     RatioSums,
@@ -18,7 +18,7 @@ from calibration.intervals import (
 from calibration.labels import LabelPolicy, apply_policy
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.proper import LOSSES
-from calibration.scores.registry import REGISTRY, interval_method
+from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import grouped_measures
 from calibration.significance.measures import MEASURES, JudgedClaims, response_k
 from calibration.validation import Floats, check_lengths, label_array, probability_array
@@ -40,7 +40,7 @@ def summary_intervals(
     *,
     unlabelled: str = LabelPolicy.EXCLUDE,
     k: str | float = "median",
-    settings: IntervalSettings | None = None,
+    level: float = 0.95,
 ) -> dict[str, tuple[float, float]]:
     """(lower, upper) of every measure of `summarise` that has an interval, by name.
 
@@ -54,7 +54,7 @@ def summary_intervals(
         responses: response ids (n,).
         unlabelled: what atoms without a label count as, as for `summarise`.
         k: how the K of F1@K is chosen.
-        settings: how intervals are made; as `calibration.scores.registry` prefers if None.
+        level: nominal coverage.
 
     Raises:
         InputError: as `summarise`.
@@ -65,11 +65,11 @@ def summary_intervals(
     check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
     own = grouped_measures(probabilities, grouping, k, DECISION_TOLERANCE)
     ratios = [_mean(name, getattr(own, name)) for name in _MEANS]
-    intervals = _intervals(ratios, settings)
+    intervals = _intervals(ratios, level)
 
     scored = apply_policy(probabilities, labels, policy=unlabelled)
     if scored.p.size:
-        intervals |= _intervals(_scores(scored.p, scored.y, scored.grouping(responses)), settings)
+        intervals |= _intervals(_scores(scored.p, scored.y, scored.grouping(responses)), level)
     return {name: intervals.get(name, (np.nan, np.nan)) for name in WITH_INTERVALS}
 
 
@@ -90,14 +90,10 @@ def _mean(name: str, values: Any) -> RatioEstimand:
     return RatioEstimand(name, RatioSums(column, np.ones_like(column)), REGISTRY[name].scale)
 
 
-def _intervals(
-    ratios: list[RatioEstimand], settings: IntervalSettings | None
-) -> dict[str, tuple[float, float]]:
+def _intervals(ratios: list[RatioEstimand], level: float) -> dict[str, tuple[float, float]]:
     finite = [each for each in ratios if np.isfinite(each.sums.numerator).all()]
-    preferred = [interval_method(each.name, SUM_METHODS) for each in finite]
-    found = estimate_all(
-        finite, settings or IntervalSettings(), preferred if settings is None else None
-    )
+    settings = IntervalSettings(IntervalMethod.DELTA, level=level)
     return {
-        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0])) for each in found
+        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))
+        for each in estimate_all(finite, settings)
     }

@@ -4,45 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from calibration.intervals import IntervalSettings, RatioEstimand, RatioSums, estimate_all
+from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
+from calibration.scores.coverage import coverage_remark
+from calibration.significance.comparison import (
+    Comparison,
+    PairedTest,
+    check_alternative,
+    compare_judged,
+    paired_test_named,
+)
 from calibration.significance.corrections import adjust, correction_named, stars
+from calibration.significance.estimated import estimate_measures
 from calibration.significance.measures import (
     MEASURES,
+    USUAL_MEASURES,
     JudgedClaims,
     Measure,
     measures_named,
     response_k,
 )
-from calibration.significance.outcome import Alternative, SignificanceTest
-from calibration.significance.paired import (
-    bootstrap_difference,
-    paired_t_test,
-    permute_difference,
-)
+from calibration.significance.outcome import Alternative, reason_of
 from calibration.tabular import Tabular
 from calibration.validation import whole_number
 from factormodels.errors import InputError
 
 
-class PairedTest(StrEnum):
-    """Which test compares a method with the reference."""
-
-    PERMUTATION = "permutation"
-    BOOTSTRAP = "bootstrap"
-    T = "t"
-    """FactReasoner's, on one number per response; for measures that are means over responses."""
-
-
 @dataclass(frozen=True)
 class MethodCell:
-    """One method under one measure.
+    """One method under one measure; nan where a number is not defined.
 
     Attributes:
         method: the method.
@@ -51,11 +46,17 @@ class MethodCell:
         lower: lower end of its interval over responses.
         upper: upper end.
         difference: the method's value less the reference's; nan for the reference.
+        difference_lower: lower end of the difference's interval, paired by response.
+        difference_upper: its upper end.
         p_value: of the paired test against the reference, nan for the reference.
         corrected: the p-value corrected for all comparisons of the table; nan without correction.
-        better: whether the difference is in the measure's good direction; None for the reference.
+        better: whether the difference is in the measure's good direction; None for the reference,
+            and of measures that have none.
         stars: marks of the corrected p-value, empty without correction.
-        status: of the test, or "reference".
+        equivalence_p: of two one-sided tests that the difference is within the measure's margin.
+        equivalence_corrected: the same corrected for all such tests of the table.
+        status: of the comparison, or of the value: ``reference`` or ``ok`` where all is defined.
+        reason: why something is not, in words.
     """
 
     method: str
@@ -64,11 +65,16 @@ class MethodCell:
     lower: float
     upper: float
     difference: float
+    difference_lower: float
+    difference_upper: float
     p_value: float
     corrected: float
     better: bool | None
     stars: str
+    equivalence_p: float
+    equivalence_corrected: float
     status: str
+    reason: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,6 +95,8 @@ class MethodTable(Tabular):
         n_claims: number of labelled claims.
         n_unlabelled: number of claims that had no label.
         level: nominal coverage of the intervals.
+        margins: by measure the least difference that would matter, if equivalence was tested.
+        within_folds: whether AUROC is within folds.
     """
 
     methods: tuple[str, ...]
@@ -103,6 +111,8 @@ class MethodTable(Tabular):
     n_claims: int
     level: float
     n_unlabelled: int = 0
+    margins: Mapping[str, float] = field(default_factory=dict)
+    within_folds: bool = False
 
     def cell(self, method: str, measure: str) -> MethodCell:
         """One cell.
@@ -123,19 +133,43 @@ class MethodTable(Tabular):
         return [asdict(cell) for cell in self.cells]
 
     def note(self) -> str:
-        """What a reader must know of the intervals and the stars, in a sentence or two."""
+        """What a reader must know of the intervals and the stars, in a few sentences."""
         size = f"{self.n_claims:,} claims in {self.n_responses:,} responses"
         if self.n_unlabelled:
             size += f", {self.n_unlabelled:,} of the claims given having no label"
-        intervals = f"{100 * self.level:g}% intervals over responses; {size}."
+        sentences = [
+            f"{100 * self.level:g}% intervals over responses; {size}.",
+            self.stars_note(),
+        ]
+        if self.margins:
+            margins = ", ".join(
+                f"{margin:g} in {MEASURES[name].title}" for name, margin in self.margins.items()
+            )
+            sentences.append(f"Equivalence was tested for margins of {margins}.")
+        if self.within_folds:
+            sentences.append("Probabilities are cross-fitted: AUROC compares claims of one fold.")
+        covered = coverage_remark(self.measures, self.n_responses, self.level)
+        return " ".join([*sentences, *covered, *self._undefined()])
+
+    def stars_note(self) -> str:
+        """What the stars mean."""
         if self.correction is None:
-            return f"{intervals} P-values are not corrected, so that none is marked."
+            return "P-values are not corrected, so that none is marked."
         side = "two-sided" if self.alternative == Alternative.TWO_SIDED else "one-sided"
         return (
-            f"{intervals} * p < 0.05, ** p < 0.01, *** p < 0.001 against {self.reference}, "
-            f"{side} {self.test} tests paired by response, corrected over "
-            f"{self.n_comparisons} comparisons ({self.correction})."
+            f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {self.reference}, {side} {self.test} "
+            f"tests paired by response, corrected over {self.n_comparisons} comparisons "
+            f"({self.correction})."
         )
+
+    def _undefined(self) -> list[str]:
+        """A sentence for every cell that has no value."""
+        return [
+            f"{MEASURES[cell.measure].title} of {cell.method}: {cell.status.replace('_', ' ')} "
+            f"({cell.reason})."
+            for cell in self.cells
+            if not math.isfinite(cell.estimate)
+        ]
 
 
 def compare_methods(
@@ -144,10 +178,12 @@ def compare_methods(
     responses: Any,
     *,
     reference: str | None = None,
-    measures: Sequence[str] = tuple(MEASURES),
+    measures: Sequence[str] = USUAL_MEASURES,
     test: str = PairedTest.PERMUTATION,
     alternative: str = Alternative.TWO_SIDED,
     correction: str | None = "holm",
+    margins: Mapping[str, float] | None = None,
+    folds: Any = None,
     k: str | float = "median",
     n_resamples: int = 10_000,
     intervals: IntervalSettings | None = None,
@@ -155,19 +191,26 @@ def compare_methods(
 ) -> MethodTable:
     """Methods and measures with intervals, each method tested against a reference.
 
+    A cell that is not defined, as a log loss is that has a certain and wrong claim, has a status
+    that says why; it is no error.
+
     Args:
         methods: probabilities (n_claims,) by the name of the method, all of the same claims.
         y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
         reference: the method that the others are tested against; None for the first.
-        measures: which measures, of `MEASURES`.
-        test: ``permutation``, ``bootstrap`` or ``t``; the last for measures that are means over
-            responses (precision, f1_at_k, precision_mae).
+        measures: which measures, of `MEASURES`: every score of `calibration.scores.REGISTRY`.
+        test: ``permutation``, which swaps the two methods in whole responses; ``bootstrap``; or
+            ``t`` for measures that are means over responses (`MEANS_OVER_RESPONSES`).
         alternative: ``two-sided``, or ``better`` to test only whether a method is better.
         correction: ``holm``, ``benjamini-hochberg``, or None for uncorrected p-values without
             stars.
+        margins: by measure the least difference that would matter, for tests of equivalence.
+        folds: fold of each claim, (n_claims,), if probabilities are cross-fitted; AUROC is then
+            within folds, as in `calibration.scores.auroc`.
         k: how the K of F1@K is chosen, as in `choose_k`.
-        n_resamples: permutations, or replicates of the bootstrap test.
+        n_resamples: permutations, or replicates of the bootstrap test; a fifth of them where a
+            measure is no ratio of sums over responses.
         intervals: how intervals are made, and the seed of everything.
         unlabelled: what claims without a label count as, as in `apply_policy`: left out by
             default.
@@ -175,9 +218,8 @@ def compare_methods(
     Raises:
         InputError: for bad arrays, lengths that differ, fewer than two methods, or unknown names.
     """
-    chosen, kind = measures_named(measures), _test(test, measures)
-    if alternative not in (Alternative.TWO_SIDED, "better"):
-        raise InputError(f"alternative is {alternative!r}; choose 'two-sided' or 'better'")
+    chosen, kind = measures_named(measures), paired_test_named(test, measures)
+    check_alternative(alternative, chosen)
     method = None if correction is None else correction_named(correction)
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
     settings = IntervalSettings() if intervals is None else intervals
@@ -186,23 +228,39 @@ def compare_methods(
     base = next(iter(methods)) if reference is None else reference
     if base not in methods:
         raise InputError(f"reference is {base!r}; choose one of {', '.join(methods)}")
-    judged, n_unlabelled = _judged(methods, y, responses, k, unlabelled)
+    judged, n_unlabelled = _judged(methods, y, responses, folds, k, unlabelled)
 
     cells = []
     for name, claims in judged.items():
-        for measure in chosen:
-            sums, against = measure.sums(claims), measure.sums(judged[base])
-            cell = _estimated(name, measure, sums, settings)
-            if name != base:
-                result = _tested(kind, measure, sums, against, alternative, n_resamples, settings)
-                cell = _compared(cell, measure, result)
-            cells.append(cell)
+        own = _estimated(name, claims, chosen, settings)
+        if name != base:
+            against = compare_judged(
+                claims,
+                judged[base],
+                measures,
+                test=kind,
+                alternative=alternative,
+                margins=margins,
+                n_resamples=n_resamples,
+                settings=settings,
+            )
+            own = [
+                _compared(cell, measure, found)
+                for cell, measure, found in zip(own, chosen, against, strict=True)
+            ]
+        cells += own
     n_comparisons = sum(not math.isnan(cell.p_value) for cell in cells)
     if method is not None:
         corrected = adjust([cell.p_value for cell in cells], method)
+        equivalent = adjust([cell.equivalence_p for cell in cells], method)
         cells = [
-            replace(cell, corrected=float(value), stars=stars(float(value)))
-            for cell, value in zip(cells, corrected, strict=True)
+            replace(
+                cell,
+                corrected=float(value),
+                stars=stars(float(value)),
+                equivalence_corrected=float(other),
+            )
+            for cell, value, other in zip(cells, corrected, equivalent, strict=True)
         ]
     any_method = judged[base]
     return MethodTable(
@@ -218,47 +276,18 @@ def compare_methods(
         n_claims=any_method.y.size,
         level=settings.level,
         n_unlabelled=n_unlabelled,
-    )
-
-
-def compare_judged(
-    first: JudgedClaims,
-    second: JudgedClaims,
-    measure: str,
-    *,
-    test: str = PairedTest.PERMUTATION,
-    alternative: str = Alternative.TWO_SIDED,
-    n_resamples: int = 10_000,
-    seed: int = 0,
-) -> SignificanceTest:
-    """Test of one method against another, which may have judged other claims.
-
-    Args:
-        first: labelled claims under one method.
-        second: under the other, of the same responses in the same order.
-        measure: one of `MEASURES`.
-        test, alternative, n_resamples: as in `compare_methods`.
-        seed: seed of the permutations or replicates.
-
-    Raises:
-        InputError: for unknown names, or responses that differ.
-    """
-    (chosen,), kind = measures_named([measure]), _test(test, [measure])
-    if first.grouping.responses != second.grouping.responses:
-        raise InputError("the two methods judge different responses; give the responses of both")
-    return _tested(
-        kind,
-        chosen,
-        chosen.sums(first),
-        chosen.sums(second),
-        alternative,
-        whole_number(n_resamples, "n_resamples", 1),
-        IntervalSettings(seed=seed),
+        margins=dict(margins or {}),
+        within_folds=folds is not None and "auroc" in measures,
     )
 
 
 def _judged(
-    methods: Mapping[str, ArrayLike], y: Any, responses: Any, k: str | float, unlabelled: str
+    methods: Mapping[str, ArrayLike],
+    y: Any,
+    responses: Any,
+    folds: Any,
+    k: str | float,
+    unlabelled: str,
 ) -> tuple[dict[str, JudgedClaims], int]:
     """Labelled claims under each method, and how many claims have no label."""
     judged: dict[str, JudgedClaims] = {}
@@ -271,84 +300,52 @@ def _judged(
                 else apply_policy(p, y, policy=unlabelled)
             )
             grouping = atoms.grouping(responses)
+            fold = None if folds is None else atoms.grouping(folds, "folds").index
         except InputError as error:
             raise InputError(f"method {name!r}: {error}") from None
-        judged[name] = JudgedClaims(atoms.p, atoms.y, grouping, response_k(k, grouping))
+        judged[name] = JudgedClaims(atoms.p, atoms.y, grouping, response_k(k, grouping), fold)
     return judged, atoms.n_unlabelled
 
 
 def _estimated(
-    method: str, measure: Measure, sums: RatioSums, settings: IntervalSettings
-) -> MethodCell:
-    estimates = estimate_all((RatioEstimand(measure.name, sums, measure.scale),), settings)[0]
-    return MethodCell(
-        method=method,
-        measure=measure.name,
-        estimate=float(estimates.estimate[0]),
-        lower=float(estimates.lower[0]),
-        upper=float(estimates.upper[0]),
-        difference=math.nan,
-        p_value=math.nan,
-        corrected=math.nan,
-        better=None,
-        stars="",
-        status="reference",
-    )
-
-
-def _tested(
-    kind: PairedTest,
-    measure: Measure,
-    sums: RatioSums,
-    against: RatioSums,
-    alternative: str,
-    n_resamples: int,
-    settings: IntervalSettings,
-) -> SignificanceTest:
-    side = Alternative.TWO_SIDED
-    if alternative == "better":
-        side = Alternative.GREATER if measure.higher_is_better else Alternative.LESS
-    if kind is PairedTest.T:
-        own = [(part.numerator / part.denominator)[:, 0] for part in (sums, against)]
-        return paired_t_test(own[0], own[1], alternative=side, level=settings.level)
-    if kind is PairedTest.BOOTSTRAP:
-        return bootstrap_difference(
-            sums,
-            against,
-            alternative=side,
-            n_bootstrap=n_resamples,
-            seed=settings.seed,
-            level=settings.level,
+    method: str, claims: JudgedClaims, measures: Sequence[Measure], settings: IntervalSettings
+) -> list[MethodCell]:
+    """Cells of one method, not compared yet."""
+    nothing = dict.fromkeys(
+        ("difference", "difference_lower", "difference_upper", "p_value", "corrected",
+         "equivalence_p", "equivalence_corrected"),
+        math.nan,
+    )  # fmt: skip
+    return [
+        MethodCell(
+            method=method,
+            measure=name,
+            estimate=each.value,
+            lower=each.lower,
+            upper=each.upper,
+            **nothing,
+            better=None,
+            stars="",
+            status="reference" if math.isfinite(each.value) else str(each.status),
+            reason=reason_of(each.status),
         )
-    return permute_difference(
-        sums, against, alternative=side, n_permutations=n_resamples, seed=settings.seed
-    )
+        for name, each in estimate_measures(claims, measures, settings).items()
+    ]
 
 
-def _compared(cell: MethodCell, measure: Measure, result: SignificanceTest) -> MethodCell:
+def _compared(cell: MethodCell, measure: Measure, found: Comparison) -> MethodCell:
+    # Neither where a value is missing, and of measures without a good direction.
+    better: bool | None = None
+    if measure.higher_is_better is not None:
+        better = (found.difference > 0) if measure.higher_is_better else (found.difference < 0)
     return replace(
         cell,
-        difference=result.estimate,
-        p_value=result.p_value,
-        better=bool(result.estimate > 0) == measure.higher_is_better and result.estimate != 0,
-        status=str(result.status),
+        difference=found.difference,
+        difference_lower=found.lower,
+        difference_upper=found.upper,
+        p_value=found.p_value,
+        better=better,
+        equivalence_p=found.equivalence_p,
+        status=found.status,
+        reason=found.reason or cell.reason,
     )
-
-
-MEANS_OVER_RESPONSES = ("precision", "f1_at_k", "precision_mae")
-"""Measures with one number per response, which Student's test takes."""
-
-
-def _test(test: str, measures: Sequence[str]) -> PairedTest:
-    try:
-        kind = PairedTest(test)
-    except ValueError:
-        names = ", ".join(PairedTest)
-        raise InputError(f"test is {test!r}; choose one of {names}") from None
-    pooled = [name for name in measures if name not in MEANS_OVER_RESPONSES]
-    if kind is PairedTest.T and pooled:
-        raise InputError(
-            f"test is 't', but {', '.join(pooled)} are pooled over claims; choose 'permutation' or "
-            f"'bootstrap', or measures among {', '.join(MEANS_OVER_RESPONSES)}"
-        )
-    return kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from calibration.significance.measures import MEASURES
 from calibration.significance.table import MethodCell, MethodTable
 from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
@@ -43,13 +45,23 @@ def as_latex(table: MethodTable, digits: int = 3) -> str:
 
 def _markdown_cell(cell: MethodCell, digits: int) -> str:
     marks = escape_markdown(cell.stars, "*")
-    return f"{cell.estimate:.{digits}f}{marks} {_interval(cell, digits)}"
+    return f"{_value(cell, digits)}{marks} {_interval(cell, digits)}".rstrip()
 
 
 def _latex_cell(cell: MethodCell, digits: int) -> str:
+    value, interval = escape_latex(_value(cell, digits)), _interval(cell, digits)
     marks = f"$^{{{cell.stars}}}$" if cell.stars else ""
-    return rf"{cell.estimate:.{digits}f}{marks} {{\scriptsize {_interval(cell, digits)}}}"
+    return rf"{value}{marks} {{\scriptsize {interval}}}" if interval else f"{value}{marks}"
+
+
+def _value(cell: MethodCell, digits: int) -> str:
+    if math.isfinite(cell.estimate):
+        return f"{cell.estimate:.{digits}f}"
+    # The note says why.
+    return "∞" if math.isinf(cell.estimate) else "–"
 
 
 def _interval(cell: MethodCell, digits: int) -> str:
+    if math.isnan(cell.lower):
+        return ""
     return f"[{cell.lower:.{digits}f}, {cell.upper:.{digits}f}]"

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from calibration.significance import paired_t_test
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, assessed
+from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, Assessed, assessed
 from experiments.analyses.papers.loading import load_evidence
 from experiments.analyses.papers.published import (
     Published,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 """The p-value below which the best is in bold."""
 
-Measured = Mapping[str, "Mapping[str, pd.DataFrame]"]
-"""Measures of each response, by language model and assessor."""
+Judged = Mapping[str, Mapping[str, Assessed]]
+"""What assessors say of the responses, by language model and assessor."""
 
 
 @dataclass(frozen=True)
@@ -155,21 +155,24 @@ def _measures(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in _COLUMNS if name in plain | with_labels)
 
 
-def _table(number: str, settings: Settings, found: Measured, remark: str) -> PaperTable:
+def _table(number: str, settings: Settings, found: Judged, remark: str) -> PaperTable:
     """Our blocks, then the printed ones, with the columns of the printed table."""
     measures = _measures(settings)
     theirs = rows_of(printed("factreasoner_tables"), table=number)
     detailed = bool(theirs["sd"].notna().any())
     rows: list[dict[str, Any]] = []
-    for model, frames in found.items():
-        best = {name: _best(frames, name) for name in measures if name in DIRECTIONS}
-        for assessor, frame in frames.items():
-            row = {"origin": "ours", "model": model, "assessor": assessor, "responses": len(frame)}
+    for model, judged in found.items():
+        best = {name: _best(judged, name) for name in measures if name in DIRECTIONS}
+        for assessor, one in judged.items():
+            frame = one.measures()
+            row = {
+                **{"origin": "ours", "model": model, "assessor": assessor},
+                **{"responses": len(frame), "missing": one.missing},
+            }
             for name in measures:
                 # Of no value the mean is nan, and of a single one the standard deviation.
-                values = frame.get(name)
-                row[name] = math.nan if values is None else values.mean()
-                row[f"{name}_sd"] = math.nan if values is None else values.std(ddof=1)
+                row[name] = frame[name].mean()
+                row[f"{name}_sd"] = frame[name].std(ddof=1)
                 row[f"{name}_best"] = best.get(name) == assessor
             rows.append(row)
     for key, group in theirs.groupby(["model", "assessor"], sort=False):
@@ -200,7 +203,21 @@ def _table(number: str, settings: Settings, found: Measured, remark: str) -> Pap
         f"the next (p < {SIGNIFICANT:g}). E is -P log10 P, which falls again below P = 1/e: it "
         "does not order responses by truth, and is never in bold."
     )
-    return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+    return PaperTable(
+        frame, tuple(columns), caption, group="block", note=f"{note}{_missing_note(found)}"
+    )
+
+
+def _missing_note(found: Judged) -> str:
+    """What is said of claims without a verdict: how many, and why the first of them."""
+    parts = [
+        f" {assessor} of {model} has no verdict on {one.missing} of "
+        f"{sum(len(graph.atoms) for graph in one.graphs)} claims ({one.reason})."
+        for model, judged in found.items()
+        for assessor, one in judged.items()
+        if one.missing
+    ]
+    return "".join(parts) and f"{''.join(parts)} Tests leave a claim out on both sides."
 
 
 def _with_blocks(frame: pd.DataFrame) -> pd.DataFrame:
@@ -212,32 +229,34 @@ def _with_blocks(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _best(frames: Mapping[str, pd.DataFrame], name: str) -> str | None:
+def _best(judged: Mapping[str, Assessed], name: str) -> str | None:
     """The assessor that is significantly the best, if one is."""
     means = {
-        assessor: DIRECTIONS[name] * frame[name].mean()
-        for assessor, frame in frames.items()
-        if name in frame
+        assessor: DIRECTIONS[name] * mean
+        for assessor, one in judged.items()
+        if not math.isnan(mean := one.measures()[name].mean())
     }
     ranked = sorted(means, key=lambda assessor: -means[assessor])
     if len(ranked) < 2:
         return None
     # Two-sided: which of the two is first was chosen by the same responses that test it.
-    p_value = _p_value(frames[ranked[0]], frames[ranked[1]], name, "two-sided")
+    p_value = _p_value(judged[ranked[0]], judged[ranked[1]], name, "two-sided")
     return ranked[0] if p_value is not None and p_value < SIGNIFICANT else None
 
 
-def _p_value(one: pd.DataFrame, other: pd.DataFrame, name: str, alternative: str) -> float | None:
+def _p_value(one: Assessed, other: Assessed, name: str, alternative: str) -> float | None:
+    """The p-value of a paired test over the claims on which both have a verdict."""
     import pandas as pd
 
-    both = pd.concat({"one": one[name], "other": other[name]}, axis=1).dropna()
+    sides = {"one": one.measures(other)[name], "other": other.measures(one)[name]}
+    both = pd.concat(sides, axis=1).dropna()
     if len(both) < 2:
         return None
     test = paired_t_test(both["one"], both["other"], alternative=alternative)
     return test.p_value if test.p_value == test.p_value else None
 
 
-def _tests(settings: Settings, found: Measured, remark: str) -> PaperTable:
+def _tests(settings: Settings, found: Judged, remark: str) -> PaperTable:
     """One-sided paired t-tests of FR2 against the others, beside the printed p-values."""
     measures = ("precision", "f1", "mae") if settings.labelled else ("precision", "f1_at_k")
     theirs = rows_of(printed("factreasoner_tests"), table=settings.tests)
@@ -270,12 +289,12 @@ def _tests(settings: Settings, found: Measured, remark: str) -> PaperTable:
     return PaperTable(_with_blocks(frame), tuple(columns), caption, group="block", note=note)
 
 
-def _calibration(settings: Settings, found: Measured, remark: str) -> PaperTable:
+def _calibration(settings: Settings, found: Judged, remark: str) -> PaperTable:
     """The Brier scores of the graph-based assessors, means over responses."""
     rows = []
-    for model, frames in found.items():
+    for model, judged in found.items():
         for assessor in settings.variants:
-            values = frames[assessor]["brier"]
+            values = judged[assessor].measures()["brier"]
             rows.append(("ours", model, assessor, values.mean(), values.std(ddof=1)))
     theirs = rows_of(printed("factreasoner_tables"), table="C.2")
     for row in records(theirs):

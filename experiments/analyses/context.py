@@ -41,6 +41,11 @@ class AskedModel:
         """The model's name, as its provider spells it."""
         return self._model.name
 
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Parameters that the model does not take, as far as is known."""
+        return self._model.lacking
+
     async def complete(self, request: Request) -> Completion | Failure:
         """The model's answer; the prompt is remembered."""
         self._prompts.add(request.prompt)
@@ -59,6 +64,7 @@ class AskedModel:
                 for prompt in sorted(prompts, key=lambda one: (one.name, one.version, one.digest))
             ],
             "failed": failed,
+            "not_sent": sorted(self.lacking),
             **total(self._model.take().values()),
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -53,7 +54,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     loaded = load_by_model(SOURCE, "model", context, settings.data_file)
     remark = loaded.remark
     rows = [_row(name, data.graphs, settings.gamma) for name, data in loaded.parts.items()]
-    rows.sort(key=lambda row: -row["f1"])
+    rows.sort(key=lambda row: (math.isnan(row["f1"]), -row["f1"]))
     printed = printed_rows("fastfact_table_8", "benchmark", "model", "f1", "precision", "claims")
     averages = [row for row in printed if row.pop("benchmark") == "Avg"]
     frame = data_frame(rows + averages)
@@ -66,7 +67,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     caption = f"FaStfact, figure 4 and the averages of table 8. {remark}"
     note = (
         f"Gamma of F1@K' is {settings.gamma:g}; in brackets 95% intervals over responses "
-        "(Student's t)."
+        "(Student's t). K' is what people counted (k_prime of a response); responses without it "
+        f"have no score: {sum(row['uncounted'] for row in rows):,} here."
     )
     tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
     figures = {"figure-4": PaperFigure(_figure(frame), frame, caption)}
@@ -76,18 +78,16 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]:
     responses = judged_graphs(graphs)
     counts = counts_of(responses)
-    # Where people counted the claims that a response should make, K' is their number.
-    k_prime = [
-        graph.metadata.get("k_prime", counts.verifiable[place])
-        for place, graph in enumerate(graphs)
-    ]
-    scores = f1_at_k_prime(counts.supported, counts.unsupported, k_prime, gamma)
+    # Never the model's own count: padding would then cost nothing.
+    known = [place for place, graph in enumerate(graphs) if "k_prime" in graph.metadata]
+    k_prime = [graphs[place].metadata["k_prime"] for place in known]
+    scores = f1_at_k_prime(counts.supported[known], counts.unsupported[known], k_prime, gamma)
     total = counts.supported + counts.unsupported
     reach = float("nan")
     if scores.size > 1:
         error = float(scores.std(ddof=1)) / scores.size**0.5
         reach = float(student_quantile(0.95, scores.size - 1)) * error
-    mean = float(scores.mean())
+    mean = float(scores.mean()) if scores.size else math.nan
     return {
         "origin": "ours",
         "model": name,
@@ -96,6 +96,7 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
         "upper": mean + reach,
         "precision": float((counts.supported[total > 0] / total[total > 0]).mean()),
         "claims": float(total.mean()),
+        "uncounted": len(graphs) - len(known),
     }
 
 

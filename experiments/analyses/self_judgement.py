@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
     IntervalSettings,
+    Neither,
     PositionTable,
     Setting,
     flip_rates,
@@ -29,7 +30,7 @@ from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash
 from experiments.study.config import STRICT, Count
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,8 @@ class Settings:
     """Settings.
 
     Attributes:
-        models: the models of the figures, by name; the user's file has the records of each.
+        models: the models of the figures, by name, at least one; the user's file must name the
+            records of each.
         figures: which of the paper's figures to draw.
         setting: the setting of figures 3 to 6, the paper's third.
         positions: number of bins of relative position.
@@ -57,7 +59,7 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    models: tuple[str, ...]
+    models: Annotated[tuple[str, ...], Field(min_length=1)]
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
     setting: Setting = Setting.NONE_OF_THE_ABOVE
     positions: Count = 5
@@ -68,8 +70,14 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class _Model:
-    """The tables of one model."""
+class ModelTables:
+    """The tables of one model by position.
+
+    Attributes:
+        labels: kinds of claims.
+        knowledge: self-knowledge, by setting.
+        flips: between the second setting and the third, where both were asked.
+    """
 
     labels: PositionTable
     knowledge: Mapping[Setting, PositionTable]
@@ -80,13 +88,17 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The tables by position and the figures."""
     records, remark = _records(settings, context)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
-    found: dict[str, _Model] = {}
+    found: dict[str, ModelTables] = {}
     with context.track("models", len(records)) as advance:
         for name, claims in records.items():
-            found[name] = _tables(name, claims, settings, made)
+            found[name] = model_tables(claims, settings.positions, made)
+            if settings.setting not in found[name].knowledge:
+                raise InputError(
+                    f"{name}: no claim was judged in the setting {settings.setting.value!r}"
+                )
             advance()
     knowledge = {
-        f"{name}, {setting.value.replace('_', ' ')}": table
+        f"{name}, {setting_title(setting)}": table
         for name, model in found.items()
         for setting, table in model.knowledge.items()
     }
@@ -103,7 +115,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             flips, f"Claims judged correct as an answer and not with a third choice. {remark}"
         )
     figures = {
-        f"figure-{name}": _figure(name, found, settings, remark) for name in settings.figures
+        f"figure-{name}": paper_figure(
+            name,
+            found,
+            settings.setting,
+            f"Self-Known, figure {name} ({setting_title(settings.setting)}). {remark}",
+        )
+        for name in settings.figures
     }
     return with_published(tables, settings.published, remark, figures)
 
@@ -112,11 +130,7 @@ def _records(
     settings: Settings, context: AnalysisContext
 ) -> tuple[dict[str, list[ClaimRecord]], str]:
     user = user_data(settings.data_file)
-    paths = _paths(user, settings)
-    if not paths:
-        raise InputError(
-            f"{context.where}: {absence(SOURCE, user)}, for one of {', '.join(settings.models)}"
-        )
+    paths = _paths(user, settings, context.where)
     read = {name: read_records(path) for name, path in paths.items()}
     for name, claims in read.items():
         context.data[f"{SOURCE}: {name}"] = {
@@ -128,69 +142,104 @@ def _records(
     return read, f"Data of {user.where}: {SOURCE}."
 
 
-def _paths(user: UserData, settings: Settings) -> dict[str, Path]:
+def _paths(user: UserData, settings: Settings, where: str) -> dict[str, Path]:
+    """The file of each model of the study."""
     given = user.paths.get(SOURCE)
     if given is None:
-        return {}
+        wanted = ", ".join(settings.models)
+        raise InputError(f"{where}: {absence(SOURCE, user)}, for each of {wanted}")
     if isinstance(given, Path):
         raise InputError(f"{user.where}: datasets.{SOURCE} is one file; write one for each model")
-    return {name: given[name] for name in settings.models if name in given}
+    for name in settings.models:
+        # Another model's claims would say nothing of this one.
+        if name not in given:
+            subject = f"{where}: the model {name!r} of settings.models"
+            known = unknown_name(subject, name, given)
+            raise InputError(f"{known}, of which datasets.{SOURCE} in {user.where} names a file")
+    return {name: given[name] for name in settings.models}
 
 
-def _tables(
-    name: str, claims: Sequence[ClaimRecord], settings: Settings, intervals: IntervalSettings
-) -> _Model:
+def model_tables(
+    claims: Sequence[ClaimRecord],
+    n_positions: int,
+    intervals: IntervalSettings,
+    neither: str = Neither.INCORRECT,
+) -> ModelTables:
+    """The tables of a model's claims, in every setting in which it was asked.
+
+    Args:
+        claims: the claims.
+        n_positions: number of bins.
+        intervals: how intervals over responses are made.
+        neither: what the judgement "neither" counts as.
+
+    Raises:
+        InputError: for no records, or settings out of range.
+    """
     asked = [
         setting
         for setting in Setting
         if any(claim.judgement(setting) is not None for claim in claims)
     ]
-    if settings.setting not in asked:
-        raise InputError(f"{name}: no claim was judged in the setting {settings.setting.value!r}")
+    wanted: Any = {"n_positions": n_positions, "intervals": intervals, "neither": neither}
     both = {Setting.QUESTION_ANSWERING, Setting.NONE_OF_THE_ABOVE} <= set(asked)
-    many = settings.positions
-    return _Model(
-        label_positions(claims, n_positions=many, intervals=intervals),
-        {
-            setting: self_knowledge(claims, setting, n_positions=many, intervals=intervals)
-            for setting in asked
-        },
-        flip_rates(claims, n_positions=many, intervals=intervals) if both else None,
+    return ModelTables(
+        label_positions(claims, n_positions=n_positions, intervals=intervals),
+        {setting: self_knowledge(claims, setting, **wanted) for setting in asked},
+        flip_rates(claims, **wanted) if both else None,
     )
 
 
-def _figure(
+def setting_title(setting: Setting) -> str:
+    """A setting in words."""
+    return setting.value.replace("_", " ")
+
+
+def paper_figure(
     name: FigureName,
-    found: Mapping[str, _Model],
-    settings: Settings,
-    remark: str,
+    found: Mapping[str, ModelTables],
+    setting: Setting,
+    title: str,
+    said: Callable[[Setting], str] = setting_title,
 ) -> PaperFigure:
-    title = f"Self-Known, figure {name}. {remark}"
-    first = next(iter(found.values()))
+    """A figure in the form of the paper's, with the setting named on it.
+
+    Args:
+        name: which of the paper's figures.
+        found: the tables by model; figures 2 and 3 show the first one.
+        setting: the setting of figures 3 to 6.
+        title: what the figure shows.
+        said: what a setting is called.
+    """
+    first_model, first = next(iter(found.items()))
+    how = said(setting)
     if name == "2":
-        panels = [knowledge_panel(table) for table in first.knowledge.values()]
+        panels = [_titled(said(each), table) for each, table in first.knowledge.items()]
         if first.flips is not None:
             rates = {"supported_flip_rate": "supported", "unsupported_flip_rate": "unsupported"}
             panels.append(Panel(first.flips, rates, "Share of claims that flip", (2, 1)))
-        shown = {setting.value: table for setting, table in first.knowledge.items()}
+        shown = {each.value: table for each, table in first.knowledge.items()}
         if first.flips is not None:
             shown["flips"] = first.flips
-        figure = position_figure(panels)
+        figure = position_figure(panels, title=first_model or None)
         return PaperFigure(figure, position_table(shown, "").frame, title)
     if name == "3":
-        table = first.knowledge[settings.setting]
-        panel = Panel(table, {"factuality": "human", "sigma": "σ"}, "Factuality", (2, 6))
+        table = first.knowledge[setting]
+        label = _joined("Factuality", first_model, how)
+        panel = Panel(table, {"factuality": "human", "sigma": "σ"}, label, (2, 6))
         figure = position_figure([panel])
         return PaperFigure(figure, position_table({"": table}, "").frame, title)
-    own = {model: tables.knowledge[settings.setting] for model, tables in found.items()}
+    own = {model: tables.knowledge[setting] for model, tables in found.items()}
     if name == "4":
-        figure = position_figure([_titled(model, table) for model, table in own.items()])
+        figure = position_figure(
+            [_titled(_joined(model, how), table) for model, table in own.items()]
+        )
         return PaperFigure(figure, position_table(own, "").frame, title)
     if name == "6b":
         quantities = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
         figure = position_figure(
             [
-                Panel(table, quantities, f"Share of claims, {model}", (0, 1))
+                Panel(table, quantities, _joined("Share of claims", model, how), (0, 1))
                 for model, table in own.items()
             ]
         )
@@ -199,9 +248,13 @@ def _figure(
     return PaperFigure(_numbers(labels), position_table(labels, "").frame, title)
 
 
-def _titled(model: str, table: PositionTable) -> Panel:
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _titled(of: str, table: PositionTable) -> Panel:
     panel = knowledge_panel(table)
-    return Panel(table, panel.quantities, f"Share of claims, {model}", panel.colours)
+    return Panel(table, panel.quantities, _joined("Share of claims", of), panel.colours)
 
 
 def _numbers(found: Mapping[str, PositionTable]) -> Figure:

@@ -19,6 +19,7 @@ from experiments.results.files import MANIFEST, publish, temporary_folder
 from experiments.results.manifest import environment, file_hash, manifest_text
 from experiments.study.config import STRICT, Seed, file_name, known, plain_hash
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
+from factormodels.io.files import write_text
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -125,7 +126,7 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
             **environment(),
         }
         files.append(place / MANIFEST)
-        files[-1].write_text(manifest_text(document), encoding="utf-8")
+        write_text(files[-1], manifest_text(document))
         publish(files, folder)
     return AnalysisResults(artefacts, tuple(folder / file.name for file in files))
 

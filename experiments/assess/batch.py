@@ -1,8 +1,9 @@
-"""Assessing responses one after another, durably where there is an output."""
+"""Assessing responses side by side, durably where there is an output."""
 
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,13 +18,16 @@ from experiments.assess.response import (
     assess_graph,
     judged,
 )
+from experiments.assess.threads import as_ready, one_at_a_time
 from factormodels.errors import InputError
-from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.consumption import Account, charged_to
+from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path
 from factormodels.io.json_text import decode, encode
+from factormodels.preview import counted
 
 CONSUMPTION_KEY = "consumption"
 
@@ -36,6 +40,27 @@ _SETTINGS = "settings"
 Report = Callable[[AssessedResponse | None], None]
 """Called with every response that is finished, None for one that failed."""
 
+Compute = Callable[[FactGraph, Sequence[AssessmentView]], dict[str, Any]]
+"""Makes an assessment of a graph, as `assess_graph`."""
+
+Run = Callable[[FactGraph, Sequence[Stage]], FactGraph]
+"""Runs stages, as `run_stages`."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where responses are computed.
+
+    Attributes:
+        places: how many there is room for at a time.
+        compute: makes an assessment; it is called in many threads.
+        run: runs the stages of a response; None: they run in this process.
+    """
+
+    places: int
+    compute: Compute
+    run: Run | None = None
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -44,7 +69,8 @@ class Batch:
     Attributes:
         responses: what tables need of every assessed response, in the order of the input.
         resumed: number of these that an earlier run had finished.
-        failed: (id, reason) of every response that a stage could not go on with.
+        failed: (id, reason) of every response that has no result: a stage could not go on with it,
+            or an outage cut off its answers.
     """
 
     responses: tuple[AssessedResponse, ...]
@@ -52,70 +78,128 @@ class Batch:
     failed: tuple[tuple[str, str], ...]
 
 
+def responses_under_way(calls: int) -> int:
+    """Responses under way at a time, of which the model's limit on calls under way is used up.
+
+    A response may wait for a search or for the processor, so there are twice as many as calls.
+    """
+    return 2 * calls
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How a batch is run; nothing that its results depend on.
+
+    Attributes:
+        out: where to write; None writes nothing.
+        concurrency: responses under way at a time.
+        retry_failed: whether responses that an earlier run finished with something missing are
+            assessed again.
+        partial: whether a response that an outage cut off counts as finished.
+    """
+
+    out: Path | None = None
+    concurrency: int = 1
+    retry_failed: bool = False
+    partial: bool = False
+
+
+ALONE = BatchOptions()
+"""One response after another, and nothing written."""
+
+
 def assess_responses(
     graphs: Sequence[FactGraph],
     stages: Sequence[Stage],
     views: Sequence[AssessmentView],
     settings: Mapping[str, Any],
+    options: BatchOptions = ALONE,
     *,
-    out: Path | None = None,
     report: Report | None = None,
     keep: Callable[[FactGraph], None] | None = None,
-    consumption: Consumption | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Batch:
-    """Assess responses and write them to `out` as JSON Lines that the graph reader reads.
+    """Assess responses and write them as JSON Lines that the graph reader reads.
 
     A line is the response's fact graph; its metadata hold what each stage did and the assessment.
-    With `out`, every finished response is kept in a journal beside it, which a later run with equal
-    settings goes on from, and which goes when all are finished. Responses that failed are not in
-    `out`; the journal then stays, and a later run tries them again.
+    With `options.out`, every finished response is kept in a journal beside it, which a later run
+    with equal settings goes on from, and which goes when all are finished. Responses that failed,
+    or whose answers an outage cut off, are not in the output; the journal then stays, and a later
+    run tries them again. Stages run in threads, and share the limits of the model that they ask.
 
     Args:
         graphs: the responses.
         stages: what makes their graphs.
         views: how these become posteriors.
         settings: JSON values that results depend on.
-        out: where to write.
-        report: called after every response.
-        keep: called with every assessed graph, for what is shown of it.
-        consumption: the language model that stages ask; what it says of each response is written.
+        options: how the batch is run.
+        report: called after every response, in the order in which they are finished.
+        keep: called with every assessed graph, in the order of the input, for what is shown of it.
+        elsewhere: where responses are computed; None: in this process, one at a time.
 
     Raises:
-        InputError: if `out` or the journal cannot be written, or the journal is of other settings.
+        InputError: if the output or the journal cannot be written, or the journal is of other
+            settings.
+        LimitReachedError: if no more may be asked; the journal has what is finished.
     """
-    found: list[AssessedResponse] = []
-    failed: list[tuple[str, str]] = []
-    resumed = 0
+    stop = threading.Event()
+    found: dict[int, AssessedResponse] = {}
+    failed: dict[int, tuple[str, str]] = {}
+    kept: dict[int, FactGraph] = {}
+    out = options.out
     with nullcontext() if out is None else _open(out, settings) as journal:
-        keys: list[str] = []
-        for graph, key in _with_keys(graphs, journal):
-            # Hashed by content, so a response that was edited since is assessed anew.
-            if journal is not None and key in journal:
-                text = decode(journal[key], journal.path)
-                assessed: FactGraph | None = parse_fact_graph(text, journal.path)
-                resumed += 1
-            else:
-                assessed = _assessed(graph, stages, views, failed, consumption)
-                if journal is not None and assessed is not None:
-                    journal.put(key, fact_graph_text(assessed))
-            if assessed is not None:
-                # In the order of the input, which the output has even if the journal was filled
-                # otherwise.
-                keys.append(key)
-                found.append(judged(assessed))
-                if keep is not None:
-                    # Graphs may be large; none is held here once the caller has seen it.
-                    keep(assessed)
+        keys = ["" if journal is None else response_key(graph) for graph in graphs]
+
+        def settle(place: int, assessed: FactGraph) -> None:
+            found[place] = judged(assessed)
+            if keep is not None:
+                kept[place] = assessed
             if report is not None:
-                report(None if assessed is None else found[-1])
+                report(found[place])
+
+        todo: list[int] = []
+        for place, key in enumerate(keys):
+            # Hashed by content, so a response that was edited since is assessed anew.
+            earlier = None if journal is None else _finished(journal, key, options.retry_failed)
+            if earlier is None:
+                todo.append(place)
+            else:
+                settle(place, earlier)
+        resumed = len(found)
+
+        # Backends use the processors themselves, and are not made for several threads.
+        place_of_work = elsewhere or Elsewhere(1, one_at_a_time(assess_graph))
+
+        def work(graph: FactGraph) -> FactGraph | str:
+            return _assessed(graph, stages, views, place_of_work, stop, options.partial)
+
+        batch = [graphs[place] for place in todo]
+        count = max(options.concurrency, place_of_work.places)
+        for number, result in as_ready(work, batch, count, stop):
+            place = todo[number]
+            if isinstance(result, str):
+                failed[place] = graphs[place].id, result
+                if report is not None:
+                    report(None)
+                continue
+            if journal is not None:
+                journal.put(keys[place], fact_graph_text(result))
+            settle(place, result)
         if journal is not None and out is not None:
             # Written even if some responses failed: these are then left out, and the journal stays
-            # for the next try.
-            _write(journal, keys, out)
+            # for the next try. In the order of the input, however the journal was filled.
+            _write(journal, (keys[place] for place in sorted(found)), out)
             # All is in `out` by now, and that was moved into place whole.
             if not failed:
                 journal.path.unlink()
-    return Batch(tuple(found), resumed, tuple(failed))
+    if keep is not None:
+        for place in sorted(kept):
+            keep(kept[place])
+    return Batch(
+        tuple(found[place] for place in sorted(found)),
+        resumed,
+        tuple(failed[place] for place in sorted(failed)),
+    )
 
 
 def response_key(graph: FactGraph) -> str:
@@ -162,29 +246,48 @@ def _write(journal: KeyedJournal, keys: Iterable[str], path: Path) -> None:
             out.write(f"{journal[key]}\n".encode("utf-8", "surrogatepass"))
 
 
-def _with_keys(
-    graphs: Sequence[FactGraph], journal: KeyedJournal | None
-) -> Iterator[tuple[FactGraph, str]]:
-    for graph in graphs:
-        # Hashing takes time, and without a journal nobody needs the hash.
-        yield graph, "" if journal is None else response_key(graph)
+def _finished(journal: KeyedJournal, key: str, retry_failed: bool) -> FactGraph | None:
+    """What an earlier run made of a response; None if it is to be assessed."""
+    if key not in journal:
+        return None
+    graph = parse_fact_graph(decode(journal[key], journal.path), journal.path)
+    return None if retry_failed and judged(graph).lacking else graph
 
 
 def _assessed(
     graph: FactGraph,
     stages: Sequence[Stage],
     views: Sequence[AssessmentView],
-    failed: list[tuple[str, str]],
-    consumption: Consumption | None,
-) -> FactGraph | None:
-    """The assessed graph; None, with the reason noted in `failed`, if a stage could not go on."""
+    place: Elsewhere,
+    stop: threading.Event,
+    partial: bool,
+) -> FactGraph | str:
+    """The assessed graph, or why there is none."""
+    account = Account(stopped=stop.is_set)
     try:
-        extracted = run_stages(graph, stages)
+        with charged_to(account):
+            extracted = (place.run or run_stages)(graph, stages)
     except StageError as error:
-        failed.append((graph.id, str(error)))
-        return None
-    finally:
-        # Taken even if a stage fails, or the failed response's tokens would be charged to the next.
-        taken = {} if consumption is None else {CONSUMPTION_KEY: consumption.take()}
-    assessment = {METADATA_KEY: assess_graph(extracted, views)}
-    return replace(extracted, metadata={**extracted.metadata, **taken, **assessment})
+        return str(error)
+    if (lost := _cut_off(extracted, account)) and not partial:
+        return lost
+    taken = account.take()
+    return replace(
+        extracted,
+        metadata={
+            **extracted.metadata,
+            **({CONSUMPTION_KEY: taken} if taken else {}),
+            METADATA_KEY: place.compute(extracted, views),
+        },
+    )
+
+
+def _cut_off(graph: FactGraph, account: Account) -> str:
+    """What of a response was lost to an outage of the model or of the searches; empty if nothing.
+
+    A page that could not be fetched is no outage: its snippet stands for it.
+    """
+    if account.outages:
+        return f"an outage cut off {counted(len(account.outages), 'call')}: {account.outages[0]}"
+    lost = graph.metadata.get(RETRIEVAL_KEY, {}).get("unsearched", ())
+    return f"an outage cut off {counted(len(lost), 'call')} of searches: {lost[0]}" if lost else ""

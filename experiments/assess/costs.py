@@ -16,6 +16,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.atomizer import atomize
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class StrideRow:
         expected: calls that N/w, rounded up per response, says.
         claims: claims that came back.
         claim_difference: mean over responses of |claims - given claims|; None without given ones.
-        prompt_tokens, completion_tokens: tokens that the provider reported.
+        prompt_tokens, completion_tokens: tokens that the provider reported, of an answer from the
+            cache when it was asked for.
         failures: chunks without an answer.
     """
 
@@ -219,7 +221,6 @@ def stride_ablation(
 
     Raises:
         InputError: for a stride that is no whole number from 1.
-        MissingDependencyError: if pysbd is not installed.
     """
     from factormodels.extraction.sentences import split_chunks, split_sentences
 
@@ -227,7 +228,7 @@ def stride_ablation(
     for stride in strides:
         ledger = Ledger()
         # A ledger for each stride, or their counts would run together.
-        counted = MeteredModel(model, ledger)
+        counted = WithPrompts(MeteredModel(model, ledger), prompts_of(model))
         claims = expected = failures = 0
         differences = []
         for graph in responses:
@@ -246,8 +247,8 @@ def stride_ablation(
                 expected=expected,
                 claims=claims,
                 claim_difference=sum(differences) / len(differences) if differences else None,
-                prompt_tokens=usage.prompt_tokens,
-                completion_tokens=usage.completion_tokens,
+                prompt_tokens=usage.taken.prompt_tokens,
+                completion_tokens=usage.taken.completion_tokens,
                 failures=failures,
             )
         )

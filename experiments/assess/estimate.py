@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from experiments.assess.retrievers import RETRIEVERS
 from experiments.assess.setup import Choices
 from factormodels.claims import Atom, Context
 from factormodels.extraction.assessors import get_assessor
+from factormodels.extraction.duplicates import merge_duplicate_atoms
 from factormodels.extraction.language_model import Completion, Failure, Request
 from factormodels.extraction.pipeline import retrieval_stage
 from factormodels.extraction.prices import model_prices
-from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.prompts.replaced import Prompts
+from factormodels.extraction.relation_models.prompted import relation_prompt
 from factormodels.extraction.relations import EXTRACTED_VARIANTS
 from factormodels.extraction.sentences import split_sentences
 from factormodels.fact_graph import FactGraph
+from factormodels.variants import merge_duplicate_contexts
 
 CHARACTERS_PER_TOKEN = 4.0
 """A rule of thumb for English; tokenisers differ by a quarter or so."""
@@ -28,7 +32,14 @@ ATOM_CHARACTERS = 41
 PASSAGE_CHARACTERS = {"local": 700, "wikipedia": 4000, "google": 4000}
 """Lengths that are assumed of what is not there yet."""
 
-ANSWER_TOKENS = {"atomizer": 30, "reviser": 30, "queries": 15, "logprobs": 3, "verbalised": 20}
+ANSWER_TOKENS = {
+    "atomizer": 30,
+    "reviser": 30,
+    "queries": 15,
+    "summariser": 60,
+    "logprobs": 3,
+    "verbalised": 20,
+}
 """Tokens of an answer; of the atomizer, for each claim."""
 
 
@@ -61,9 +72,11 @@ class NamedModel:
 
     Attributes:
         name: the model's name.
+        lacking: parameters that it does not take.
     """
 
     name: str
+    lacking: frozenset[str] = frozenset()
 
     async def complete(self, request: Request) -> Completion | Failure:
         """A failure, whatever is asked: a dry run sends nothing."""
@@ -105,7 +118,8 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         questions = sum(
             # Each call repeats the whole response besides its own chunk; the chunks together make
             # it once more.
-            c * (_empty("atomizer") + s.response_characters) + s.response_characters
+            c * (_empty("atomizer", choices.prompts) + s.response_characters)
+            + s.response_characters
             for c, s in zip(calls, sizes, strict=True)
         )
         rows.append(
@@ -114,15 +128,31 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
             )
         )
     if choices.revise:
-        questions = sum(s.atoms * (_empty("reviser") + s.response_characters) for s in sizes)
+        questions = sum(
+            s.atoms * (_empty("reviser", choices.prompts) + s.response_characters) for s in sizes
+        )
         rows.append(_per_atom("reviser", atoms, known, questions, choices))
     if choices.queries:
-        questions = atoms * (_empty("search_query") + ATOM_CHARACTERS)
+        questions = atoms * (_empty("search_query", choices.prompts) + ATOM_CHARACTERS)
         rows.append(_per_atom("queries", atoms, known, questions, choices))
     if choices.retriever != "given":
-        rows.append(StageEstimate(f"searches ({choices.retriever})", atoms, known, cost=0.0))
+        asked = atoms + choices.question_contexts * sum(bool(g.query.strip()) for g in graphs)
+        local = RETRIEVERS[choices.retriever].reads_documents
+        price = 0.0 if local else choices.price_search or 0.0
+        searches = f"searches ({choices.retriever})"
+        rows.append(StageEstimate(searches, asked, known, cost=price * asked))
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
+    if choices.summarise:
+        empty = _empty("summary", choices.prompts)
+        read = sum(size.contexts for size in sizes)
+        characters = sum(
+            size.contexts * (empty + size.passage_characters + size.atom_characters)
+            for size in sizes
+        )
+        answers = read * ANSWER_TOKENS["summariser"]
+        rows.append(_row("summariser", read, exact, characters, answers, choices))
+        exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
     return rows + [_verdicts(name, sizes, exact, choices) for name in choices.assessors]
 
@@ -144,9 +174,11 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
 def _size(graph: FactGraph, choices: Choices) -> _Size:
     """The size of a response's graph: counted where it is known, assumed where it is not."""
     sentences = split_sentences(graph.response) if choices.atoms != "given" else ()
-    given: tuple[Atom, ...] = graph.atoms
     if choices.atoms == "sentences":
-        given = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
+        claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
+        graph = FactGraph(graph.id, claims, query=graph.query, topic=graph.topic)
+    graph = merge_duplicate_contexts(merge_duplicate_atoms(graph))
+    given = graph.atoms
     exact_atoms = choices.atoms != "model"
     n = len(given) if exact_atoms else round(ATOMS_PER_SENTENCE * len(sentences))
     contexts: tuple[Context, ...] | None = None
@@ -154,14 +186,22 @@ def _size(graph: FactGraph, choices: Choices) -> _Size:
         contexts = graph.contexts
     elif choices.retriever == "local" and exact_atoms and choices.searcher and not choices.queries:
         # Searching documents on this disk costs nothing, and then the numbers are known.
-        searched = retrieval_stage(choices.searcher)(FactGraph(graph.id, given, topic=graph.topic))
+        bare = FactGraph(graph.id, given, query=graph.query, topic=graph.topic)
+        search = retrieval_stage(choices.searcher, for_question=choices.question_contexts)
+        searched = search(bare)
         contexts = searched.contexts
     if contexts is None:
-        m = retrieved = n * choices.top_k
+        # What is on this disk is all that can be found; the web has no end.
+        there = {passage.text for passage in getattr(choices.searcher, "passages", ())}
+        retrieved = n * min(choices.top_k, len(there) or choices.top_k)
+        found = retrieved + choices.top_k * bool(choices.question_contexts and graph.query.strip())
+        m = min(found, len(there) or found)
         length: float = PASSAGE_CHARACTERS.get(choices.retriever, ATOM_CHARACTERS)
+        if there:
+            length = sum(map(len, there)) / len(there)
     else:
         m, retrieved = len(contexts), sum(len(c.retrieved_for) for c in contexts)
-        length = sum(len(c.text) for c in contexts) / max(1, m)
+        length = sum(len(c.content) + len(c.title) for c in contexts) / max(1, m)
     return _Size(
         len(sentences),
         n,
@@ -185,9 +225,9 @@ def _relations(
         return StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
     repeated = choices.samples if choices.method == "samples" else 1
     # Samples and log-probabilities ask with the same prompt.
-    prompt = "relation_verbalised" if choices.method == "verbalised" else "relation"
+    prompt = relation_prompt(choices.method)
     questions = sum(
-        count * (_empty(prompt) + size.passage_characters + size.atom_characters)
+        count * (_empty(prompt, choices.prompts) + size.passage_characters + size.atom_characters)
         for count, size in zip(pairs, sizes, strict=True)
     )
     calls = sum(pairs) * repeated
@@ -199,7 +239,7 @@ def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) 
     assessor = get_assessor(name)
     calls = sum(size.atoms for size in sizes)
     questions = sum(
-        size.atoms * (_empty(assessor.prompt) + size.atom_characters)
+        size.atoms * (_empty(assessor.prompt, choices.prompts) + size.atom_characters)
         + assessor.reads_evidence * size.retrieved * size.passage_characters
         for size in sizes
     )
@@ -222,13 +262,13 @@ def _row(
     chosen: bool = True,
 ) -> StageEstimate:
     questions = ceil(characters / CHARACTERS_PER_TOKEN)
-    prices = model_prices(choices.model) if choices.model else None
+    prices = choices.prices or (model_prices(choices.model) if choices.model else None)
     cost = None if prices is None else questions * prices[0] + answers * prices[1]
     return StageEstimate(stage, calls, exact, questions, answers, cost, chosen)
 
 
-def _empty(prompt: str) -> int:
+def _empty(prompt: str, prompts: Prompts) -> int:
     """The characters of a prompt without what it is filled with."""
-    template = load_prompt(prompt)
-    messages = template.render(**dict.fromkeys(template.fields, ""))
+    template = prompts[prompt]
+    messages = template.render(**dict.fromkeys(template.slots, ""))
     return sum(len(message.content) for message in messages)

@@ -6,27 +6,37 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from calibration.scores.measures import entropy_warnings
 from calibration.table_markup import csv_text
-from experiments.assess.batch import Batch, assess_responses
+from experiments.assess.batch import (
+    Batch,
+    BatchOptions,
+    assess_responses,
+    responses_under_way,
+)
 from experiments.assess.inputs import load_responses
 from experiments.assess.response import METADATA_KEY, by_strength, summarise_judged
 from experiments.assess.setup import AssessmentOptions, language_model, make_plan
+from experiments.assess.tabled import responses_of_table
 from experiments.study.inputs import graphs_of, is_dataset
 from factormodels.claims import RelationKind
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.extraction.accounting import Ledger, MeteredModel, StageUsage
 from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.duplicates import every_atom
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.litellm_model import LitellmSettings
 from factormodels.extraction.pipeline import ASSESSORS_KEY
+from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
+from factormodels.io.tables import Table
 from factormodels.preview import Preview, Previewed, counted
 from inference import Backend
 from inference.registry import as_backend
@@ -35,15 +45,22 @@ from inference.warm_up import warm_up
 if TYPE_CHECKING:
     import pandas as pd
 
-Texts = str | os.PathLike[str] | FactGraph | Iterable[str | FactGraph]
-"""Responses: a text, a file (a path, not a text), a fact graph, or several texts and graphs."""
+Text = str | FactGraph | Mapping[str, Any]
+"""A response: its text, a fact graph, or a row of a table with its text, such as
+``{"response": ..., "question": ..., "id": ...}``."""
+
+Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
+"""Responses: one, several, a file or folder (a path, not a text), or a data frame of rows."""
 
 Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
 """Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
 
 CACHE = Path("answers.sqlite")
 
-_ARGUMENTS = {"model", "documents", "variants", "encoding", "cache", "replay"}
+CONCURRENCY = LitellmSettings.concurrency
+"""Calls under way at a time of a model that does not say how many it takes."""
+
+_ARGUMENTS = {"model", "documents", "variants", "encoding", "cache", "replay", "prices"}
 """Fields of `AssessmentOptions` that are arguments of `evaluate` themselves."""
 
 _CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
@@ -66,7 +83,8 @@ class Evaluation(Previewed):
             context, relation, probability, change (what p loses when the context is taken away),
             and the context's title and text.
         summary: a row per variant and assessor, `name`: the measures of
-            `calibration.scores.summary.Summary` over all responses.
+            `calibration.scores.summary.Summary` over the claims that all of them judged, and
+            n_left_out, the number of the others.
         cost: what language models were asked, a row per stage: calls, cached, failures, tokens,
             cost in US dollars, unpriced; without a row where none was asked.
         failures: (id, reason) of every response that a stage could not go on with.
@@ -139,6 +157,8 @@ def evaluate(
     settings: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] = CACHE,
     replay: bool = False,
+    prompts: str | os.PathLike[str] | None = None,
+    budget: Budget | None = None,
     **options: Any,
 ) -> Evaluation:
     """Assess responses: their claims, the evidence, the probability of each claim.
@@ -151,8 +171,10 @@ def evaluate(
     wrong. Relations are found anew from the texts; `posteriors` takes recorded ones.
 
     Args:
-        texts: the text of a response, or several; a path of a file of responses (as a `Path`); a
-            fact graph, or several, whose claims and passages are used.
+        texts: the text of a response, or several; a file or folder of responses (as a `Path`),
+            whatever `factormodels assess` reads; rows of a table, as a data frame or dicts, with a
+            column whose name tells that it holds the responses; a fact graph, or several, whose
+            claims and passages are used.
         documents: where evidence is searched: a folder or file, the name of an embedded dataset, a
             list of texts, or a dict of texts by title.
         model: a language model, as litellm spells it, such as "openai/NAME", its key in the
@@ -166,11 +188,15 @@ def evaluate(
         settings: settings of the backend, if it is given by name.
         cache: file of answers and searches, none of which is repeated; made where one is needed.
         replay: whether every answer and search is taken from there.
+        prompts: folder of templates in place of ours, each by its name; `factormodels prompts`
+            lists them.
+        budget: what may be asked and spent, such as ``Budget(max_cost=2.0)``.
         options: other fields of `experiments.assess.setup.AssessmentOptions`, such as
             ``retriever="wikipedia"``, ``assessors=("factscore",)`` or ``top_k=5``.
 
     Raises:
         InputError: for an unknown name or option, or what does not fit the input or each other.
+        LimitReachedError: if the budget is used up; what was answered is in the cache.
         MissingDependencyError: if a library that is needed is not installed.
     """
     known = {field.name for field in fields(AssessmentOptions)} - _ARGUMENTS
@@ -181,16 +207,16 @@ def evaluate(
             )
     ledger = Ledger()
     algorithm = as_backend(backend, **(settings or {}))
-    graphs = _responses(texts, query, topic)
+    graphs = as_responses(texts, query, topic)
     consumption = None
     if model is not None:
-        consumption = Consumption(_metered(model, Path(cache), ledger, replay))
+        consumption = Consumption(metered_model(model, Path(cache), ledger, replay, budget))
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
     }
     wanted = AssessmentOptions(
-        model=consumption,
-        documents=_documents(documents),
+        model=None if consumption is None else WithPrompts(consumption, read_prompts(prompts)),
+        documents=as_documents(documents),
         variants=(variant,) if isinstance(variant, str) else tuple(variant),
         encoding=encoding,
         cache=Path(cache),
@@ -201,17 +227,35 @@ def evaluate(
         plan = make_plan(graphs, wanted, algorithm)
     warm_up(algorithm)
     found: list[FactGraph] = []
+    calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
     batch = assess_responses(
-        graphs, plan.stages, plan.views, plan.settings, keep=found.append, consumption=consumption
+        graphs,
+        plan.stages,
+        plan.views,
+        plan.settings,
+        BatchOptions(concurrency=1 if model is None else responses_under_way(calls)),
+        keep=found.append,
     )
     names = (*wanted.variants, *wanted.assessors)
     return _evaluation(found, batch, names, ledger)
 
 
-def _responses(texts: Texts, query: str | None, topic: str | None) -> tuple[FactGraph, ...]:
+def as_responses(
+    texts: Texts, query: str | None = None, topic: str | None = None
+) -> tuple[FactGraph, ...]:
+    """The responses that texts, files or graphs stand for.
+
+    Raises:
+        InputError: for an empty text, a name in place of a text, or a file that cannot be read.
+    """
     if isinstance(texts, os.PathLike):
-        return load_responses(Path(texts), query=query, topic=topic)
-    several: Iterable[str | FactGraph] = [texts] if isinstance(texts, str | FactGraph) else texts
+        return load_responses(Path(texts), query=query, topic=topic).graphs
+    several = _listed(texts)
+    if several and all(isinstance(one, Mapping) for one in several):
+        rows = cast("list[Mapping[str, Any]]", several)
+        columns = tuple(dict.fromkeys(name for row in rows for name in row))
+        table = Table("response", "rows", columns, tuple(rows), (None,) * len(rows))
+        several = list(responses_of_table(table)[0])
     graphs = []
     for number, one in enumerate(several, 1):
         if not isinstance(one, str):
@@ -233,11 +277,25 @@ def _responses(texts: Texts, query: str | None, topic: str | None) -> tuple[Fact
             query=graph.query if query is None else query,
             topic=graph.topic if topic is None else topic,
         )
-        for graph in graphs_of(graphs)
+        for graph in graphs_of(cast("list[FactGraph]", graphs))
     )
 
 
-def _documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
+def _listed(texts: Text | Iterable[Text] | pd.DataFrame) -> list[Text]:
+    """The responses, one by one."""
+    if isinstance(texts, str | FactGraph | Mapping):
+        return [texts]
+    # A data frame yields the names of its columns, and has rows of its own.
+    rows: Any = getattr(texts, "to_dict", None)
+    return list(cast("Iterable[Text]", texts)) if rows is None else rows("records")
+
+
+def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
+    """The documents that texts stand for, or the path where they are.
+
+    Raises:
+        InputError: if there is none.
+    """
     if documents is None:
         return None
     if isinstance(documents, str | os.PathLike):
@@ -249,13 +307,18 @@ def _documents(documents: Documents | None) -> Path | tuple[Document, ...] | Non
     return found
 
 
-def _metered(
-    model: str | LitellmSettings | LanguageModel, cache: Path, ledger: Ledger, replay: bool
+def metered_model(
+    model: str | LitellmSettings | LanguageModel,
+    cache: Path,
+    ledger: Ledger,
+    replay: bool,
+    budget: Budget | None = None,
 ) -> LanguageModel:
+    """A language model by name, behind its cache, or by itself, its answers counted."""
     if isinstance(model, str):
         model = LitellmSettings(model)
     if isinstance(model, LitellmSettings):
-        return language_model(model, cache, ledger, replay=replay)
+        return language_model(model, cache, ledger, replay=replay, budget=budget)
     return MeteredModel(model, ledger)
 
 
@@ -272,13 +335,17 @@ def _evaluation(
             evidence += own
             claims += _claims(graph, variant, view, own)
     with entropy_warnings():
-        summaries = {name: summarise_judged(batch.responses, name) for name in names}
+        compared = summarise_judged(batch.responses, names)
     frame = pd.DataFrame(claims, columns=_columns(claims, _CLAIMS))
     return Evaluation(
         claims=frame.astype({"label": "boolean", "p": "Float64"}),
         evidence=pd.DataFrame(evidence, columns=list(_EVIDENCE)),
         summary=pd.DataFrame(
-            [{"name": name, **asdict(found)} for name, found in summaries.items() if found]
+            [
+                {"name": name, **asdict(found), "n_left_out": compared.left_out}
+                for name, found in compared.summaries.items()
+                if found
+            ]
         ),
         cost=pd.DataFrame(
             [{"stage": stage, **asdict(usage)} for stage, usage in ledger.stages.items()],
@@ -297,24 +364,21 @@ def _claims(
     graph: FactGraph, variant: str, view: Mapping[str, Any], evidence: Sequence[Mapping[str, Any]]
 ) -> Iterable[dict[str, Any]]:
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
-    for atom in graph.atoms:
+    for atom, same in every_atom(graph):
         sides: dict[bool, list[str]] = {True: [], False: []}
         for one in evidence:
-            if one["atom"] == atom.id:
+            if one["atom"] == same:
                 sides[one["relation"] != RelationKind.CONTRADICTION].append(one["context"])
         yield {
             "response": graph.id,
             "atom": atom.id,
             "text": atom.text,
             "label": atom.label,
-            "p": view["atoms"][atom.id]["p"] if "atoms" in view else None,
+            "p": view["atoms"][same]["p"] if "atoms" in view else None,
             "variant": variant,
             "supporting": tuple(sides[True]),
             "contradicting": tuple(sides[False]),
-            **{
-                name: facts["verdicts"].get(atom.id, {}).get("p")
-                for name, facts in assessors.items()
-            },
+            **{name: facts["verdicts"].get(same, {}).get("p") for name, facts in assessors.items()},
         }
 
 
@@ -329,5 +393,5 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterab
                 "variant": variant,
                 **{name: item[name] for name in ("context", "relation", "probability", "change")},
                 "title": context.title,
-                "text": context.text,
+                "text": context.content,
             }

@@ -1,26 +1,52 @@
-"""Responses to be assessed: plain text, batches in JSON Lines, fact graphs, labelled datasets."""
+"""Responses to be assessed: plain text, tables of any kind, fact graphs, labelled datasets."""
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from experiments.assess.tabled import GUESSED, ResponseColumns, guessed_column, responses_of_table
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
-from factormodels.io.json_records import as_object, location, record_id, text_field
-from factormodels.io.json_text import check_keys, decode, decode_lines
+from factormodels.io.files import read_bytes, text_of
+from factormodels.io.json_records import record_id
+from factormodels.io.json_text import decode
+from factormodels.io.published.formats import format_of
+from factormodels.io.reading import items_of
+from factormodels.io.records import column_names, is_json, json_records, strictly
+from factormodels.io.tables import (
+    Table,
+    holds_binary_tables,
+    is_binary_table,
+    looks_like_table,
+    parse_table,
+    read_table,
+)
 
 STANDARD_INPUT = Path("-")
 
-_OTHER_FORMATS = ("nodes", "edges", "sentences", "atoms", "question", "claims_lst")
-"""Keys of records with a response that `factormodels.read_many` knows."""
+_PLAIN_FORMATS = ("responses", "prompts", "longfact")
+"""Formats of records that hold a text and nothing extracted: rows like any others."""
 
-_RECORD_KEYS = ("id", "query", "response", "topic")
+_TABLE_SUFFIXES = (".csv", ".tsv", ".tab")
+_JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+_TEXT_SUFFIXES = (".txt", ".md")
+
+
+@dataclass(frozen=True)
+class LoadedResponses:
+    """Responses that were read.
+
+    Attributes:
+        graphs: the responses.
+        remarks: what was guessed of them, a sentence each.
+    """
+
+    graphs: tuple[FactGraph, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def load_responses(
@@ -28,86 +54,107 @@ def load_responses(
     *,
     query: str | None = None,
     topic: str | None = None,
-    response: str | None = None,
+    columns: ResponseColumns = GUESSED,
+    take: Sequence[str] = (),
     passages: Path | None = None,
-) -> tuple[FactGraph, ...]:
-    """The responses of a file, of standard input, or of an embedded dataset.
+) -> LoadedResponses:
+    """The responses of a file or folder, of standard input, or of an embedded dataset.
 
-    A text is one response. JSON is one response or, in lines, many: fact graphs, the other formats
-    that `factormodels.read_many` knows, or objects with `response` and optionally `id`, `query` and
-    `topic`.
+    A text is one response, and so is each file of a folder of texts. A table has one in each row
+    (`factormodels.io.tables`), in columns that are named or whose names tell. Besides, fact graphs
+    and the other formats that `factormodels.read_many` knows.
 
     Args:
-        source: the file; "-" is standard input; or the name of an embedded dataset.
+        source: the file or folder; "-" is standard input; or the name of an embedded dataset.
         query: the question, in place of what the input says.
         topic: what the responses are about, in place of what the input says.
-        response: id of the one response that is wanted.
+        columns: columns of a table. A `response` that names no column is the id of the one response
+            that is wanted.
+        take: ids of the responses that are wanted; none: all.
         passages: JSON Lines file with passages of FActScore's atoms.
 
     Raises:
-        InputError: if the input cannot be read, is malformed or empty, or lacks that response.
+        InputError: if the input cannot be read, is malformed or empty, or lacks such a response.
     """
-    graphs: Sequence[FactGraph]
-    if source != STANDARD_INPUT and is_dataset(source):
-        graphs = read_graphs(source)
-    else:
-        text = sys.stdin.read() if source == STANDARD_INPUT else read_text(source)
-        name = "standard input" if source == STANDARD_INPUT else str(source)
-        graphs = _parsed(text, source, name)
+    graphs, remark, columns_used = _read(source, columns)
     if passages is not None:
         from factormodels.io.factscore import with_passages
 
         graphs = with_passages(graphs, passages)
-    if response is not None:
-        # `_no` never returns: it raises, naming the ids that there are.
-        graphs = [graph for graph in graphs if graph.id == response] or _no(
-            response, graphs, source
-        )
-    return tuple(
-        replace(
-            graph,
-            query=graph.query if query is None else query,
-            topic=graph.topic if topic is None else topic,
-        )
-        for graph in graphs
+    wanted = list(take)
+    if columns.response is not None and not columns_used:
+        wanted.append(columns.response)
+    for name in wanted:
+        if not any(graph.id == name for graph in graphs):
+            ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." * (len(graphs) > 4))
+            raise InputError(f"{source}: there is no response {name!r}; it holds {ids}")
+    return LoadedResponses(
+        tuple(
+            replace(
+                graph,
+                query=graph.query if query is None else query,
+                topic=graph.topic if topic is None else topic,
+            )
+            for graph in graphs
+            if not wanted or graph.id in wanted
+        ),
+        (remark,) if remark else (),
     )
 
 
-def _parsed(text: str, source: Path, name: str) -> Sequence[FactGraph]:
-    """The responses that a text holds, in whichever form."""
+def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:
+    """Responses, what was guessed, and whether `columns.response` was a column."""
+    if source != STANDARD_INPUT and is_dataset(source):
+        return _without_columns(read_graphs(source), source, columns)
+    if source.is_dir() and source != STANDARD_INPUT and not holds_binary_tables(source):
+        return _without_columns(_texts_of_folder(source), source, columns)
+    content = b""
+    if not source.is_dir():
+        content = _content(source)
+    name = "standard input" if source == STANDARD_INPUT else str(source)
+    if source == STANDARD_INPUT and is_binary_table(content):
+        raise InputError("standard input is Parquet or Arrow; give the file by its name")
+    if source.is_dir() or is_binary_table(content):
+        return _of_table(read_table(source), columns)
+    text = text_of(content, name)
     if not text.strip():
         raise InputError(f"{name}: it is empty; give the text of a response")
-    # Said here, since otherwise the list would be assessed as a text.
-    if text.lstrip().startswith("[") and _is_json(text):
-        raise InputError(f"{name}: it is a JSON list; give one object per line, without brackets")
-    # Whatever is not JSON is the text of one response.
-    if not text.lstrip().startswith("{"):
-        stem = "response" if source == STANDARD_INPUT else record_id(source)
-        return [FactGraph(stem, (), response=text.strip())]
-    records = _objects(text, name)
-    # Only if every record is plain: a mixture goes to the reader of graphs, whose error is better.
-    if all(_is_plain(value) for value, _ in records):
-        return _unique((_plain(value, name, line) for value, line in records), name)
-    # Standard input is used up by now, so the reader of files cannot be asked.
-    if source == STANDARD_INPUT:
-        from factormodels.io.fact_graph_json import parse_fact_graph
-
-        return _unique((parse_fact_graph(value, name, line) for value, line in records), name)
-    return read_graphs(source)
-
-
-def _objects(text: str, name: str) -> list[tuple[Any, int | None]]:
-    """The JSON values of a text with their lines; None for one that fills the whole text."""
-    lines = [line for line in text.split("\n") if line.strip()]
-    # JSON Lines or one object over several lines: in JSON Lines the first line closes what it opens
-    # and the second opens anew.
-    if len(lines) > 1 and lines[1].lstrip().startswith("{") and lines[0].rstrip().endswith("}"):
-        return [(value, line) for line, value in decode_lines(text, name)]
-    return [(decode(text, name), None)]
+    suffix = _suffix(source)
+    if _looks_like_json(text, suffix):
+        return _of_json(text, name, columns)
+    if suffix in _TABLE_SUFFIXES or _names_columns(text, columns):
+        # Before the columns are guessed: tables of known datasets have a reader of their own.
+        known = format_of(dict.fromkeys(column_names(text), ""))
+        if known is not None and known.name not in _PLAIN_FORMATS:
+            return _without_columns(read_graphs(source), source, columns)
+        return _of_table(parse_table(text, name), columns)
+    if looks_like_table(text) and guessed_column(column_names(text), "response") is not None:
+        header = ", ".join(column_names(text))
+        raise InputError(
+            f"{name}: this looks like a table (columns {header}) and not like the text of a "
+            "response; name the column with --response, or the file .csv"
+        )
+    stem = "response" if source == STANDARD_INPUT else record_id(source)
+    return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
 
 
-def _is_json(text: str) -> bool:
-    # A response may begin with a bracket too, such as [1].
+def _content(source: Path) -> bytes:
+    return read_bytes(source)
+
+
+def _suffix(source: Path) -> str:
+    path = source.with_suffix("") if source.suffix == ".gz" else source
+    return path.suffix.lower()
+
+
+def _looks_like_json(text: str, suffix: str) -> bool:
+    """Whether a text is meant as JSON: a response may begin with a bracket too, such as [1]."""
+    if not is_json(text):
+        return False
+    if suffix in _JSON_SUFFIXES or text.lstrip().startswith("{"):
+        return True
+    if re.match(r"\s*\[\s*\{", text):
+        return True
     try:
         decode(text, "")
     except InputError:
@@ -115,30 +162,71 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _is_plain(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and "response" in value
-        and value.keys().isdisjoint((*_OTHER_FORMATS, "format"))
-    )
+def _names_columns(text: str, columns: ResponseColumns) -> bool:
+    """Whether a text is a table with the columns that were asked for."""
+    asked = {name for name in (columns.response, columns.question, columns.id) if name is not None}
+    return bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
 
 
-def _plain(value: object, name: str, line: int | None) -> FactGraph:
-    """A response from an object that holds its text, and nothing extracted yet."""
-    where = location(name, line)
-    record = as_object(value, where)
-    check_keys(record, _RECORD_KEYS, where)
-    response = text_field(record, "response", where).strip()
-    if not response:
-        raise InputError(f"{where}: the response is empty; give its text or drop the line")
-    identity = text_field(record, "id", where, "") or record_id(name.replace(" ", "-"), line)
-    return FactGraph(
-        identity,
-        (),
-        query=text_field(record, "query", where, ""),
-        response=response,
-        topic=text_field(record, "topic", where, ""),
+def _of_json(
+    text: str, name: str, columns: ResponseColumns
+) -> tuple[Sequence[FactGraph], str, bool]:
+    values = [record.value for record in strictly(json_records(text, name))]
+    formats = [format_of(value) for value in values]
+    plain = all(form is None or form.name in _PLAIN_FORMATS for form in formats)
+    # A mixture goes to the reader of graphs, whose error is better.
+    if plain or any(isinstance(value, dict) and columns.response in value for value in values):
+        return _of_table(parse_table(text, name), columns)
+    graphs = [item for item, _ in items_of(text, name) if isinstance(item, FactGraph)]
+    if not graphs:
+        raise InputError(f"{name}: it holds no response; give responses or fact graphs")
+    return _without_columns(_unique(graphs, name), Path(name), columns)
+
+
+def _of_table(table: Table, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:
+    named = columns.response is not None and columns.response in table.columns
+    if columns.response is None or named:
+        graphs, remark = responses_of_table(table, columns)
+        return _unique(graphs, table.source), remark, named
+    # No column: then it is an id, if there is one, and otherwise a column that was misspelled.
+    try:
+        graphs, remark = responses_of_table(table, replace(columns, response=None))
+    except InputError:
+        graphs = []
+    if not any(graph.id == columns.response for graph in graphs):
+        responses_of_table(table, columns)
+    return _unique(graphs, table.source), remark, False
+
+
+def _without_columns(
+    graphs: Sequence[FactGraph], source: Path, columns: ResponseColumns
+) -> tuple[Sequence[FactGraph], str, bool]:
+    for role in ("question", "id"):
+        if getattr(columns, role) is not None:
+            raise InputError(f"{source}: --{role} names a column, and this is no table; drop it")
+    return graphs, "", False
+
+
+def _texts_of_folder(folder: Path) -> list[FactGraph]:
+    """A response from each text file of a folder, by their paths."""
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in _TEXT_SUFFIXES and path.is_file()
     )
+    graphs = []
+    for path in paths:
+        text = text_of(read_bytes(path), path).strip()
+        if not text:
+            raise InputError(f"{path}: it is empty; give the text of a response or drop the file")
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        graphs.append(FactGraph(name, (), response=text))
+    if not graphs:
+        raise InputError(
+            f"{folder}: the folder holds no text (.txt, .md) and no Parquet or Arrow file; name "
+            "another"
+        )
+    return _unique(graphs, str(folder))
 
 
 def _unique(graphs: Iterable[FactGraph], name: str) -> list[FactGraph]:
@@ -150,8 +238,3 @@ def _unique(graphs: Iterable[FactGraph], name: str) -> list[FactGraph]:
             )
         found[graph.id] = graph
     return list(found.values())
-
-
-def _no(response: str, graphs: Sequence[FactGraph], source: Path) -> list[FactGraph]:
-    ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." if len(graphs) > 4 else "")
-    raise InputError(f"{source}: there is no response {response!r}; it holds {ids}")

@@ -2,13 +2,15 @@
 
 A file of records, each behind a mark, its length and a checksum. A process that is killed leaves at
 most a torn record at the end, which the next one cuts off; damage before that is an error.
-`Journal` holds bytes, `KeyedJournal` JSON values by key.
+`Journal` holds bytes, `KeyedJournal` JSON values by key, of which each stands for itself: what is
+damaged is left out with a warning, as if it had never been put, and the others are kept.
 """
 
 from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import struct
 import time
@@ -20,6 +22,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factormodels.errors import InputError
+from factormodels.io.opening import check_regular
+
+logger = logging.getLogger(__name__)
 
 _MAGIC = b"factormodels journal 2\n"
 _MARK = b"\x89record\n"
@@ -54,8 +59,11 @@ class Journal:
         path: its file.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, errors: JournalErrors) -> None:
+    def __init__(
+        self, path: Path, file: BinaryIO, errors: JournalErrors, *, salvage: bool = False
+    ) -> None:
         self.path = path
+        self._salvage = salvage
         self._file = file
         self._errors = errors
         self._synced = time.monotonic()
@@ -95,7 +103,24 @@ class Journal:
         Raises:
             InputError: if a record is damaged.
         """
-        return _records(self._file, self._errors)
+        return _records(self._file, self._errors, salvage=self._salvage)
+
+    def value(self, start: int) -> Any:
+        """The value of the keyed record that starts there.
+
+        Raises:
+            InputError: if it is no longer what was written.
+        """
+        return _keyed(self.read(start), self._errors)[1]
+
+    def starts(self) -> Iterator[tuple[int, str]]:
+        """Yield the key of every record of a keyed journal, with where it starts.
+
+        Raises:
+            InputError: if a record is damaged, or is no value by key.
+        """
+        for start, record in self.records():
+            yield start, _keyed(record, self._errors)[0]
 
     def clear(self) -> None:
         """Drop every record."""
@@ -115,7 +140,7 @@ class KeyedJournal(Mapping[str, Any]):
         self._journal = journal
         # Only where each value starts is held in memory; of a key that was put twice, the later
         # place.
-        self._starts = {json.loads(record)[0]: start for start, record in journal.records()}
+        self._starts = {key: start for start, key in journal.starts()}
 
     def put(self, key: str, value: Any) -> None:
         """Keep a value.
@@ -126,7 +151,7 @@ class KeyedJournal(Mapping[str, Any]):
         self._starts[key] = self._journal.append(json.dumps([key, value]).encode())
 
     def __getitem__(self, key: str) -> Any:
-        return json.loads(self._journal.read(self._starts[key]))[1]
+        return self._journal.value(self._starts[key])
 
     def __contains__(self, key: object) -> bool:
         return key in self._starts
@@ -139,18 +164,23 @@ class KeyedJournal(Mapping[str, Any]):
 
 
 @contextmanager
-def open_journal(path: Path, errors: JournalErrors, *, anew: bool = False) -> Iterator[Journal]:
+def open_journal(
+    path: Path, errors: JournalErrors, *, anew: bool = False, salvage: bool = False
+) -> Iterator[Journal]:
     """Open a journal for this process alone, made if there is none; a torn end is cut off.
 
     Args:
         path: its file.
         errors: what users are told.
         anew: drop whatever the file holds.
+        salvage: leave out records that are damaged, rather than refuse the file.
 
     Raises:
-        InputError: if another process has it open, it is no journal, or a record is damaged.
+        InputError: if another process has it open, it is no journal or regular file, or a record is
+            damaged.
         OSError: if the file cannot be opened for writing.
     """
+    check_regular(path)
     # Append mode creates the file but does not empty it, as "w" would before the lock is held.
     with path.open("a+b") as file:
         try:
@@ -163,14 +193,22 @@ def open_journal(path: Path, errors: JournalErrors, *, anew: bool = False) -> It
         # line.
         end = 0
         if not anew:
-            for start, record in _records(file, errors):
+            damaged: list[int] = []
+            for start, record in _records(file, errors, damaged, salvage=salvage):
                 end = start + _HEADER.size + len(record)
+            if damaged:
+                logger.warning(
+                    "%s: %d places in it are damaged; what stood there is left out, the rest is "
+                    "kept",
+                    path,
+                    len(damaged),
+                )
         file.truncate(end)
         if not end:
             file.write(_MAGIC)
             file.flush()
         # On an error the final sync is skipped, as `append` has already handed over every record.
-        yield Journal(path, file, errors)
+        yield Journal(path, file, errors, salvage=salvage)
         file.flush()
         os.fdatasync(file.fileno())
 
@@ -178,30 +216,47 @@ def open_journal(path: Path, errors: JournalErrors, *, anew: bool = False) -> It
 @contextmanager
 def open_keyed_journal(path: Path, errors: JournalErrors) -> Iterator[KeyedJournal]:
     """Open a journal of values by key; arguments and errors are those of `open_journal`."""
-    with open_journal(path, errors) as journal:
+    with open_journal(path, errors, salvage=True) as journal:
         yield KeyedJournal(journal)
 
 
-def read_journal(path: Path, errors: JournalErrors) -> Iterator[bytes]:
+def read_journal(path: Path, errors: JournalErrors, *, salvage: bool = False) -> Iterator[bytes]:
     """Yield the whole records of a journal as it is now; none if there is no such file.
 
     Raises:
-        InputError: if it is no journal, or a record is damaged.
+        InputError: if it is no journal, or a record is damaged and they are not salvaged.
     """
+    check_regular(path)
     # No lock is taken: a reader may look at a run at work, and takes what is whole by then.
     if path.exists():
         with path.open("rb") as file:
-            for _, record in _records(file, errors):
+            for _, record in _records(file, errors, salvage=salvage):
                 yield record
 
 
 def read_keyed_journal(path: Path, errors: JournalErrors) -> dict[str, Any]:
     """The values of a journal as it is now; errors are those of `read_journal`."""
-    return dict(json.loads(record) for record in read_journal(path, errors))
+    records = read_journal(path, errors, salvage=True)
+    return dict(_keyed(record, errors) for record in records)
 
 
-def _records(file: BinaryIO, errors: JournalErrors) -> Iterator[tuple[int, bytes]]:
-    """Yield every whole record with where it starts."""
+def _keyed(record: bytes, errors: JournalErrors) -> tuple[str, Any]:
+    try:
+        key, value = json.loads(record)
+    # Whole, but of a journal of another kind.
+    except (ValueError, TypeError):
+        raise InputError(errors.foreign) from None
+    return str(key), value
+
+
+def _records(
+    file: BinaryIO,
+    errors: JournalErrors,
+    damaged: list[int] | None = None,
+    *,
+    salvage: bool = False,
+) -> Iterator[tuple[int, bytes]]:
+    """Yield every whole record with where it starts; note in `damaged` where one is not."""
     # What another process appends meanwhile may be half visible: it is left to the next reader.
     size = os.fstat(file.fileno()).st_size
     file.seek(0)
@@ -215,9 +270,15 @@ def _records(file: BinaryIO, errors: JournalErrors) -> Iterator[tuple[int, bytes
         if record is None:
             # A process that dies tears its last record alone: if none follows, this is that one.
             file.seek(start + 1)
-            if _MARK in file.read(max(size - start - 1, 0)):
+            following = file.read(max(size - start - 1, 0)).find(_MARK)
+            if following < 0:
+                return
+            if not salvage:
                 raise InputError(errors.damaged)
-            return
+            if damaged is not None:
+                damaged.append(start)
+            start += 1 + following
+            continue
         yield start, record
         start += _HEADER.size + len(record)
 
@@ -230,8 +291,11 @@ def _record_at(file: BinaryIO, start: int) -> bytes | None:
     if len(header) < _HEADER.size:
         return None
     mark, length, checksum = _HEADER.unpack(header)
+    # A damaged length may name gigabytes, for which memory would be asked before the file ends.
+    if mark != _MARK or length > os.fstat(file.fileno()).st_size:
+        return None
     record = file.read(length)
-    whole = mark == _MARK and len(record) == length and checksum == _checksum(record)
+    whole = len(record) == length and checksum == _checksum(record)
     return record if whole else None
 
 

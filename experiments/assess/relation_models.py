@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from factormodels.errors import InputError
+from factormodels.errors import InputError, MissingDependencyError
 from factormodels.extraction.asking import identity_of
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.prompts.replaced import OURS, Prompts
 from factormodels.extraction.relation_models.base import RelationModel
-
-Method = Literal["logprobs", "verbalised", "samples"]
+from factormodels.extraction.relation_models.prompted import Method, relation_prompt
+from factormodels.io.opening import opened
 
 
 def build_relation_model(
@@ -19,8 +21,10 @@ def build_relation_model(
     *,
     path: Path | None = None,
     model: LanguageModel | None = None,
-    method: Method = "logprobs",
+    method: Method = "automatic",
     samples: int = 5,
+    window: int | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> RelationModel:
     """A relation model, loaded and ready.
 
@@ -30,15 +34,20 @@ def build_relation_model(
         model: the language model of "prompted".
         method: where its probabilities come from.
         samples: its answers per pair, for the method "samples".
+        window: tokens that it takes; None for what litellm knows of it.
 
     Raises:
         InputError: for a model that is not there.
         MissingDependencyError: if it needs a library that is not installed.
     """
     if kind == "prompted" and model is not None:
-        from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+        from factormodels.extraction.relation_models.prompted import (
+            WINDOW,
+            PromptedRelationModel,
+        )
 
-        return PromptedRelationModel(model, method, samples=samples)
+        known = window or known_window(model.name) or WINDOW
+        return PromptedRelationModel(model, method, samples=samples, window=known)
     if kind == "recorded" and path is not None:
         from factormodels.extraction.relation_models.recorded import read_recorded
 
@@ -46,7 +55,7 @@ def build_relation_model(
     if kind == "nli" and path is not None:
         from factormodels.extraction.relation_models.nli import load_nli
 
-        return load_nli(path)
+        return load_nli(path, labels=labels)
     if kind == "lexical":
         from factormodels.extraction.relation_models.lexical import LexicalRelations
 
@@ -55,7 +64,12 @@ def build_relation_model(
 
 
 def relation_model_facts(
-    kind: str, *, path: Path | None = None, method: Method = "logprobs", samples: int = 5
+    kind: str,
+    *,
+    path: Path | None = None,
+    method: Method = "automatic",
+    samples: int = 5,
+    prompts: Prompts = OURS,
 ) -> dict[str, Any]:
     """What the answers of a relation model depend on, as JSON values; nothing is loaded.
 
@@ -70,11 +84,34 @@ def relation_model_facts(
         return {"sha256": content_hash(path)}
     if kind != "prompted":
         return {}
-    prompts = ["relation_verbalised"] if method == "verbalised" else ["relation"]
-    if method == "logprobs":
-        prompts.append("relation_verbalised")  # where answers come without log-probabilities
-    asked = {"method": method, "prompts": [identity_of(prompt) for prompt in prompts]}
+    names = [relation_prompt(method)]
+    if method in ("automatic", "logprobs"):
+        names.append(relation_prompt("verbalised"))  # where answers come without log-probabilities
+    asked = {"method": method, "prompts": [identity_of(name, prompts) for name in names]}
     return {**asked, "samples": samples} if method == "samples" else asked
+
+
+_OWN_WINDOW = ("ollama", "ollama_chat")
+"""Providers whose servers read what they are set to, whatever the model could."""
+
+
+def known_window(model: str) -> int | None:
+    """Tokens that a language model takes, from the list that comes with litellm; None if unknown.
+
+    Args:
+        model: the model as litellm spells it, with its provider.
+    """
+    provider, _, name = model.partition("/")
+    if not name or provider in _OWN_WINDOW:
+        return None
+    from factormodels.extraction.litellm_library import quiet_litellm
+
+    try:
+        listed = quiet_litellm().model_cost
+    except MissingDependencyError:
+        return None
+    known = (listed.get(model) or listed.get(name) or {}).get("max_input_tokens")
+    return known if isinstance(known, int) and known > 0 else None
 
 
 def content_hash(path: Path) -> str:
@@ -87,10 +124,8 @@ def content_hash(path: Path) -> str:
         # Names are part of it, since models look files up by name; the folder's own name is not.
         parts = [f"{one.name} {content_hash(one)}\n" for one in sorted(path.iterdir())]
         return hashlib.sha256("".join(parts).encode()).hexdigest()
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; check the path") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
+    digest = hashlib.sha256()
+    with opened(path) as file:
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -71,12 +71,14 @@ def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> li
                 kind = known.get((context.id, atom.id))
                 if kind is None and complete:
                     kind = RelationKind.NEUTRAL
-                if kind is None or not (context.text and atom.text):
+                if kind is None or not (context.content and atom.text):
                     continue
                 # A relation model has three answers; an equivalent context entails the claim.
                 if kind is RelationKind.EQUIVALENCE:
                     kind = RelationKind.ENTAILMENT
-                pair = TextPair(context.text, atom.text, context.id, atom.id)
+                pair = TextPair(
+                    *(context.content, atom.text, context.id, atom.id, context.title, graph.query)
+                )
                 found.append(LabelledPair(pair, kind, graph.id))
     if not found:
         raise InputError("no recorded relation joins two texts; give graphs with texts")

@@ -12,7 +12,9 @@ from calibration.scores.measures import entropy_warnings
 from calibration.scores.summary import Summary, measure_responses, summarise
 from experiments.assess.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction.duplicates import every_atom
 from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
+from factormodels.extraction.relations import missing_relations, only_asked, unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant as variant_of
 from inference import Backend
@@ -44,11 +46,12 @@ class AssessmentView:
 def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
     """The assessment of a response under each view, as JSON values by name of the variant.
 
-    Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`) and
-    `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
-    joins to it, each with `relation`, `probability` and `change`, what p loses when the context is
-    taken away (computed exactly; None where that does not fit the memory). A view that has no
-    answer holds its `error` alone.
+    Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`),
+    `unanswered` and `atoms`: by id, the posterior `p` of being true and its `evidence`, the
+    contexts that a relation joins to it, each with `relation`, `probability` and `change`, what p
+    loses when the context is taken away (computed exactly; None where that does not fit the
+    memory). Of the `unanswered` every relation is missing: measures leave them out, and count
+    `missing_atoms` and `missing_relations`. A view that has no answer holds its `error` alone.
     """
     return {view.variant: _assessed(graph, view) for view in views}
 
@@ -64,7 +67,7 @@ def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
-    seen = variant_of(graph, view.variant)
+    seen = variant_of(only_asked(graph, view.variant), view.variant)
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
@@ -75,6 +78,10 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     except FactormodelsError as error:
         return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
     p = posterior.marginals.of_state(1, seen.atom_ids)
+    of_atom = dict(zip(seen.atom_ids, p.tolist(), strict=True))
+    asked = only_asked(graph, view.variant)
+    unanswered = unanswered_atoms(asked)
+    answered = [of_atom[atom] for _, atom in every_atom(graph) if atom not in unanswered]
     # Removals are computed exactly even if the posterior is approximate, hence `change` may be None
     # where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
@@ -84,10 +91,15 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
         "status": str(posterior.status),
         "log_z": posterior.log_z,
         "log_z_kind": str(posterior.log_z_kind),
-        "measures": _measures(p),
+        "measures": {
+            **_measures(np.array(answered)),
+            "missing_relations": missing_relations(asked),
+            "missing_atoms": sum(one in unanswered for _, one in every_atom(graph)),
+        },
+        "unanswered": sorted(unanswered),
         "atoms": {
-            atom: {"p": float(value), "evidence": [_plain(item) for item in evidence[atom]]}
-            for atom, value in zip(seen.atom_ids, p, strict=True)
+            atom: {"p": value, "evidence": [_plain(item) for item in evidence[atom]]}
+            for atom, value in of_atom.items()
         },
     }
 
@@ -117,9 +129,11 @@ class AssessedResponse:
 
     Attributes:
         response: its id.
-        labels: label of each atom, None where there is none.
+        labels: label of each atom, None where there is none; an atom that repeats another counts,
+            with the posterior of the one that stands for it.
         p: posteriors of the atoms by variant, absent where a view had no answer; and what
-            assessors say by their names, None for an atom without a verdict.
+            assessors say by their names, None for an atom without a verdict, or none of whose
+            relations was found.
         missing: relations without an answer.
         failures: failures of the other stages.
         unjudged: verdicts of assessors that are missing.
@@ -132,22 +146,31 @@ class AssessedResponse:
     failures: int
     unjudged: int = 0
 
+    @property
+    def lacking(self) -> int:
+        """All that has no answer."""
+        return self.missing + self.failures + self.unjudged
+
 
 def judged(graph: FactGraph) -> AssessedResponse:
     """What tables need of an assessed response."""
     assessment = graph.metadata[METADATA_KEY]
+    atoms = every_atom(graph)
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
     return AssessedResponse(
         graph.id,
-        tuple(atom.label for atom in graph.atoms),
+        tuple(atom.label for atom, _ in atoms),
         {
-            name: tuple(atom["p"] for atom in view["atoms"].values())
+            name: tuple(
+                None if atom in view["unanswered"] else view["atoms"][atom]["p"]
+                for _, atom in atoms
+            )
             for name, view in assessment.items()
             if "atoms" in view
         }
         | {
-            name: tuple(facts["verdicts"].get(atom, {}).get("p") for atom in graph.atom_ids)
+            name: tuple(facts["verdicts"].get(atom, {}).get("p") for _, atom in atoms)
             for name, facts in assessors.items()
         },
         len(graph.metadata.get("relations", {}).get("missing", ())),
@@ -156,19 +179,47 @@ def judged(graph: FactGraph) -> AssessedResponse:
     )
 
 
-def summarise_judged(responses: Sequence[AssessedResponse], name: str) -> Summary | None:
-    """The summary of a variant or assessor over responses; None if no atom was judged.
+@dataclass(frozen=True)
+class Compared:
+    """Summaries over the same claims.
 
-    Unlabelled atoms are left out of scores, atoms without a verdict altogether.
+    Attributes:
+        summaries: by name of the variant or assessor; None of one that judged no claim at all.
+        left_out: number of claims that one of the others judged, and not all.
     """
-    judged = [
-        (p, label, response.response)
-        for response in responses
-        if name in response.p
-        for p, label in zip(response.p[name], response.labels, strict=True)
-        if p is not None
+
+    summaries: Mapping[str, Summary | None]
+    left_out: int
+
+
+def summarise_judged(responses: Sequence[AssessedResponse], names: Sequence[str]) -> Compared:
+    """Summaries of variants and assessors over responses, of the claims that all of them judged.
+
+    A claim on which one has no verdict is left out of every summary, so that they compare; one that
+    judged nothing leaves nothing out. Unlabelled claims are left out of scores.
+    """
+    judging = [
+        name
+        for name in names
+        if any(p is not None for response in responses for p in response.p.get(name, ()))
     ]
-    if not judged:
-        return None
-    p, labels, ids = zip(*judged, strict=True)
-    return summarise(p, labels, ids)
+    rows: list[tuple[tuple[float, ...], bool | None, str]] = []
+    left_out = 0
+    for response in responses:
+        for place, label in enumerate(response.labels):
+            found = [response.p[name][place] if name in response.p else None for name in judging]
+            given = tuple(p for p in found if p is not None)
+            if len(given) == len(judging):
+                rows.append((given, label, response.response))
+            else:
+                left_out += bool(given)
+    labels, ids = [label for _, label, _ in rows], [one for *_, one in rows]
+    return Compared(
+        {
+            name: summarise([p[judging.index(name)] for p, *_ in rows], labels, ids)
+            if rows and name in judging
+            else None
+            for name in names
+        },
+        left_out,
+    )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from experiments.assess.relation_models import build_relation_model, relation_model_facts
 from experiments.assess.response import AssessmentView
+from experiments.assess.retrievers import (
+    GIVEN,
+    RETRIEVERS,
+    SearchOptions,
+    build_retriever,
+)
+from experiments.assess.threads import LocalRelations
+from factormodels.claims import validated_probability
 from factormodels.encodings import get_encoding
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.duplicates import merge_duplicate_atoms
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.litellm_model import LitellmSettings
 from factormodels.extraction.pipeline import (
     Stage,
@@ -23,17 +32,20 @@ from factormodels.extraction.pipeline import (
     retrieval_stage,
     reviser_stage,
     sentences_stage,
+    summary_stage,
 )
-from factormodels.extraction.prompts import load_prompt, prompt_names
+from factormodels.extraction.prices import Prices
+from factormodels.extraction.prompts.replaced import Prompts, prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relations import EXTRACTED_VARIANTS
+from factormodels.extraction.relation_models.prompted import chosen_method
+from factormodels.extraction.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.fact_graph import FactGraph
 from inference import Backend
 
 ATOMS = ("given", "sentences", "model")
-RETRIEVERS = ("given", "local", "wikipedia", "google")
 RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
 
 
@@ -45,37 +57,64 @@ class AssessmentOptions:
         model: the language model; None where none is wanted.
         atoms: one of `ATOMS`.
         stride: sentences per call of the atomizer: a number, or "all".
-        revise: whether the language model rewrites atoms to be understood alone.
+        revise: whether the language model rewrites atoms to be understood alone; None: those that
+            it listed.
         queries: whether the language model writes the searches.
-        method: where the language model's probabilities of relations come from.
-        retriever: one of `RETRIEVERS`.
+        question_contexts: whether the question is searched for, beside the atoms.
+        method: where the language model's probabilities of relations come from: automatic (as the
+            model allows), logprobs, verbalised or samples.
+        retriever: "given", or one of `experiments.assess.retrievers.RETRIEVERS`.
         documents: folder or file of documents for the retriever "local", or the documents.
         top_k: passages per query.
         reading: what of a web page becomes a passage.
+        search_base: address of the search service; None for its own.
+        http: limits of requests to the web.
+        embeddings: model of embeddings for the retriever "dense": a folder, or a name as litellm
+            spells it.
+        embeddings_base: address of a compatible server of embeddings.
+        budget: what searches may cost; None for anything.
+        retry_failed: whether pages of the web that are not there are asked for again at once.
+        summarise: whether the language model cuts passages down to what bears on their claims.
         relations: one of `RELATIONS`.
+        window: tokens that the language model takes; None for what is known of it.
+        least: the least probability of an entailment or contradiction that counts.
         variants: the variants that are compared.
         encoding: encoding of relations.
         assessors: names of assessors that judge the claims by prompts, beside the graph.
         cache: file in which searches of the web are kept; None keeps none.
         replay: whether every search is taken from there.
+        prices: what tokens of the language model cost; None: as litellm knows.
+        price_search: US dollars for a search of the web; None where it is not known.
     """
 
     model: LanguageModel | None = None
     atoms: str | None = None
-    stride: str = "1"
-    revise: bool = False
+    stride: str = "all"
+    revise: bool | None = None
     queries: bool = False
-    method: str = "logprobs"
+    question_contexts: bool = False
+    method: str = "automatic"
     retriever: str | None = None
     documents: Path | tuple[Document, ...] | None = None
     top_k: int | None = None
     reading: str = "head"
+    search_base: str | None = None
+    http: HttpSettings = field(default_factory=HttpSettings)
+    embeddings: str | None = None
+    embeddings_base: str | None = None
+    budget: Budget | None = None
+    retry_failed: bool = False
+    summarise: bool = False
     relations: str | None = None
+    window: int | None = None
+    least: float = LEAST_PROBABILITY
     variants: tuple[str, ...] = ("FR2",)
     encoding: str = "implication"
     assessors: tuple[str, ...] = ()
     cache: Path | None = None
     replay: bool = False
+    prices: Prices | None = None
+    price_search: float | None = None
 
 
 @dataclass(frozen=True)
@@ -87,21 +126,29 @@ class Choices:
         stride: sentences per call of the atomizer; None for all.
         revise: whether atoms are rewritten.
         queries: whether the language model writes the searches.
-        retriever: one of `RETRIEVERS`.
+        question_contexts: whether the questions are searched for as well.
+        summarise: whether passages are summarised.
+        retriever: "given", or one of `experiments.assess.retrievers.RETRIEVERS`.
         top_k: passages per query; 0 for the retriever "given".
         searcher: the retriever; None for "given".
         relations: one of `RELATIONS`.
-        method: where the language model's probabilities of relations come from.
+        method: where the language model's probabilities of relations come from, "automatic" no
+            more.
         samples: its answers per pair, for the method "samples".
         widest: the variant that relations are asked for: they hold those of the others.
         model: name of the language model; empty if there is none.
         assessors: names of the assessors.
+        prompts: what the language model is asked with.
+        prices: what tokens cost, as the user says.
+        price_search: US dollars for a search; None where it is not known.
     """
 
     atoms: str
     stride: int | None
     revise: bool
     queries: bool
+    question_contexts: bool
+    summarise: bool
     retriever: str
     top_k: int
     searcher: Retriever | None
@@ -111,6 +158,9 @@ class Choices:
     widest: str
     model: str
     assessors: tuple[str, ...]
+    prompts: Prompts
+    prices: Prices | None = None
+    price_search: float | None = None
 
 
 @dataclass(frozen=True)
@@ -139,11 +189,13 @@ def make_plan(
         InputError: for an unknown name, or options that do not fit the input or each other.
         MissingDependencyError: if a stage needs a library that is not installed.
     """
+    least = validated_probability(options.least, "--least")
     views = tuple(
         AssessmentView(name, options.encoding, backend) for name in _variants(options.variants)
     )
     get_encoding(options.encoding)
     atoms = _atoms(graphs, options)
+    revise = atoms == "model" if options.revise is None else options.revise
     retriever = _retriever_name(graphs, options, atoms)
     relations = options.relations or ("lexical" if options.model is None else "model")
     stages: list[Stage] = []
@@ -154,32 +206,54 @@ def make_plan(
         "relations": relations,
         "variants": list(options.variants),
         "encoding": options.encoding,
+        "least": least,
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
     # Without a model its settings mean nothing, and must not keep a batch from going on.
     if options.model is not None:
-        settings |= _model_facts(options, options.model)
+        settings |= _model_facts(options, options.model, revise)
     stride = stride_of(options.stride, "--stride")
     if atoms == "sentences":
         stages.append(sentences_stage())
     elif atoms == "model":
         stages.append(atomizer_stage(_model(options, "--atoms model"), stride))
-    if options.revise:
+    if revise:
         stages.append(reviser_stage(_model(options, "--revise")))
+    # Only now, since revision may make two claims one, and before anything is asked about them.
+    stages.append(merge_duplicate_atoms)
     searcher: Retriever | None = None
-    if retriever != "given":
-        searcher, facts = _retriever(retriever, graphs, options)
+    if retriever != GIVEN:
+        wanted = SearchOptions(
+            graphs=graphs,
+            **{one.name: getattr(options, one.name) for one in fields(SearchOptions)[1:]},
+        )
+        searcher, facts = build_retriever(retriever, wanted)
         writer = _model(options, "--queries") if options.queries else None
-        stages.append(retrieval_stage(searcher, writer))
-        settings |= facts
-    elif options.queries:
-        raise InputError("--queries: nothing is searched with --retriever given; leave one out")
+        if options.question_contexts and not any(graph.query.strip() for graph in graphs):
+            raise InputError("--question-contexts: no response has a question; give --query")
+        stages.append(retrieval_stage(searcher, writer, for_question=options.question_contexts))
+        settings |= {**facts, "question_contexts": options.question_contexts}
+    else:
+        for name, chosen in (
+            ("--queries", options.queries),
+            ("--question-contexts", options.question_contexts),
+        ):
+            if chosen:
+                raise InputError(
+                    f"{name}: nothing is searched with --retriever given; leave one out"
+                )
+    if options.summarise:
+        log_probabilities = _chosen_method(options) == "logprobs"
+        summarising = _model(options, "--summarise")
+        stages.append(summary_stage(summarising, log_probabilities=log_probabilities))
+        settings["summarise"] = True
     model, facts = relation_model(relations, options)
     settings |= facts
     # The relations of the widest variant hold those of the others.
     widest = max(options.variants, key=EXTRACTED_VARIANTS.index)
-    stages.append(relation_stage(model, widest))
+    shared = model if relations == "model" else LocalRelations(model)
+    stages.append(relation_stage(shared, widest, least))
     if options.assessors:
         if len(set(options.assessors)) < len(options.assessors):
             given = ", ".join(options.assessors)
@@ -189,24 +263,34 @@ def make_plan(
     choices = Choices(
         atoms=atoms,
         stride=stride,
-        revise=options.revise,
+        revise=revise,
         queries=options.queries,
+        question_contexts=options.question_contexts,
+        summarise=options.summarise,
         retriever=retriever,
         top_k=settings.get("top_k", 0),
         searcher=searcher,
         relations=relations,
-        method=options.method,
+        method=_chosen_method(options),
         # Only the prompted model has them.
         samples=getattr(model, "samples", 1),
         widest=widest,
         model="" if options.model is None else options.model.name,
         assessors=options.assessors,
+        prompts=prompts_of(options.model),
+        prices=options.prices,
+        price_search=options.price_search,
     )
     return AssessmentPlan(tuple(stages), views, settings, choices)
 
 
 def language_model(
-    settings: LitellmSettings, cache: Path, ledger: Ledger, *, replay: bool = False
+    settings: LitellmSettings,
+    cache: Path,
+    ledger: Ledger,
+    *,
+    replay: bool = False,
+    budget: Budget | None = None,
 ) -> LanguageModel:
     """The language model behind a cache, its answers counted.
 
@@ -215,19 +299,39 @@ def language_model(
         cache: file of answers; it is made if it does not exist.
         ledger: where answers are counted.
         replay: whether to answer from the cache alone.
+        budget: what may be asked and spent; None for anything.
 
     Raises:
-        InputError: if the cache cannot be used, or there is none to replay.
+        InputError: if the cache cannot be used, there is none to replay, or a cost is limited and
+            the price of the model is not known.
         MissingDependencyError: if litellm is not installed.
     """
     from factormodels.extraction.accounting import MeteredModel
     from factormodels.extraction.cache import AnswerCache, CachedModel
     from factormodels.extraction.litellm_model import LitellmModel
+    from factormodels.extraction.prices import model_prices
 
     # Metered outside the cache, so that answers from it are counted as well.
     answers = AnswerCache(cache, read_only=replay)
-    provider = None if replay else LitellmModel(settings)
-    return MeteredModel(CachedModel(provider, answers, name=settings.model), ledger)
+    provider: LitellmModel | None = None
+    if not replay:
+        limited = budget is not None and budget.max_cost is not None
+        if limited and not (settings.prices or model_prices(settings.model)):
+            raise InputError(
+                f"--max-cost: the price of {settings.model!r} is not known; give --price-in and "
+                "--price-out, in US dollars per million tokens"
+            )
+        name = settings.model
+        provider = LitellmModel(
+            settings,
+            budget,
+            refused=answers.lacking(name, refused=True),
+            remember=lambda parameter: answers.note_lacking(name, [parameter], refused=True),
+        )
+        # A replay, which asks no library, chooses by this as the run did.
+        answers.note_lacking(name, provider.unlisted, refused=False)
+    kept = CachedModel(provider, answers, name=settings.model, prices=settings.prices)
+    return MeteredModel(kept, ledger)
 
 
 def _variants(names: Sequence[str]) -> Sequence[str]:
@@ -267,7 +371,7 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
     name = options.retriever
     if name is None:
         if options.documents is not None:
-            name = "local"
+            name = "local" if options.embeddings is None else "dense"
         elif passages:
             # Passages found for the input's own atoms fit no others; as documents they can be
             # searched.
@@ -277,81 +381,38 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
                 "there is no evidence: name a folder with --documents, or a source with "
                 "--retriever wikipedia or google"
             )
-    if name not in RETRIEVERS:
-        raise InputError(f"--retriever {name!r} is unknown; use one of {', '.join(RETRIEVERS)}")
+    if name not in (GIVEN, *RETRIEVERS):
+        subject = f"--retriever {name!r}"
+        raise InputError(unknown_name(subject, name, (GIVEN, *RETRIEVERS)))
     if name == "given" and not passages:
         raise InputError("--retriever given: the input holds no passages; name another source")
+    if name == "given" and "FR1" in options.variants and not _has_provenance(graphs):
+        raise InputError(
+            "--variant FR1: the input does not say which claim a passage was retrieved for; use "
+            "--variant FR2, or --retriever local to search the passages anew"
+        )
     if name == "given" and atoms != "given":
         raise InputError(
             f"--retriever given: the passages were found for the atoms of the input, and --atoms "
             f"is {atoms}; use --retriever local to search them anew"
         )
-    if name == "local" and options.documents is None and not passages:
-        raise InputError("--retriever local: name a folder of documents with --documents")
-    if name != "local" and options.documents is not None:
+    reads_documents = name != GIVEN and RETRIEVERS[name].reads_documents
+    if reads_documents and options.documents is None and not passages:
+        raise InputError(f"--retriever {name}: name a folder of documents with --documents")
+    if not reads_documents and options.documents is not None:
         raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
     return name
 
 
-def _retriever(
-    name: str, graphs: Sequence[FactGraph], options: AssessmentOptions
-) -> tuple[Retriever, dict[str, Any]]:
-    """The retriever of a name, with the facts of it that results depend on."""
-    # Left out rather than None, so that each retriever has its own default.
-    top: dict[str, Any] = {} if options.top_k is None else {"top_k": options.top_k}
-    if name == "local":
-        from factormodels.extraction.retrieval.collection import build_collection
-        from factormodels.extraction.retrieval.documents import documents_of_graphs
-
-        documents = (
-            documents_of_graphs(graphs)
-            if options.documents is None
-            else _documents(options.documents)
-        )
-        local = build_collection(documents, **top)
-        return local, {"top_k": local.top_k, "documents_sha256": _digest(documents)}
-    from factormodels.extraction.retrieval.pages import checked_reading
-
-    reading = checked_reading(options.reading)
-    searcher: Any
-    if name == "wikipedia":
-        from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
-
-        searcher = WikipediaRetriever(reading=reading, **top)
-    else:
-        from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
-
-        if not options.replay:
-            serper_key()  # so that its absence is told before anything is done
-        searcher = GoogleRetriever(reading=reading, **top)
-    facts = {"top_k": searcher.top_k, "reading": reading}
-    if options.cache is None:
-        return searcher, facts
-    from factormodels.extraction.cache import AnswerCache
-    from factormodels.extraction.retrieval.cached import CachedRetriever, search_settings
-
-    kept = AnswerCache(options.cache, read_only=options.replay)
-    return CachedRetriever(searcher, kept, search_settings(searcher), options.replay), facts
+def _has_provenance(graphs: Iterable[FactGraph]) -> bool:
+    return any(context.retrieved_for for graph in graphs for context in graph.contexts)
 
 
-def _documents(source: Path | tuple[Document, ...]) -> tuple[Document, ...]:
-    if isinstance(source, tuple):
-        return source
-    from experiments.study.inputs import is_dataset, read_graphs
-    from factormodels.extraction.retrieval.documents import documents_of_graphs, read_documents
-
-    if is_dataset(source):
-        return documents_of_graphs(read_graphs(source))
-    return read_documents(source)
-
-
-def _digest(documents: Iterable[Document]) -> str:
-    digest = hashlib.sha256()
-    for document in documents:
-        for part in (document.title, document.link, document.text):
-            # With its length, so that no two lists of parts give the same text.
-            digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+def _chosen_method(options: AssessmentOptions) -> str:
+    """Where probabilities of relations come from, by what the model is known to take."""
+    if options.method != "automatic" or options.model is None:
+        return options.method
+    return chosen_method("automatic", options.model)
 
 
 def _model(options: AssessmentOptions, option: str) -> LanguageModel:
@@ -360,14 +421,14 @@ def _model(options: AssessmentOptions, option: str) -> LanguageModel:
     return options.model
 
 
-def _model_facts(options: AssessmentOptions, model: LanguageModel) -> dict[str, Any]:
+def _model_facts(options: AssessmentOptions, model: LanguageModel, revise: bool) -> dict[str, Any]:
     return {
         "model": model.name,
         "stride": options.stride,
-        "revise": options.revise,
+        "revise": revise,
         "queries": options.queries,
         "method": options.method,
-        "prompts": {name: load_prompt(name).identity.digest for name in prompt_names()},
+        "prompts": prompts_of(model).digests(),
     }
 
 
@@ -384,8 +445,15 @@ def stride_of(text: str, option: str) -> int | None:
     return int(text)
 
 
-def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel, dict[str, Any]]:
+def relation_model(
+    name: str, options: AssessmentOptions, labels: Mapping[str, str] | None = None
+) -> tuple[RelationModel, dict[str, Any]]:
     """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
+
+    Args:
+        name: one of `RELATIONS`.
+        options: what a language model is asked with, where it is one.
+        labels: relation of each label of an NLI model, where their names do not tell.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.
@@ -396,11 +464,14 @@ def relation_model(name: str, options: AssessmentOptions) -> tuple[RelationModel
         method: Any = options.method
         model = _model(options, "--relations model")
         # Without facts of its own: `_model_facts` has its name, method and prompts.
-        return build_relation_model("prompted", model=model, method=method), {}
+        window = options.window
+        built = build_relation_model("prompted", model=model, method=method, window=window)
+        return built, {} if window is None else {"window": window}
     if name == "lexical":
         return build_relation_model(name), {}
     if kind in ("recorded", "nli") and place:
         path = Path(place)
         facts = relation_model_facts(kind, path=path)
-        return build_relation_model(kind, path=path), {f"{kind}_sha256": facts["sha256"]}
+        built = build_relation_model(kind, path=path, labels=labels)
+        return built, {f"{kind}_sha256": facts["sha256"]}
     raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import logging
 import os
 import sys
@@ -10,8 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factormodels.printable import printable, printable_json
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderHook
     from rich.table import Table
 
 
@@ -56,9 +60,8 @@ def plain_table(left: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
         right: headings of those that follow, which hold numbers and are not wrapped either.
     """
     from rich import box
-    from rich.table import Table
 
-    table = Table(
+    table = _printable_table()(
         box=box.SIMPLE_HEAD,
         header_style="bold",
         collapse_padding=True,
@@ -96,6 +99,13 @@ def show_written(console: Console, paths: Iterable[Path]) -> None:
         console.print(f"wrote {path}", soft_wrap=True)
 
 
+def spell_what_has_no_form() -> None:
+    """Let the standard streams write characters that their encoding lacks as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 @contextmanager
 def warnings_on_stderr() -> Iterator[None]:
     """Show the project's warnings on standard error, each text once, while the block runs."""
@@ -122,7 +132,7 @@ class _WarningHandler(logging.Handler):
         if text not in self._shown:
             self._shown.add(text)
             # sys.stderr as it is now: rich replaces it while a bar is drawn.
-            sys.stderr.write(f"factormodels: {record.levelname.lower()}: {text}\n")
+            say(f"factormodels: {record.levelname.lower()}: {text}")
 
 
 def _console(*, stderr: bool) -> Console:
@@ -131,4 +141,67 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # rich takes 80 columns where it cannot ask a terminal, and would wrap what a pipe reads.
     fixed = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
-    return Console(stderr=stderr, width=fixed, highlight=False, markup=False, emoji=False)
+    console = Console(stderr=stderr, width=fixed, highlight=False, markup=False, emoji=False)
+    console.push_render_hook(_printable_hook())
+    return console
+
+
+def say(text: str) -> None:
+    """Write a line to standard error, control characters spelled out."""
+    sys.stderr.write(f"{printable(text)}\n")
+
+
+def write_json(text: str) -> None:
+    """Write JSON text to standard output; what would steer a terminal is escaped as JSON has it."""
+    sys.stdout.write(printable_json(text))
+
+
+@functools.cache
+def _printable_table() -> type[Table]:
+    """A table whose cells are spelled out before their widths are measured."""
+    from rich.console import RenderableType
+    from rich.style import StyleType
+    from rich.table import Table
+
+    class PrintableTable(Table):
+        def add_row(
+            self,
+            *cells: RenderableType | None,
+            style: StyleType | None = None,
+            end_section: bool = False,
+        ) -> None:
+            spelled = (printable(cell) if isinstance(cell, str) else cell for cell in cells)
+            super().add_row(*spelled, style=style, end_section=end_section)
+
+    return PrintableTable
+
+
+@functools.cache
+def _printable_hook() -> RenderHook:
+    """What every renderable passes on its way to a console: texts of users do not steer it."""
+    from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+    from rich.control import Control
+    from rich.measure import Measurement
+    from rich.segment import Segment
+
+    class Shown:
+        def __init__(self, inner: ConsoleRenderable) -> None:
+            self.inner = inner
+
+        def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+            return Measurement.get(console, options, self.inner)
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for segment in console.render(self.inner, options):
+                # Segments of rich's own controls move the cursor of progress bars.
+                yield (
+                    segment if segment.control else Segment(printable(segment.text), segment.style)
+                )
+
+    class Hook(RenderHook):
+        def process_renderables(
+            self, renderables: list[ConsoleRenderable]
+        ) -> list[ConsoleRenderable]:
+            return [one if isinstance(one, Control) else Shown(one) for one in renderables]
+
+    return Hook()

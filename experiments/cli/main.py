@@ -1,11 +1,12 @@
 """The command line `factormodels`: a thin layer of commands over the packages.
 
-Every error that is written for the user ends as one line on standard error and exit code 2; an
-interrupt ends with exit code 130.
+Every error that is written for the user ends as one line on standard error and exit code 2, a limit
+on calls or costs that is reached with exit code 3; an interrupt ends with exit code 130.
 """
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.commands import (
+    align,
     assess,
     backends,
     bench,
@@ -22,23 +24,31 @@ from experiments.cli.commands import (
     datasets,
     diff,
     draw,
+    fastfact,
     fit,
     help_text,
     infer,
     positions,
+    prompts,
     references,
     report,
     robustness,
     run,
     schema,
+    score,
     select,
+    self_knowledge,
 )
-from experiments.cli.console import warnings_on_stderr
-from factormodels.errors import FactormodelsError
+from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
+from factormodels.errors import FactormodelsError, LimitReachedError
+from factormodels.io.opening import MOST_HELD, parse_size, size_limit, size_text
 
 _OBJECTS_BEFORE_COLLECTION = 50_000
 
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
+
 USAGE_ERROR = 2
+LIMIT_REACHED = 3
 INTERRUPTED = 130
 
 
@@ -49,17 +59,30 @@ class _Commands(help_text.Group):
         try:
             with warnings_on_stderr():
                 return super().invoke(ctx)
+        except LimitReachedError as error:
+            typer.echo(f"factormodels: {error}", err=True)
+            raise typer.Exit(LIMIT_REACHED) from None
         except FactormodelsError as error:
-            typer.echo(f"factormodels: {' '.join(str(error).split())}", err=True)
+            say(f"factormodels: {' '.join(str(error).split())}")
             raise typer.Exit(USAGE_ERROR) from None
         except BrokenPipeError:
             raise
         except OSError as error:
+            reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+            # Without a name it is the terminal, or what stands in its place.
             where = error.filename or "the output"
-            typer.echo(f"factormodels: {where} cannot be written ({error.strerror})", err=True)
+            written = error.errno in _NO_ROOM or not error.filename
+            how = "written" if written else "read or written"
+            say(f"factormodels: {where} cannot be {how} ({reason})")
+            raise typer.Exit(USAGE_ERROR) from None
+        except MemoryError:
+            say(
+                "factormodels: it needs more memory than there is; give smaller data or settings, "
+                "or another --backend"
+            )
             raise typer.Exit(USAGE_ERROR) from None
         except KeyboardInterrupt:
-            typer.echo("factormodels: interrupted", err=True)
+            say("factormodels: interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -82,12 +105,22 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _factormodels(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001
         bool,
         typer.Option(
             "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
+    max_size: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE",
+            envvar="FACTORMODELS_MAX_SIZE",
+            help="Most that a file may hold, unpacked; 16 times as much where it is read line by "
+            "line.",
+        ),
+    ] = size_text(MOST_HELD),
 ) -> None:
     """Judge the claims of a text with factor graphs, and measure how good the judgement is.
 
@@ -104,16 +137,20 @@ def _factormodels(
       factormodels assess answer.txt --documents notes   from text on
       factormodels COMMAND --help             each command, with examples
     """
+    context.with_resource(size_limit(parse_size(max_size)))
 
 
 _COMMANDS = (
-    *(infer, assess, run, report, fit, diff, positions, select, robustness, costs),
-    *(draw, convert, backends, schema, bench, references),
+    *(infer, assess, fastfact, run, report, fit, diff, positions, select, self_knowledge),
+    *(score, align, robustness, costs),
+    *(draw, convert, backends, schema, prompts, bench, references),
 )
 
 for _command in _COMMANDS:
     # The module's name is the command's.
-    app.command(_command.__name__.rpartition(".")[2], cls=help_text.Command)(_command.command)
+    app.command(_command.__name__.rpartition(".")[2].replace("_", "-"), cls=help_text.Command)(
+        _command.command
+    )
 app.add_typer(datasets.app, name="datasets")
 
 
@@ -122,6 +159,7 @@ def main() -> None:
     # A short process that makes many small objects and few circles of them: at Python's own
     # threshold, looking for circles takes an eighth of a small study's time.
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTION)
+    spell_what_has_no_form()
     try:
         app(prog_name="factormodels")
     finally:

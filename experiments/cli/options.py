@@ -33,6 +33,14 @@ Replay = Annotated[
     bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
 ]
 
+PromptsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Templates in place of ours, each by its name; `factormodels prompts` lists them.",
+    ),
+]
+
 EntailmentModel = Annotated[
     str,
     typer.Option(metavar="NAME", help="Who entails whom: lexical, recorded:FILE, nli:FOLDER."),
@@ -44,7 +52,9 @@ PositionBins = Annotated[
     int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
 ]
 
-BootstrapSeed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the bootstrap.")]
+BootstrapSeed = Annotated[
+    int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the bootstrap.")
+]
 
 TablesFolder = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure there.")

@@ -237,6 +237,19 @@ def response_progress(
         yield report
 
 
+@contextmanager
+def activity(console: Console) -> Iterator[Callable[[str], None]]:
+    """Show what goes on while the block runs; yield what is told of each next thing.
+
+    Outside a terminal nothing is drawn.
+    """
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status("reading") as status:
+        yield status.update
+
+
 PATIENCE = 2.0
 """Seconds of silence after which a person in front of a terminal is told what goes on."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.cli.console import ANY_WIDTH, heading, plain_table, show_table
 from experiments.paper.study_table import AGREEMENT, TIMES, chosen, keys, size_of, troubles
 from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
+from factormodels.errors import LimitReachedError
 from factormodels.extraction.accounting import Ledger
 
 if TYPE_CHECKING:
@@ -146,16 +148,37 @@ def _texts(
             yield [*names, *(column.text(record[column.name]) for column in columns)]
 
 
+@contextmanager
+def ledger_at_limit(console: Console, ledger: Ledger) -> Iterator[None]:
+    """Print what was asked and paid if the block ends since it may ask or pay no more."""
+    try:
+        yield
+    except LimitReachedError:
+        show_ledger(console, ledger)
+        raise
+
+
 def show_ledger(console: Console, ledger: Ledger) -> None:
-    """Print what a run asked language models and paid, by stage; nothing if it asked nothing."""
+    """Print what a run asked language models and paid, by stage; nothing if it asked nothing.
+
+    What answers from the cache took when they were asked for stands beside it.
+    """
     if not ledger.stages:
         return
-    titles = ("calls", "cached", "failed", "tokens in", "tokens out", "cost (US$)")
+    titles = ["calls", "cached", "failed", "tokens in", "tokens out", "cost (US$)"]
+    cached = bool(ledger.total.cached)
+    if cached:
+        titles += ["cached in", "cached out", "cached cost (US$)"]
     table = plain_table(["stage"], titles)
     rows = [*ledger.stages.items(), *([("all", ledger.total)] if len(ledger.stages) > 1 else [])]
     for stage, usage in rows:
         counts = (usage.calls, usage.cached, usage.failures)
         tokens = (usage.prompt_tokens, usage.completion_tokens)
-        cost = "unknown" if usage.unpriced else f"{usage.cost:.4f}"
-        table.add_row(stage, *(f"{count:,}" for count in (*counts, *tokens)), cost)
+        numbers = [f"{count:,}" for count in (*counts, *tokens)]
+        numbers.append("unknown" if usage.unpriced else f"{usage.cost:.4f}")
+        if cached:
+            tokens = (usage.cached_prompt_tokens, usage.cached_completion_tokens)
+            numbers += [f"{count:,}" for count in tokens]
+            numbers.append("unknown" if usage.cached_unpriced else f"{usage.cached_cost:.4f}")
+        table.add_row(stage, *numbers)
     show_table(console, table)

@@ -39,6 +39,7 @@ from factormodels.selection import (
     uniform,
 )
 from factormodels.selection.program import EdgeRule
+from factormodels.selection.weights import EPSILON
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +64,9 @@ class CoreChoices:
         domain: domain of the bleached claims; None takes that of `subject_of`.
         templates: file of bleached claims by domain; None takes the project's.
         solver: limits of the solver.
+        share: least share of faithful claims among the chosen; None asks for none.
+        epsilon: what is taken off each informativeness.
+        cap: the relation model whose answer caps it; None takes `relations`.
 
     Raises:
         InputError: for unknown weights, or templates that do not have the domain.
@@ -75,6 +79,9 @@ class CoreChoices:
     domain: str | None = None
     templates: Path | None = None
     solver: SolverSettings = field(default_factory=SolverSettings)
+    share: float | None = None
+    epsilon: float = EPSILON
+    cap: RelationModel | None = None
 
     def __post_init__(self) -> None:
         if self.weights not in WEIGHTS:
@@ -91,8 +98,10 @@ class CoreChoices:
         cached = CachedRelations(model)
         weighting: Weighting = uniform
         if self.weights == "informativeness":
-            weighting = Informativeness(cached, self._templates(graph))
-        return Core(cached, weighting, self.rule, solver=self.solver)
+            weighting = Informativeness(
+                cached, self._templates(graph), cap=self.cap, epsilon=self.epsilon
+            )
+        return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
 
     def _templates(self, graph: FactGraph) -> tuple[str, ...]:
         domain = self.domain or subject_of(graph).domain

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from calibration.figures.style import paper_style
 from factormodels import Atom, Context, FactGraph, InputError, RelationKind
+from factormodels.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,7 +235,7 @@ def _draw_legend(figure: Figure, kinds: Sequence[RelationKind], shown: str) -> N
 def _label(name: str, text: str) -> str:
     """The id and the beginning of a text, in at most two lines."""
     whole = f"{name}: {' '.join(text.split())}" if text else name
-    lines = textwrap.wrap(whole, _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …")
+    lines = textwrap.wrap(printable(whole), _LINE_CHARACTERS, max_lines=_LINES, placeholder=" …")
     return "\n".join(lines)
 
 

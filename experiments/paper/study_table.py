@@ -6,11 +6,12 @@ terminal and in times.csv.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from calibration.scores.registry import DEFAULT_MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.paper.text import counted, duration, small
 from experiments.study.cell_names import NO_GRAPH, shown
@@ -97,11 +98,25 @@ TIMES = (
 def chosen(measures: Iterable[str]) -> tuple[PaperColumn, ...]:
     """The columns of measures, in the order of their names given."""
     by_name = {column.name: column for column in MEASURES}
-    return tuple(by_name[name] for name in measures)
+    return tuple(by_name.get(name) or _registered(name) for name in measures)
+
+
+def _registered(name: str) -> PaperColumn:
+    """The column of a score that few studies show."""
+    return PaperColumn(name, REGISTRY[name].title, digits=3)
+
+
+def with_absent_named(cells: pd.DataFrame) -> pd.DataFrame:
+    """The summary with "(absent)" behind the backends whose library is not installed."""
+    labels = zip(cells["backend_label"], cells["n_absent"], strict=True)
+    return cells.assign(backend_label=[f"{name} (absent)" if n else name for name, n in labels])
 
 
 def paper(
-    cells: pd.DataFrame, title: str, measures: Iterable[str] = DEFAULT_MEASURES
+    cells: pd.DataFrame,
+    title: str,
+    measures: Iterable[str] = DEFAULT_MEASURES,
+    absent: Mapping[str, str] = MappingProxyType({}),
 ) -> PaperTable:
     """The summary as a table of a paper, a block per dataset.
 
@@ -112,15 +127,19 @@ def paper(
         cells: the summary.
         title: what the table is of.
         measures: names of the measures to show.
+        absent: labels of backends whose library is not installed, with the sentence that says so
+            and how to install it.
     """
-    own = keys(cells)
+    own, measures = keys(cells), tuple(measures)
     columns = shown_columns(cells, own, measures)
     blocks = {
         dataset: f"{dataset}: {size_of(group)}"
         for dataset, group in cells.groupby("dataset", sort=False)
     }
-    frame = cells.assign(block=[blocks[dataset] for dataset in cells["dataset"]])
+    frame = with_absent_named(cells).assign(block=[blocks[dataset] for dataset in cells["dataset"]])
     set_columns = tuple(_paper_column(column, frame, column not in own) for column in columns)
+    sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
+    folds = _FOLDS * _is_within_folds(frame, measures)
     intervals = any(column.interval for column in set_columns)
     return PaperTable(
         # Times differ from run to run, and the table must not.
@@ -128,8 +147,15 @@ def paper(
         set_columns,
         title,
         "block",
-        _NOTE if intervals else "",
+        " ".join(filter(None, [_NOTE * intervals, folds, *sentences])),
     )
+
+
+def _is_within_folds(cells: pd.DataFrame, measures: Sequence[str]) -> bool:
+    return "auroc" in measures and bool((cells["auroc_status"] == "within_folds").any())
+
+
+_FOLDS = "AUROC of learned priors compares claims of one fold."
 
 
 _NOTE = (
@@ -145,7 +171,8 @@ def _paper_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> Pape
         return replace(column, right=right)
     best = f"{column.name}_best"
     # Intervals of every measure would not fit on a page: those of scores against labels do.
-    compared = best in frame and frame[f"{column.name}_lower"].notna().any()
+    scored = best in frame or f"{column.name}_status" in frame
+    compared = scored and frame[f"{column.name}_lower"].notna().any()
     return replace(
         column,
         lower=f"{column.name}_lower" if compared else "",

@@ -33,8 +33,8 @@ class CallableRoom(ModuleType):
         """Make the HTML report of a finished run, as the command `factormodels report` does.
 
         Args:
-            folder: the folder of the run's results.
-            out: the folder of the report; FOLDER/report if not given.
+            folder: the folder of the run's results, or a file of assessed responses.
+            out: the folder of the report; FOLDER/report if not given, or FILE-report.
             data: where files are now that the run read its data from, by name of the dataset.
             responses: ids of the responses that have a page; none: the first ones of every dataset.
             pages: how many those are; as the study says if not given.
@@ -47,14 +47,20 @@ class CallableRoom(ModuleType):
             InputError: if the folder holds no finished run, its data are absent or not the same, or
                 the report cannot be written.
         """
+        from experiments.report.assessed import make_assessed_report
         from experiments.report.finished import make_report
         from factormodels.errors import options_as_arguments
 
         files = [f"{name}={os.fspath(path)}" for name, path in (data or {}).items()]
+        target = None if out is None else Path(out)
         with options_as_arguments():
+            if Path(folder).is_file():
+                return make_assessed_report(
+                    Path(folder), target, chosen=tuple(responses), pages=pages
+                )[0]
             return make_report(
                 Path(folder),
-                None if out is None else Path(out),
+                target,
                 files=files,
                 only=only,
                 chosen=tuple(responses),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibration.table_markup import csv_records
 from experiments.report.kept import kept_priors, with_kept_relations
 from experiments.report.subject import Watch
 from experiments.report.writing import write_report
@@ -24,11 +24,12 @@ from experiments.study.design import algorithms, cells
 from experiments.study.reading import LoadedStudy, study_of_plain
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
+from factormodels.io.json_records import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status")
+_TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status", "reason")
 
 
 def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> RunContents:
@@ -186,13 +187,7 @@ def _check_data(data: Sequence[StudyData], manifest: Mapping[str, Any], folder: 
 
 
 def _remarks(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return remarks_of(csv.DictReader(file))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); run the study again"
-        ) from None
+    return remarks_of(csv_records(path))
 
 
 def _tests(path: Path) -> pd.DataFrame:
@@ -201,14 +196,19 @@ def _tests(path: Path) -> pd.DataFrame:
 
     if not path.exists():
         return pd.DataFrame(columns=list(COLUMNS))
-    with path.open(encoding="utf-8", newline="") as file:
-        records = [
-            {
-                # Every column is a number or a text for good; pandas would guess from what is
-                # there.
-                name: text if name in _TEXTS else float(text or "nan")
-                for name, text in record.items()
-            }
-            for record in csv.DictReader(file)
-        ]
+    records = [
+        {
+            # Every column is a number or a text for good; pandas would guess from what is there.
+            name: text if name in _TEXTS else _number(text, path)
+            for name, text in record.items()
+        }
+        for record in csv_records(path)
+    ]
     return pd.DataFrame(records, columns=list(COLUMNS))
+
+
+def _number(text: str, path: Path) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        raise InputError(f"{path}: {shown(text)} is no number; run the study again") from None

@@ -16,7 +16,7 @@ from experiments.report.response_page import brier, precision
 from experiments.report.subject import Part
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.results.judgements import read_judgements
-from experiments.results.rows import FAILED, RowsFile
+from experiments.results.rows import FAILED, UNANSWERED, RowsFile
 from experiments.run.outputs import RunContents
 from experiments.run.text_models import ASSESSING, RELATIONS
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
@@ -134,6 +134,7 @@ def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
     cells = subject.summary
     own = tables.keys(cells)
     columns = tables.shown_columns(cells, own, subject.study.measures)
+    cells = tables.with_absent_named(cells)
     for dataset, group in cells.groupby("dataset", sort=False):
         rows = [
             tuple(_number(column, record) for column in columns)
@@ -247,6 +248,7 @@ def _p_value(p: float) -> str:
 
 def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
     """The failures, the first `MAX_ERRORS`, and how many kinds there are."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
@@ -256,7 +258,7 @@ def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow]
         if cell.key not in titles:
             continue
         table = subject.rows.read(cell, ("response", "status", "error"))
-        table = table.filter(pc.equal(table["status"], FAILED))
+        table = table.filter(pc.is_in(table["status"], pa.array(UNANSWERED)))
         # A dictionary as an ordered set: a response has a row for each of its atoms.
         found: dict[str, dict[str, None]] = {}
         for response, error in zip(

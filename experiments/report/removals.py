@@ -81,7 +81,7 @@ def removals_of(
     for view in views:
         one, believed = _seen(view, found, related, by_key)
         if one.seen is not None and believed is not None:
-            model = factor_graph(believed.compiled, view)
+            model = factor_graph(believed.compiled_for(view.encoding), view)
             # Predicted rather than measured: a clock would make pages differ between runs.
             cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
             removals = None

@@ -22,13 +22,12 @@ from experiments.report.graph_shapes import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals
 from experiments.report.subject import Answer, Part, Place
 from experiments.report.texts import ABSENT, change, fixed, label_word
-from experiments.results.rows import FAILED
+from experiments.results.rows import UNANSWERED
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.fact_graph import FactGraph
 
 _SNIPPET = 150
 
-FAILED_TEXT = "failed"
 
 _Bearing = Mapping[str, Sequence[ContextEvidence]]
 """What bears on each atom in one view, by its id; nothing where the view is not known."""
@@ -39,7 +38,7 @@ class ShownAnswer:
     """What one cell says of an atom.
 
     Attributes:
-        text: the posterior, `FAILED_TEXT`, or empty where the cell was not asked.
+        text: the posterior, why there is none (a status), or empty where the cell was not asked.
         error: why it failed.
         unsure: whether inference ended without converging.
     """
@@ -193,7 +192,7 @@ def precision(answer: Answer) -> float:
 
 def brier(answer: Answer, labels: Sequence[bool | None]) -> float:
     """The Brier score over the judged and labelled atoms of a response; NaN without any."""
-    if answer.status == FAILED:
+    if answer.status in UNANSWERED:
         return math.nan
     pairs = zip(answer.p.tolist(), labels, strict=True)
     squares = [(p - label) ** 2 for p, label in pairs if label is not None and not math.isnan(p)]
@@ -262,8 +261,8 @@ def _card(
 def _told(answer: Answer | None, row: int) -> ShownAnswer:
     if answer is None:
         return ShownAnswer("")
-    if answer.status == FAILED:
-        return ShownAnswer(FAILED_TEXT, answer.error or "")
+    if answer.status in UNANSWERED:
+        return ShownAnswer(answer.status, answer.error or "")
     return ShownAnswer(fixed(float(answer.p[row])), unsure=answer.status == "not_converged")
 
 
@@ -287,7 +286,7 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
             EvidenceRow(
                 context=context,
                 title=contexts[context].title,
-                snippet=textwrap.shorten(contexts[context].text, _SNIPPET, placeholder=" …"),
+                snippet=textwrap.shorten(contexts[context].content, _SNIPPET, placeholder=" …"),
                 relation=kind,
                 against=kind is RelationKind.CONTRADICTION,
                 probability=f"{probability:.2f}",
@@ -380,7 +379,7 @@ def _failures(part: Part, answers: Mapping[Place, Answer]) -> list[tuple[str, li
     """Every error with the cells that it ended."""
     found: dict[str, list[str]] = {}
     for place, answer in sorted(answers.items()):
-        if answer.status == FAILED:
+        if answer.status in UNANSWERED:
             found.setdefault(answer.error or "", []).append(part.title(place))
     return list(found.items())
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.results.rows import FAILED, CellKey, CellRows, RowsFile
+from experiments.results.rows import UNANSWERED, CellKey, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
 from experiments.run.outputs import RunContents
 from experiments.study.cell_names import RECORDED
@@ -228,7 +228,7 @@ def _answers(
     records = zip(*(table[name].to_pylist() for name in names), strict=True)
     for response, group in itertools.groupby(records, key=lambda record: record[0]):
         _, values, statuses, errors = zip(*group, strict=True)
-        failed = statuses[0] == FAILED
+        failed = statuses[0] in UNANSWERED
         # A response without atoms has a row too.
         p = () if failed else values[: n_atoms[response]]
         yield response, Answer(statuses[0], np.array(p, dtype=np.float64), errors[0])

@@ -51,7 +51,7 @@ def significantly_best(study: Study, rows: RowsFile, cells: pd.DataFrame) -> pd.
         # A cell that lacks units would be compared over other responses than the rest.
         whole = group["n_responses"] == group["n_responses"].max()
         # Only over the same claims does better mean anything.
-        complete = group[whole & (group[["n_failed", "n_missing"]] == 0).all(axis=1)]
+        complete = group[whole & (group[["n_failed", "n_absent", "n_missing"]] == 0).all(axis=1)]
         if len(complete) < 2 or not complete["n_labelled"].max():
             continue
         placed = {place: sides[place] for place in complete.index}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.paper.artefacts import Origin, write_figure
 from experiments.results.judgements import read_judgements
-from experiments.results.rows import FAILED, CellRows, RowsFile
+from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
 from experiments.study.cell_names import NO_GRAPH
 from experiments.study.config import OWN_PRIORS
@@ -155,7 +155,7 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
     curves: list[Curve] = []
     for cell in cells:
         own = read_judgements(rows, cell)
-        if (own.status == FAILED).any():
+        if np.isin(own.status, UNANSWERED).any():
             continue
         judged = own.judged
         p, label, response = own.p[judged], own.label[judged], own.index[judged]

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from calibration.table_markup import read_csv
 from experiments.results.files import ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
-from experiments.results.rows import FAILED, CellRows, RowsFile
+from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.significance import difference_interval, labelled_pair
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
@@ -282,7 +283,7 @@ def compare_analyses(before: Path, after: Path) -> AnalysisDifference:
     return AnalysisDifference(
         _setting_changes(before, after),
         tuple(
-            _table_change(stem, _read_table(path), _read_table(second[stem]))
+            _table_change(stem, read_csv(path), read_csv(second[stem]))
             for stem, path in first.items()
             if stem in second
         ),
@@ -413,8 +414,8 @@ def _cell_change(
         max_difference=float(np.abs(differences).max(initial=0.0)),
         mean_difference=float(np.abs(differences).mean()) if differences.size else 0.0,
         n_status=sum(statuses[0][response] != statuses[1][response] for response in common),
-        failed_before=int((before.status == FAILED).sum()),
-        failed_after=int((after.status == FAILED).sum()),
+        failed_before=int(np.isin(before.status, UNANSWERED).sum()),
+        failed_after=int(np.isin(after.status, UNANSWERED).sum()),
         measures=tuple(_measures(before, after, scoring)) if changed.any() else (),
     )
 
@@ -473,20 +474,6 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
 def _tables(folder: Path) -> dict[str, Path]:
     names = [Path(name) for name in read_manifest(folder)["files"]]
     return {name.stem: folder / name for name in names if name.suffix == ".csv"}
-
-
-def _read_table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path)
-    # An analysis that found nothing writes an empty table.
-    except pd.errors.EmptyDataError:
-        return pd.DataFrame()
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path}: the table cannot be read ({error}); run the study anew"
-        ) from None
 
 
 def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> TableChange:

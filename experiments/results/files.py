@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
+
+logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 ROWS = "rows.parquet"
@@ -81,18 +85,121 @@ def _listed(path: Path) -> set[str]:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run.
 
+    What only tells of the code and the machine may be missing: it is "unknown", with a warning.
+
     Raises:
-        InputError: if the folder holds none.
+        InputError: if the folder holds none, or it lacks or garbles what the results rest on.
     """
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(f"{folder}: there is no {MANIFEST}; name the folder of a run's results")
-    manifest = decode(read_text(path), str(path))
+    manifest = decode(read_text(path), path)
     if not isinstance(manifest, dict) or manifest.get("format") != "factormodels/manifest":
         raise InputError(
             f"{path}: this is no manifest of a run; name the folder of a run's results"
         )
-    return manifest
+    filled = _filled(manifest, _TOLD)
+    for place in _misfits(filled, _MANIFEST, ""):
+        raise InputError(f"{path}: {place} is missing or damaged; run the study again")
+    lost = [place for place, _ in _lost(manifest, _TOLD, "")]
+    if lost:
+        logger.warning(
+            "%s: it does not say %s; the results are read without", path, ", ".join(lost)
+        )
+    return filled
+
+
+_TOLD: Mapping[str, Any] = MappingProxyType(
+    {
+        "complete": True,
+        "study": "unknown",
+        "models": {},
+        "seeds": [],
+        "code": {"version": "unknown", "modified": False},
+        "python": "unknown",
+        "platform": "unknown",
+        "processor": "unknown",
+        "cpu_count": "unknown",
+        "packages": {},
+        "units": {},
+        "units_missing": 0,
+    }
+)
+"""What only tells of a run, and what it is taken for where it is missing."""
+
+_ANALYSIS_LACKS = ("units", "units_missing")
+"""What a run of an analysis does not say, by right."""
+
+_EACH = "*"
+_PERHAPS = "?"
+_SIZES: Mapping[str, Any] = MappingProxyType(
+    {
+        "sha256": str,
+        "responses": int,
+        "atoms": int,
+        "labelled": int,
+        "relations?": {_EACH: {_EACH: str}},
+    }
+)
+_MANIFEST: Mapping[str, Any] = MappingProxyType(
+    {
+        "complete": bool,
+        "study": str,
+        "config": {},
+        "config_sha256": str,
+        "data": {_EACH: _SIZES},
+        "models": {_EACH: {_EACH: {}}},
+        "seeds": list,
+        "files": {_EACH: str},
+        "code": {"version": str, "modified": bool, "commit?": str},
+        "python": str,
+        "platform": str,
+        "processor": str,
+        "packages": {_EACH: str},
+        "units": {_EACH: int},
+        "units_missing": int,
+    }
+)
+"""What a manifest holds: types, and within mappings what stands at each key."""
+
+
+def _lost(
+    value: Mapping[str, Any], told: Mapping[str, Any], place: str
+) -> Iterator[tuple[str, Any]]:
+    """Yield what is missing, with what it is taken for."""
+    analysis = "analysis" in (value.get("config") or {})
+    commit = "commit" in value
+    for key, default in told.items():
+        if key not in value:
+            # Code that is in no repository has no commit that could be modified.
+            if not (analysis and key in _ANALYSIS_LACKS) and (key != "modified" or commit):
+                yield f"{place}{key}", default
+        elif isinstance(default, dict) and isinstance(value[key], dict):
+            yield from _lost(value[key], default, f"{place}{key}.")
+
+
+def _filled(value: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    filled = {**told, **value}
+    for key, default in told.items():
+        if isinstance(default, dict) and isinstance(filled[key], dict):
+            filled[key] = {**default, **filled[key]}
+    return filled
+
+
+def _misfits(value: Any, shape: Any, place: str) -> Iterator[str]:
+    """Yield the places where a value is not of a shape."""
+    if isinstance(shape, type):
+        # JSON's true is no count.
+        if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
+            yield place
+    elif not isinstance(value, dict):
+        yield place or "the whole"
+    else:
+        for key, inner in shape.items():
+            wanted = key.removesuffix(_PERHAPS)
+            names = value if key == _EACH else (wanted,)
+            for name in names if key == wanted or wanted in value else ():
+                yield from _misfits(value.get(name), inner, f"{place}.{name}" if place else name)
 
 
 def move_into_place(new: Path, folder: Path) -> None:

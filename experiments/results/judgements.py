@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.results.rows import FAILED, CellRows, RowsFile
+from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 
 _COLUMNS = ("response", "atom", "p", "label", "status", "seconds", "selections")
 
@@ -55,7 +55,7 @@ class Judgements:
     @property
     def n_missing(self) -> int:
         """Number of claims without a posterior in responses that did not fail."""
-        failed = (self.status == FAILED)[self.index]
+        failed = np.isin(self.status, UNANSWERED)[self.index]
         claims = np.array([atom is not None for atom in self.atoms], dtype=np.bool_)
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 

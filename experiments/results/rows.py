@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ import pyarrow.parquet as pq
 from experiments.results.files import ROWS
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError, MissingDependencyError
+from factormodels.io.opening import check_regular
+from factormodels.io.spreadsheet_cells import FORMULA, NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
 FAILED = "failed"
 """The status of a unit whose backend raised: its rows have no `p`, and say why in `error`."""
+
+ABSENT = "absent"
+"""The status of a unit whose backend lacks its library: `error` says how to install it."""
+
+UNANSWERED = (FAILED, ABSENT)
+"""The statuses of units without an answer."""
 
 
 def _field(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> pa.Field:
@@ -97,8 +106,8 @@ SCHEMA = pa.schema(
         _field(
             "status",
             pa.string(),
-            "how inference ended: exact, converged, not_converged, interrupted or failed; judged: "
-            "by an assessor",
+            "how inference ended: exact, converged, not_converged, interrupted, failed, or "
+            "absent if its library is not installed; judged: by an assessor",
         ),
         _field(
             "log_z",
@@ -122,6 +131,9 @@ CellKey = tuple[Any, ...]
 """The values of these columns."""
 
 _QUESTION = CELL.index("backend_label")
+
+
+_REASON_SHOWN = 120
 
 
 @dataclass(frozen=True)
@@ -159,15 +171,13 @@ class RowsFile:
         Raises:
             InputError: if there is none, or it does not have the columns of rows.
         """
-        try:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise InputError(f"{path}: there is no such file; name the folder of a finished run")
+        check_regular(path)
+        with self._undamaged():
             # Reads the footer alone; rows are read cell by cell.
             self._file = pq.ParquetFile(path)
-        except FileNotFoundError:
-            raise InputError(
-                f"{path}: there is no such file; name the folder of a finished run"
-            ) from None
-        except (OSError, pa.ArrowInvalid) as error:
-            raise InputError(f"{path}: cannot be read ({error}); run the study again") from None
         # Further columns do no harm, so that rows of a later version can still be read.
         missing = [name for name in SCHEMA.names if name not in self._file.schema_arrow.names]
         if missing:
@@ -183,16 +193,59 @@ class RowsFile:
         for number in range(self._file.num_row_groups):
             # A group holds one cell, so that its first row tells which.
             # One row of the columns that name the cell, however large the group is.
-            row = next(self._file.iter_batches(1, row_groups=[number], columns=columns)).to_pylist()
-            groups.setdefault(tuple(row[0][name] for name in columns), []).append(number)
+            with self._undamaged():
+                batch = next(self._file.iter_batches(1, row_groups=[number], columns=columns))
+                row = batch.to_pylist()[0]
+            groups.setdefault(tuple(row[name] for name in columns), []).append(number)
         return [
             CellRows(row[: len(CELL)], row[-2], row[-1], tuple(numbers))
             for row, numbers in groups.items()
         ]
 
     def read(self, cell: CellRows, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
-        """Columns of the rows of one cell."""
-        return self._file.read_row_groups(list(cell.groups), columns=list(columns))
+        """Columns of the rows of one cell.
+
+        Raises:
+            InputError: if the file is damaged there.
+        """
+        with self._undamaged():
+            return _valid(self._file.read_row_groups(list(cell.groups), columns=list(columns)))
+
+    def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Columns of all rows; every column if None.
+
+        Raises:
+            InputError: if the file is damaged.
+        """
+        with self._undamaged():
+            return _valid(self._file.read(columns=None if columns is None else list(columns)))
+
+    @contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        """Turn what the block meets in a damaged file into an error that names it."""
+        try:
+            yield
+        # A flipped byte may be met anywhere: in a page, a length, a text, a count of rows. What it
+        # was a part of may ask for all the memory there is.
+        except (
+            OSError,
+            pa.ArrowException,
+            ValueError,
+            IndexError,
+            OverflowError,
+            MemoryError,
+            StopIteration,
+        ) as error:
+            reason = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
+            raise InputError(
+                f"{self.path}: it is damaged ({reason}); run the study again"
+            ) from None
+
+
+def _valid(table: pa.Table) -> pa.Table:
+    # Parquet as it is written here has no checksums: texts may hold anything.
+    table.validate(full=True)
+    return table
 
 
 def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
@@ -223,7 +276,23 @@ def write_csv(rows: RowsFile, path: Path) -> None:
     with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
         for cell in rows.cells():
             # The writer wants exactly the schema it was opened with, without the file's metadata.
-            writer.write_table(rows.read(cell).cast(SCHEMA))
+            writer.write_table(_quoted(rows.read(cell).cast(SCHEMA)))
+
+
+def _quoted(table: pa.Table) -> pa.Table:
+    """The table with the texts that a spreadsheet would run quoted, as `quoted` does each."""
+    import pyarrow.compute as pc
+
+    for position, field in enumerate(table.schema):
+        if field.type == pa.string():
+            texts = table[position]
+            runs = pc.and_not(
+                pc.match_substring_regex(texts, FORMULA), pc.match_substring_regex(texts, NUMBER)
+            )
+            if pc.any(runs).as_py():
+                marked = pc.binary_join_element_wise("'", texts, "")
+                table = table.set_column(position, field, pc.if_else(runs, marked, texts))
+    return table
 
 
 def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -240,8 +309,7 @@ def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None
         InputError: if there is none, or it does not have the columns of rows.
     """
     path = Path(path) / ROWS if Path(path).is_dir() else Path(path)
-    RowsFile(path)
-    return as_frame(pq.read_table(path, columns=None if columns is None else list(columns)))
+    return as_frame(RowsFile(path).read_all(columns))
 
 
 def as_frame(table: pa.Table) -> pd.DataFrame:

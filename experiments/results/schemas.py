@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from experiments.results.rows import FAILED, SCHEMA
+from experiments.results.rows import SCHEMA, UNANSWERED
 from factormodels.io.fact_graph_schema import DIALECT
 from inference.posterior import LogZKind, Status
 
@@ -19,7 +19,7 @@ _COUNT = {"type": "integer", "minimum": 0}
 def row_schema() -> Schema:
     """JSON Schema of one row of rows.parquet and rows.csv, as an object."""
     kinds = {pa.string(): "string", pa.float64(): "number", pa.int64(): "integer"}
-    words = {"status": [*Status, FAILED], "log_z_kind": [*LogZKind]}
+    words = {"status": [*Status, *UNANSWERED], "log_z_kind": [*LogZKind]}
     properties: Schema = {}
     for field in SCHEMA:
         kind = kinds.get(field.type, "boolean")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.paper.table import PaperColumn, PaperTable
+from experiments.results.folds import cross_fitted_folds
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import CellRows, RowsFile
 from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
@@ -25,10 +26,12 @@ _COLUMN = {"backend": "backend_label"}
 COLUMNS = (
     *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
     *("value_first", "value_second", "difference", "lower", "upper"),
-    *("p_value", "corrected", "stars", "status"),
+    *("p_value", "corrected", "stars", "margin", "equivalence_p", "equivalence_corrected"),
+    *("status", "reason"),
 )
 """Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
-sides that differ in selection are each over their own."""
+sides that differ in selection are each over their own. `equivalence_p` is that of two one-sided
+tests that the difference is within `margin`; both are empty where the study gives no margin."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
@@ -36,10 +39,8 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
 
     A pair is tested wherever two cells differ in it alone, over the labelled claims that both
     judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
-    difference, by the bootstrap over responses.
-
-    Raises:
-        InputError: for a measure that cannot be compared, such as an infinite log loss.
+    difference, paired by response. A difference that is not defined, such as that of an infinite
+    log loss, has a `status` and a `reason`. AUROC is within folds where priors were learned.
     """
     import pandas as pd
 
@@ -50,8 +51,10 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
     correction = study.significance.correction
     if correction != "none" and found:
         corrected = adjust([one["p_value"] for one in found], correction)
-        for one, value in zip(found, corrected, strict=True):
+        equivalent = adjust([one["equivalence_p"] for one in found], correction)
+        for one, value, other in zip(found, corrected, equivalent, strict=True):
             one |= {"corrected": float(value), "stars": stars(float(value))}
+            one["equivalence_corrected"] = float(other)
     return pd.DataFrame(found, columns=list(COLUMNS))
 
 
@@ -89,6 +92,10 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
     corrected = settings.correction != "none"
     p_value = "corrected" if corrected else "p_value"
     texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
+    equivalence: tuple[PaperColumn, ...] = ()
+    if settings.margins:
+        name = "equivalence_corrected" if corrected else "equivalence_p"
+        equivalence = (PaperColumn(name, "equivalence", "Equivalence $p$", digits=4),)
     columns = (
         *(PaperColumn(name, title.lower(), title) for name, title in texts),
         PaperColumn("measure", "measure", "Measure"),
@@ -97,6 +104,7 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
             lower="lower", upper="upper", stars="stars",
         ),
         PaperColumn(p_value, "p", "$p$", digits=4),
+        *equivalence,
     )  # fmt: skip
     note = "p not corrected; "
     if corrected:
@@ -107,8 +115,22 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
         columns,
         f"Paired {settings.test} tests over responses, {settings.alternative}.",
         "dataset",
-        f"{note}in brackets 95% intervals of the difference, by the bootstrap over responses.",
+        f"{note}in brackets 95% intervals of the difference, paired by response."
+        f"{_equivalence_note(settings.margins)}{_folds_note(study)}",
     )
+
+
+def _folds_note(study: Study) -> str:
+    if "auroc" not in study.significance.measures or not any(p.learned for p in study.priors):
+        return ""
+    return " AUROC of learned priors compares claims of one fold."
+
+
+def _equivalence_note(margins: Mapping[str, float]) -> str:
+    if not margins:
+        return ""
+    named = ", ".join(f"{margin:g} in {name}" for name, margin in margins.items())
+    return f" Equivalence: two one-sided tests with margins of {named}."
 
 
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
@@ -160,8 +182,8 @@ def _compared(
     second: tuple[Side, Selector],
 ) -> Iterator[dict[str, Any]]:
     """Yield a row per measure for one pair of sides."""
+    from calibration.intervals import IntervalSettings
     from calibration.significance import compare_judged
-    from calibration.significance.measures import MEASURES
 
     settings = study.significance
     judgements = [side.judgements(rows) for side, _ in (first, second)]
@@ -169,47 +191,69 @@ def _compared(
         "dataset": first[0].named()["dataset"],
         **{name: _title(side[1]) for name, side in (("first", first), ("second", second))},
         "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
-        "corrected": np.nan,
+        **dict.fromkeys(("corrected", "equivalence_corrected"), np.nan),
         "stars": "",
     }
     if first[0].selection == second[0].selection:
         p, other, y, responses = labelled_pair(judgements[0], judgements[1], study.unlabelled)
         # With one selection on both sides, both are taken over the very same claims.
-        claims = [(p, y, responses), (other, y, responses)]
+        names = np.array(judgements[0].responses, dtype=object)[responses]
+        claims = [(p, y, names), (other, y, names)]
     else:
         claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
-    for measure in settings.measures:
-        if not len(claims[0][0]):
-            # The columns from value_first to p_value.
-            empty = dict.fromkeys(COLUMNS[7:13], np.nan)
-            yield {**shared, **empty, "measure": measure, "n_responses": 0, "n_claims": 0,
-                   "status": "no_labels"}  # fmt: skip
-            continue
-        sides = [_judged(*one, study.k) for one in claims]
-        result = compare_judged(
-            sides[0],
-            sides[1],
-            measure,
-            test=settings.test,
-            alternative=settings.alternative,
-            n_resamples=settings.resamples,
-            seed=study.seed,
-        )
-        values = [float(MEASURES[measure].sums(side).estimate()[0]) for side in sides]
-        lower, upper = _interval(sides[0], sides[1], measure, study.seed)
+    if not len(claims[0][0]):
+        nothing = dict.fromkeys(
+            ("value_first", "value_second", "difference", "lower", "upper", "p_value",
+             "equivalence_p"),
+            np.nan,
+        )  # fmt: skip
+        for measure in settings.measures:
+            yield {**shared, **nothing, "measure": measure, "n_responses": 0, "n_claims": 0,
+                   "margin": settings.margins.get(measure, np.nan), "status": "no_labels",
+                   "reason": "no claim that both judged has a label"}  # fmt: skip
+        return
+    # What was learned on one side alone is compared within its folds on both.
+    folds = [
+        _folds(study, side.cell, judged)
+        for judged, (side, _) in zip(judgements, (first, second), strict=True)
+    ]
+    fold = next((one for one in folds if one is not None), None)
+    sides = [
+        _judged(*own, study.k, None if fold is None else np.array([fold[id] for id in own[2]]))
+        for own in claims
+    ]
+    for found in compare_judged(
+        sides[0],
+        sides[1],
+        settings.measures,
+        test=settings.test,
+        alternative=settings.alternative,
+        margins=settings.margins,
+        n_resamples=settings.resamples,
+        settings=IntervalSettings(seed=study.seed),
+    ):
         yield {
             **shared,
-            "measure": measure,
+            "measure": found.measure,
             "n_responses": len(sides[0].grouping.responses),
             "n_claims": sides[0].y.size,
-            "value_first": values[0],
-            "value_second": values[1],
-            "difference": result.estimate,
-            "lower": lower,
-            "upper": upper,
-            "p_value": result.p_value,
-            "status": str(result.status),
+            "value_first": found.first,
+            "value_second": found.second,
+            "difference": found.difference,
+            "lower": found.lower,
+            "upper": found.upper,
+            "p_value": found.p_value,
+            "margin": settings.margins.get(found.measure, np.nan),
+            "equivalence_p": found.equivalence_p,
+            "status": found.status,
+            "reason": found.reason,
         }
+
+
+def _folds(study: Study, cell: CellRows, judgements: Judgements) -> dict[str, int] | None:
+    """Fold of every response by its name, if the cell's priors were learned."""
+    folds = cross_fitted_folds(study, cell, judgements)
+    return None if folds is None else dict(zip(judgements.responses, folds.tolist(), strict=True))
 
 
 def _title(selector: Selector) -> str:
@@ -287,12 +331,18 @@ def difference_interval(
     return _interval(sides[0], sides[1], measure, seed)
 
 
-def _judged(p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> JudgedClaims:
+def _judged(
+    p: np.ndarray,
+    y: np.ndarray,
+    responses: np.ndarray,
+    k: int | str,
+    folds: np.ndarray | None = None,
+) -> JudgedClaims:
     from calibration.grouping import group_by_response
     from calibration.significance.measures import JudgedClaims, response_k
 
     grouping = group_by_response(responses)
-    return JudgedClaims(p, y, grouping, response_k(k, grouping))
+    return JudgedClaims(p, y, grouping, response_k(k, grouping), folds)
 
 
 def _interval(

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from calibration.grouping import group_by_response
+from calibration.intervals import IntervalSettings
+from calibration.labels import apply_policy
 from calibration.scores.measures import entropy_warnings
+from calibration.scores.registry import MEASURES
 from calibration.scores.summary import Summary, summarise
+from calibration.significance.estimated import estimate_measures
+from calibration.significance.measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from experiments.results.judgements import Judgements, read_judgements
-from experiments.results.rows import FAILED, CellRows, RowsFile
+from experiments.results.rows import ABSENT, FAILED, CellRows, RowsFile
 
 if TYPE_CHECKING:
     import pandas as pd
+
+WITHIN_FOLDS = "within_folds"
+"""Status of an AUROC that compares claims of one fold, since priors were learned in folds."""
 
 REFERENCE = "exact"
 """The backend whose posteriors the others are compared with."""
@@ -36,9 +46,11 @@ class StudySummary:
 
     Attributes:
         cells: one row per cell, in the order of the study; missing numbers are NaN. Columns: those
-            of a cell, `backend`, `setting`; `n_responses` and `n_failed` (units);
+            of a cell, `backend`, `setting`; `n_responses`, `n_failed` and `n_absent`
+            (units; those whose backend lacks its library are absent);
             `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
-            fail, on which an assessor has no verdict or one that takes them out); the measures of
+            fail, on which an assessor has no verdict or one that takes them out, or all of whose
+            relations were asked for in vain); the measures of
             `calibration.scores.summary.Summary`, with the ends of their 95% intervals over
             responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
             largest |Δp| against the exact backend over atoms that both judged (NaN for itself);
@@ -51,8 +63,18 @@ class StudySummary:
     n_misordered: int
 
 
+Folds = Callable[[CellRows, Judgements], NDArray[np.int64] | None]
+"""Fold of every response of a cell, (n_responses,), or None where nothing was cross-fitted."""
+
+
 def summarise_study(
-    rows: RowsFile, *, policy: str, k: int | str, selections: Sequence[str] = ()
+    rows: RowsFile,
+    *,
+    policy: str,
+    k: int | str,
+    selections: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    folds: Folds = lambda *_: None,
 ) -> StudySummary:
     """The summary of a study's rows.
 
@@ -61,12 +83,17 @@ def summarise_study(
         policy: what unlabelled atoms count as.
         k: how the K of F1@K is chosen.
         selections: names of the selections; none where every atom counts and nothing else.
+        measures: scores of `calibration.scores.REGISTRY` to add, where they are not measures of
+            `Summary`: each with its interval, and `MEASURE_status` that says why it has no value,
+            or of an AUROC that it is within folds.
+        folds: the folds of a cell, within which its AUROC is.
 
     Raises:
         InputError: for an unknown `policy` or `k`, or unlabelled atoms under the policy "error".
     """
     import pandas as pd
 
+    more = [name for name in measures if name not in MEASURES]
     summaries = []
     with entropy_warnings() as misordered:
         # Cells of one question follow each other in the file, so at most two are in memory: the
@@ -82,12 +109,13 @@ def summarise_study(
                 if judgements is None:
                     continue
                 against = None if cell is exact else reference
-                if not selections:
-                    summaries.append(_summarise_cell(cell, judgements, against, policy, k))
-                for name in selections:
-                    own = judgements.selected(name)
+                fold = folds(cell, judgements) if more else None
+                for name in selections or (None,):
+                    own = judgements if name is None else judgements.selected(name)
                     row = _summarise_cell(cell, own, against, policy, k)
-                    summaries.append({**cell.named(), "selection": name, **row})
+                    selected = {} if name is None else {"selection": name}
+                    added = _added(own, more, policy, k, fold)
+                    summaries.append({**cell.named(), **selected, **row, **added})
     return StudySummary(pd.DataFrame(summaries), len(misordered))
 
 
@@ -113,12 +141,43 @@ def _summarise_cell(
         **measures,
         "n_responses": len(own.responses),
         "n_failed": int((own.status == FAILED).sum()),
+        "n_absent": int((own.status == ABSENT).sum()),
         "n_missing": own.n_missing,
         "n_not_converged": int((own.status == "not_converged").sum()),
         "max_difference": _max_difference(own, reference),
         "seconds_total": float(done.sum()) if done.size else np.nan,
         "seconds_median": float(np.median(done)) if done.size else np.nan,
     }
+
+
+def _added(
+    own: Judgements,
+    names: Sequence[str],
+    policy: str,
+    k: int | str,
+    folds: NDArray[np.int64] | None,
+) -> dict[str, Any]:
+    """Scores that are no measures of `Summary`, with their ends and status."""
+    judged = own.judged
+    scored = apply_policy(own.p[judged], own.label[judged], policy=policy) if judged.any() else None
+    if not names or scored is None or not scored.p.size:
+        return {
+            f"{name}{end}": "no_labels" if end == "_status" else np.nan
+            for name in names
+            for end in ("", "_lower", "_upper", "_status")
+        }
+    responses = own.index[judged][scored.kept]
+    grouping = group_by_response(responses)
+    fold = None if folds is None else folds[responses]
+    claims = JudgedClaims(scored.p, scored.y, grouping, response_k(k, grouping), fold)
+    found = estimate_measures(claims, measures_named(names), IntervalSettings())
+    row: dict[str, Any] = {}
+    for name, each in found.items():
+        row |= {name: each.value, f"{name}_lower": each.lower, f"{name}_upper": each.upper}
+        row[f"{name}_status"] = str(each.status)
+    if fold is not None and row.get("auroc_status") == "ok":
+        row["auroc_status"] = WITHIN_FOLDS
+    return row
 
 
 def _max_difference(own: Judgements, reference: Judgements | None) -> float:

@@ -35,7 +35,8 @@ from experiments.study.config import Study, computed_part, plain_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell
 from factormodels.errors import InputError
-from factormodels.io.files import prepare_folder, remove_empty, write_text
+from factormodels.io import json_text
+from factormodels.io.files import prepare_folder, read_text, remove_empty, write_text
 
 JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""
@@ -327,8 +328,8 @@ def _refuse_unfinished(
 def _read_plan(path: Path) -> dict[str, Any]:
     try:
         # Whatever the damage, the user is told the one sentence below.
-        plan = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        plan = json_text.decode(read_text(path), path)
+    except InputError:
         plan = None
     if not isinstance(plan, dict):
         raise InputError(f"{path}: the plan of a run cannot be read; drop the run with --overwrite")

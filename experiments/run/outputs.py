@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,9 @@ from experiments.results import significance
 from experiments.results.best import significantly_best
 from experiments.results.diagrams import write_diagrams
 from experiments.results.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
+from experiments.results.folds import cross_fitted_folds
 from experiments.results.manifest import file_hash, manifest, manifest_text
-from experiments.results.rows import FAILED, SCHEMA, RowsFile, write_csv, write_rows
+from experiments.results.rows import SCHEMA, UNANSWERED, RowsFile, write_csv, write_rows
 from experiments.results.summary import TIMES, StudySummary, summarise_study
 from experiments.run.folder import FinishedUnits
 from experiments.run.learned_priors import CrossFittedPriors, priors_table
@@ -33,7 +35,7 @@ from experiments.run.text_models import TextUse, facts_of
 from experiments.study.cell_names import CELL
 from experiments.study.config import Study, config_hash
 from experiments.study.data import StudyData
-from experiments.study.design import StudyCell
+from experiments.study.design import StudyCell, absent_backends
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
@@ -155,7 +157,12 @@ def write_results(
             _write_frame(tests, file("significance.csv"))
         papers = {
             # One table in both formats, so that LaTeX and Markdown cannot differ.
-            "table": tables.paper(summary.cells, study.description or study.study, study.measures)
+            "table": tables.paper(
+                summary.cells,
+                study.description or study.study,
+                study.measures,
+                absent_backends(cells),
+            )
         }
         if study.significance.pairs:
             papers["significance"] = significance.paper(tests, study)
@@ -204,7 +211,7 @@ def write_results(
             document["files"] |= {f"{REPORT}/{page.name}": file_hash(page) for page in written}
             files.append(place / REPORT)
         # The manifest lists all other files and is moved into place last: where it is, the rest is.
-        file(MANIFEST).write_text(manifest_text(document), encoding="utf-8")
+        write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
     return Results(summary, tests, selections, paths, tuple(texts))
@@ -212,7 +219,14 @@ def write_results(
 
 def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
     """The summary of a study's rows with what is significantly the best (MEASURE_best)."""
-    summary = summarise_study(rows, policy=study.unlabelled, k=study.k, selections=selections)
+    summary = summarise_study(
+        rows,
+        policy=study.unlabelled,
+        k=study.k,
+        selections=selections,
+        measures=study.measures,
+        folds=partial(cross_fitted_folds, study),
+    )
     best = significantly_best(study, rows, summary.cells)
     return replace(summary, cells=summary.cells.join(best))
 
@@ -244,7 +258,7 @@ def row_tables(
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    path.write_text(csv_text(frame), encoding="utf-8", newline="")
+    write_text(path, csv_text(frame))
 
 
 @dataclass(frozen=True)
@@ -291,7 +305,7 @@ def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) ->
     owner = np.repeat(np.arange(len(responses)), n_rows)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
     rows = pa.array(claims.starts[responses][owner] + within)
-    failed = np.asarray(units["status"].to_pylist(), dtype=object) == FAILED
+    failed = np.isin(units["status"].to_pylist(), UNANSWERED)
     judged = ~(failed | (n_atoms == 0))[owner]
     p = np.zeros(len(owner))
     # A failed unit and a response without atoms have empty lists, so the flat list runs over

@@ -6,6 +6,7 @@ process: in a process of its own, its time and memory are limited, and its death
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -55,7 +56,9 @@ class Child:
         # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, quiet), daemon=True)
+        # Nothing is ever sent through it: it is closed when this process ends, however it does.
+        life, self._life = context.Pipe(duplex=False)
+        self._process = context.Process(target=_serve, args=(theirs, life, quiet), daemon=True)
         # An interrupt reaches all processes of a terminal; this one ends the others. Theirs are
         # blocked from the first instruction on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -65,6 +68,7 @@ class Child:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         # With our copy open as well, the pipe would never report that the child has died.
         theirs.close()
+        life.close()
         self._busy = False
 
     @property
@@ -135,6 +139,7 @@ class Child:
         self._process.kill()
         self._process.join(_PATIENCE)
         self._connection.close()
+        self._life.close()
 
     def __enter__(self) -> Self:
         return self
@@ -175,8 +180,24 @@ def status_bytes(field: str) -> int | None:
     return None
 
 
-def _serve(connection: Connection, quiet: bool) -> None:
+def _end_with(life: Connection) -> None:
+    """Have this process ended by the kernel when the other end of a pipe is closed.
+
+    Whatever it is at: compiled code lets no thread of Python look after its parent.
+    """
+    # A signal whose default is to end the process, sent when the state of the pipe changes.
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
+    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    # It may have been closed before anyone was told of that.
+    if life.poll():
+        os._exit(1)
+
+
+def _serve(connection: Connection, life: Connection, quiet: bool) -> None:
     """Answer calls until the other end of the pipe says that there are no more, or is closed."""
+    _end_with(life)
     # It starts with interrupts blocked; a library that unblocks them must not let one through.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if quiet:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from experiments.assess.journal import Journal
-from experiments.results.rows import FAILED
+from experiments.results.rows import FAILED, UNANSWERED
 from experiments.run.folder import (
     PRIORS,
     SELECTIONS,
@@ -317,9 +317,10 @@ def _at(chosen: Sequence[StudyCell], positions: Iterable[int]) -> list[StudyCell
 
 def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailure]:
     """The units that failed, in the order of the study."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    failed = finished.table.filter(pc.equal(finished.table["status"], FAILED))
+    failed = finished.table.filter(pc.is_in(finished.table["status"], pa.array(UNANSWERED)))
     return _failures(planned, failed)
 
 
@@ -416,7 +417,7 @@ def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> O
 
 def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedUnits:
     """The finished units less those of some cells that failed."""
-    failed = np.asarray(finished.table["status"].to_pylist(), dtype=object) == FAILED
+    failed = np.isin(finished.table["status"].to_pylist(), UNANSWERED)
     cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
     return finished.where(~(failed & np.isin(cell_of, wanted)))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,11 @@ from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.asking import identity_of
 from factormodels.extraction.assessors import ASSESSORS, assess
 from factormodels.extraction.consumption import Consumption, total
+from factormodels.extraction.language_model import lacking_parameters
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.prices import prices_per_million
+from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -85,11 +90,13 @@ class OpenedTextModel:
         model: the text model.
         relations: the relation model; None of an assessor.
         consumption: the language model behind it; None if there is none.
+        prompts: what that is asked with.
     """
 
     model: TextModel
     relations: RelationModel | None
     consumption: Consumption | None
+    prompts: Prompts
 
 
 class TextRequest(NamedTuple):
@@ -113,6 +120,7 @@ class TextRequest(NamedTuple):
 Answer = dict[str, Any]
 """JSON values. `found`: relations as [source, target, kind, probability], or verdicts as [atom,
 label, probability, P(true), why it is missing]; `asked`; `missing`; `reason`, the first one;
+`lost`, of relations those that are missing, as [source, target, reason];
 `consumption`, what the answers of a language model took; or `error`, why there is nothing."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
@@ -163,7 +171,12 @@ class TextAnswers:
             own = graphs.setdefault(response, {})
             # An error stands in place of the graph, and fails those units that ask for it.
             own[request.title, request.variant] = answer.get("error") or replace(
-                merged[response], relations=tuple(_relations(answer["found"]))
+                merged[response],
+                relations=tuple(_relations(answer["found"])),
+                metadata={
+                    **merged[response].metadata,
+                    METADATA_KEY: {"missing": answer.get("lost", [])},
+                },
             )
         if not graphs:
             return tuple(data)
@@ -205,6 +218,8 @@ class TextUse:
         reason: why the first answer is missing, or the first response failed.
         consumption: answers, tokens and US dollars; an answer from the cache counts as when it
             was new. Empty without a language model.
+        not_sent: parameters that the language model does not take.
+        origins: number of relations by where their probabilities come from.
     """
 
     model: TextModel
@@ -215,33 +230,38 @@ class TextUse:
     failed: int
     reason: str
     consumption: Mapping[str, float]
+    not_sent: tuple[str, ...] = ()
+    origins: Mapping[str, int] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """What a manifest says of it."""
         names = ("responses", "asked", "missing", "dropped", "failed")
         counts = {name: getattr(self, name) for name in names}
-        return {**self.model.facts, **counts, **self.consumption}
+        asked = {"not_sent": list(self.not_sent)} if self.consumption else {}
+        origins = {"origins": dict(self.origins)} if self.origins else {}
+        return {**self.model.facts, **counts, **asked, **origins, **self.consumption}
 
 
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
     """The text models of a study, none of them opened.
 
     Raises:
-        InputError: if the file or folder of one is not there.
+        InputError: if the file or folder of one, or of the prompts, is not there or is no such.
     """
     study = loaded.study
+    prompts = _prompts(loaded)
     found = []
     for position, choice in enumerate(study.relation_models):
         if not choice.as_recorded:
             title = choice.title(study.language_model)
-            facts = _relation_facts(loaded, position, choice)
+            facts = _relation_facts(loaded, position, choice, prompts)
             found.append(TextModel(RELATIONS, position, title, facts))
     for position, judging in enumerate(study.assessors):
         facts = {
             "assessor": judging.assessor,
             **judging.setting(study.language_model),
             # An edited prompt gives other answers, and so makes this another run.
-            "prompts": [identity_of(ASSESSORS[judging.assessor].prompt)],
+            "prompts": [identity_of(ASSESSORS[judging.assessor].prompt, prompts)],
         }
         found.append(TextModel(ASSESSING, position, judging.title, facts))
     return tuple(found)
@@ -287,6 +307,7 @@ def open_models(
     study, shared = loaded.study, loaded.study.language_model
     # Models with the same access share a client, and so its cache and its limit on concurrency.
     behind: dict[LanguageModelChoice, Any] = {}
+    prompts = _prompts(loaded)
     opened: list[OpenedTextModel] = []
     for one in models:
         choice: RelationModelChoice | AssessorChoice = (
@@ -305,13 +326,13 @@ def open_models(
                 relations = build_relation_model(
                     choice.model,
                     path=_path(loaded, choice),
-                    model=consumption,
+                    model=None if consumption is None else WithPrompts(consumption, prompts),
                     method=choice.method,
                     samples=choice.samples,
                 )
             except InputError as error:
                 raise InputError(f"{loaded.blame(one.place)}: {error}") from None
-        opened.append(OpenedTextModel(one, relations, consumption))
+        opened.append(OpenedTextModel(one, relations, consumption, prompts))
     return tuple(opened)
 
 
@@ -380,6 +401,7 @@ def ask_texts(
         if one.consumption is not None:
             # Taken after each response, so that an answer carries its own cost into the journal.
             answer["consumption"] = one.consumption.take()
+            answer["not_sent"] = sorted(lacking_parameters(one.consumption))
         yield request, answer
 
 
@@ -427,15 +449,32 @@ def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]
 def _language_model(
     loaded: LoadedStudy, one: TextModel, access: LanguageModelChoice, ledger: Ledger
 ) -> Any:
-    settings = LitellmSettings(access.model, access.api_base, access.concurrency)
     try:
-        return language_model(settings, loaded.folder / access.cache, ledger, replay=access.replay)
+        settings = LitellmSettings(
+            access.model,
+            access.api_base,
+            access.concurrency,
+            prices=prices_per_million(access.price_in, access.price_out),
+            requests_per_minute=access.requests_per_minute,
+            tokens_per_minute=access.tokens_per_minute,
+        )
+        cache = loaded.folder / access.cache
+        budget = Budget(access.max_calls, access.max_cost)
+        return language_model(settings, cache, ledger, replay=access.replay, budget=budget)
     except InputError as error:
         raise InputError(f"{loaded.blame(one.place)}: {error}") from None
 
 
+def _prompts(loaded: LoadedStudy) -> Prompts:
+    folder = loaded.study.prompts
+    try:
+        return read_prompts(None if folder is None else loaded.folder / folder)
+    except InputError as error:
+        raise InputError(f"{loaded.blame('prompts')}: {error}") from None
+
+
 def _relation_facts(
-    loaded: LoadedStudy, position: int, choice: RelationModelChoice
+    loaded: LoadedStudy, position: int, choice: RelationModelChoice, prompts: Prompts
 ) -> dict[str, Any]:
     try:
         facts = relation_model_facts(
@@ -443,6 +482,7 @@ def _relation_facts(
             path=_path(loaded, choice),
             method=choice.method,
             samples=choice.samples,
+            prompts=prompts,
         )
     except InputError as error:
         raise InputError(f"{loaded.blame(f'{RELATIONS}[{position}].path')}: {error}") from None
@@ -460,7 +500,7 @@ def _claims(graphs: Iterable[FactGraph]) -> list[str]:
 
 
 def _passages(graphs: Iterable[FactGraph]) -> list[str]:
-    return [context.text for graph in graphs for context in graph.contexts]
+    return [context.content for graph in graphs for context in graph.contexts]
 
 
 class _Remembering:
@@ -503,7 +543,9 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
     if asked and len(missing) == asked:
         return {"error": f"none of {asked} relations was found: {missing[0][2]}"}
     found = [[r.source, r.target, str(r.kind), r.probability] for r in related.relations]
-    return _counted(found, asked, [reason for *_, reason in missing])
+    reasons = [reason for *_, reason in missing]
+    counts = _counted(found, asked, reasons)
+    return {**counts, "lost": missing, "origins": facts["origins"]}
 
 
 def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
@@ -521,7 +563,7 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
         verdicts = assess(
             graph,
             facts["assessor"],
-            one.consumption,
+            WithPrompts(one.consumption, one.prompts),
             all_contexts=facts["all_contexts"],
             expected=facts["expected"],
         )
@@ -563,4 +605,6 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
         # A response without any answer says more than a single answer that is missing.
         reason=next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), ""),
         consumption=total(stages) if asked_a_model else {},
+        not_sent=tuple(sorted({name for a in answers for name in a.get("not_sent", ())})),
+        origins=sum((Counter(answer.get("origins", {})) for answer in answers), Counter()),
     )

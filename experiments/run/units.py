@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.results.rows import FAILED
+from experiments.results.rows import ABSENT, FAILED
+from experiments.study.cell_names import RECORDED
 from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
 from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
+from factormodels.extraction.relations import unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Posterior
@@ -76,7 +78,7 @@ class UnitResult:
     Attributes:
         cell: position of its cell in the study.
         response: position of its response in the dataset.
-        status: how it ended, `FAILED` if its backend raised.
+        status: how it ended, `FAILED` if its backend raised, `ABSENT` without its library.
         p: float64 (n_atoms,), the posteriors of the atoms; empty if it failed.
         seconds: of inference.
         log_z: natural logarithm of the partition function, or an estimate.
@@ -393,7 +395,7 @@ class _Graphs:
             cross.key: cross for cross in learned
         }
         self._related = related
-        self._views: dict[tuple[int, tuple[str, ...]], CompiledFacts] = {}
+        self._views: dict[tuple[int, tuple[str, ...]], FactGraph] = {}
         self._factor_graphs: dict[tuple[int, GraphView], FactorGraph] = {}
 
     def __call__(self, response: int, view: GraphView) -> FactorGraph:
@@ -415,8 +417,9 @@ class _Graphs:
                 )
                 if learned:
                     graph = self._learned[part].graph(response, graph)
-                self._views[chosen] = graph.compiled
-            self._factor_graphs[key] = factor_graph(self._views[chosen], view)
+                self._views[chosen] = graph
+            facts = self._views[chosen].compiled_for(view.encoding)
+            self._factor_graphs[key] = factor_graph(facts, view)
         return self._factor_graphs[key]
 
 
@@ -471,6 +474,8 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
         p = outcome.marginals.of_state(1, task.graphs[unit[0]].atom_ids)
         # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
         if np.isfinite(p).all():
+            # Of such a claim nothing is known, as of one that an assessor gives no verdict on.
+            p = np.where(_unanswered(task, unit), np.nan, p)
             return UnitResult(
                 cell=cell,
                 response=response,
@@ -482,7 +487,20 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
             )
         outcome = ArithmeticError("a marginal is not a finite number")
     logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)
-    return UnitResult(cell, response, FAILED, error=sentence(outcome))
+    status = ABSENT if isinstance(outcome, MissingDependencyError) else FAILED
+    return UnitResult(cell, response, status, error=sentence(outcome))
+
+
+def _unanswered(task: Task, unit: _Unit) -> NDArray[np.bool_]:
+    """Whether every relation of an atom was asked for in vain, bool (n_atoms,)."""
+    graph, view = task.graphs[unit[0]], task.cells[unit[1]][1].view
+    found = graph
+    if view.relation_model != RECORDED:
+        related = task.related[unit[0]][view.relation_model, view.variant]
+        # A text stands in place of a graph only where inference had none to work on.
+        found = graph if isinstance(related, str) else related
+    lacking = unanswered_atoms(found)
+    return np.array([atom in lacking for atom in graph.atom_ids], dtype=np.bool_)
 
 
 def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:

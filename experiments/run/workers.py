@@ -7,7 +7,8 @@ the next task when a worker is free, after the caller has dealt with what was yi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import wait
@@ -123,30 +124,8 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
         InputError: if no scheduler answers at the address.
         WorkerError: if the cluster cannot run a task.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError:
-        raise MissingDependencyError(
-            "--dask needs dask and distributed, which are not installed; "
-            "run: pip install 'factormodels[dask]'"
-        ) from None
-    try:
-        # Not the default client: a notebook's own Dask computations must not end up on this
-        # cluster.
-        client = distributed.Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(
-            f"--dask {address}: no Dask scheduler answers there ({error}); check the address"
-        ) from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
-        except TimeoutError:
-            raise WorkerError(
-                f"the Dask cluster at {address} has no worker; start one, then go on with --resume"
-            ) from None
-        # On every worker that has joined so far; one that joins later warms up in its first task.
-        client.run(_warm_up_all, tuple(backends))
+    distributed: Any = import_distributed()
+    with dask_client(address, backends, "go on with --resume") as client:
         running: dict[Any, Task] = {}
         completed = distributed.as_completed(loop=client.loop)
         while True:
@@ -172,6 +151,56 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
                     "here; what is finished is kept, go on with --resume"
                 )
             yield task, None if raised is not None else future.result()
+
+
+def import_distributed() -> Any:
+    """The library of Dask's clusters.
+
+    Raises:
+        MissingDependencyError: if it is not installed.
+    """
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingDependencyError(
+            "--dask needs dask and distributed, which are not installed; "
+            "run: pip install 'factormodels[dask]'"
+        ) from None
+
+
+@contextmanager
+def dask_client(address: str, backends: Sequence[Backend], go_on: str) -> Iterator[Any]:
+    """A client of a Dask cluster that has workers, which have warmed up backends.
+
+    Args:
+        address: of the cluster's scheduler.
+        backends: the backends.
+        go_on: how a run is gone on with, as an error says it.
+
+    Raises:
+        MissingDependencyError: if Dask is not installed.
+        InputError: if no scheduler answers at the address.
+        WorkerError: if the cluster has no worker.
+    """
+    distributed = import_distributed()
+    try:
+        # Not the default client: a notebook's own Dask computations must not end up on this
+        # cluster.
+        client = distributed.Client(address, timeout=10, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(
+            f"--dask {address}: no Dask scheduler answers there ({error}); check the address"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+        except TimeoutError:
+            raise WorkerError(
+                f"the Dask cluster at {address} has no worker; start one, then {go_on}"
+            ) from None
+        # On every worker that has joined so far; one that joins later warms up in its first task.
+        client.run(_warm_up_all, tuple(backends))
+        yield client
 
 
 @dataclass

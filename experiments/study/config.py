@@ -22,9 +22,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from calibration.scores.registry import DEFAULT_MEASURES, MEASURES
+from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
+from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from calibration.significance.measures import MEASURES as TESTED_MEASURES
-from calibration.significance.table import MEANS_OVER_RESPONSES
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
@@ -149,12 +149,15 @@ def _changed(model: Any, keys: Iterable[str]) -> list[str]:
 NonEmpty = Annotated[str, Field(min_length=1)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Strength = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Seed = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Calls = Annotated[int, Field(ge=0)]
+# A seed is a column of 64-bit integers; more than ten million of anything is a slip.
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
 Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
 BackendName = Annotated[str, known(entries, "backend")]
-MeasureName = Annotated[str, known(lambda: MEASURES, "measure")]
+MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -221,7 +224,10 @@ class DatasetChoice:
 
 RELATION_MODELS = (RECORDED, "lexical", "nli", "prompted")
 
-ACCESS = ("api_base", "cache", "replay", "concurrency")
+ACCESS = (
+    *("api_base", "cache", "replay", "concurrency", "requests_per_minute", "tokens_per_minute"),
+    *("price_in", "price_out", "max_cost", "max_calls"),
+)
 """Keys that say how answers are got: no number depends on them, and no file of results has them."""
 
 
@@ -235,6 +241,12 @@ class LanguageModelChoice:
         cache: file in which answers are kept, relative to the folder of the configuration.
         replay: whether every answer is taken from there and nobody is asked.
         concurrency: most calls under way at a time.
+        requests_per_minute: most requests a minute, evenly spaced.
+        tokens_per_minute: most tokens a minute, of questions and answers.
+        price_in: US dollars for a million tokens asked; as litellm knows, if absent.
+        price_out: US dollars for a million tokens answered.
+        max_cost: US dollars after which the run ends; the same command goes on from there.
+        max_calls: calls after which it ends likewise.
     """
 
     model: NonEmpty
@@ -242,6 +254,12 @@ class LanguageModelChoice:
     cache: NonEmpty = "answers.sqlite"
     replay: bool = False
     concurrency: Count = 16
+    requests_per_minute: Strength | None = None
+    tokens_per_minute: Strength | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
+    max_cost: Price | None = None
+    max_calls: Calls | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -254,6 +272,12 @@ class Access:
         cache: file in which answers are kept, relative to the folder of the configuration.
         replay: whether every answer is taken from there and nobody is asked.
         concurrency: most calls under way at a time.
+        requests_per_minute: most requests a minute, evenly spaced.
+        tokens_per_minute: most tokens a minute, of questions and answers.
+        price_in: US dollars for a million tokens asked; as litellm knows, if absent.
+        price_out: US dollars for a million tokens answered.
+        max_cost: US dollars after which the run ends; the same command goes on from there.
+        max_calls: calls after which it ends likewise.
     """
 
     language_model: NonEmpty | None = None
@@ -261,6 +285,12 @@ class Access:
     cache: NonEmpty | None = None
     replay: bool | None = None
     concurrency: Count | None = None
+    requests_per_minute: Strength | None = None
+    tokens_per_minute: Strength | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
+    max_cost: Price | None = None
+    max_calls: Calls | None = None
 
     def resolved(self, shared: LanguageModelChoice | None) -> LanguageModelChoice | None:
         """The language model with its access; None if neither names one.
@@ -290,7 +320,8 @@ class RelationModelChoice(Access):
         label: what tables call it; made from the other keys if absent.
         path: folder of an nli model, or file of recorded judgements (JSON Lines); relative to the
             folder of the configuration that names it.
-        method: where the probabilities of a prompted model come from.
+        method: where the probabilities of a prompted model come from; automatic: log-probabilities
+            where the model gives them, otherwise what it states.
         samples: its answers per pair, for the method "samples".
         least: the least probability of an entailment or contradiction that is kept.
     """
@@ -298,7 +329,7 @@ class RelationModelChoice(Access):
     model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
     label: str = ""
     path: NonEmpty | None = None
-    method: Literal["logprobs", "verbalised", "samples"] = "logprobs"
+    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic"
     samples: Count = 5
     least: Probability = LEAST_PROBABILITY
 
@@ -339,7 +370,7 @@ class RelationModelChoice(Access):
             return f"{self.model}:{path.name if self.model == 'nli' else path.stem}"
         access = self.resolved(shared)
         if self.model == "prompted" and access is not None:
-            return f"{access.model} ({self.method})"
+            return access.model + ("" if self.method == "automatic" else f" ({self.method})")
         return self.model
 
 
@@ -713,7 +744,10 @@ class Significance:
         test: the paired test; t is for means over responses.
         alternative: two-sided, or better for the first being better.
         correction: for all p-values of the study together; none leaves them uncorrected.
-        resamples: permutations, or replicates of the bootstrap.
+        margins: by measure the least difference that would matter; where given, two one-sided
+            tests say whether the two are equivalent.
+        resamples: permutations, or replicates of the bootstrap; a fifth of them for measures that
+            are no ratios of sums over responses, such as auroc.
     """
 
     pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()
@@ -725,6 +759,9 @@ class Significance:
     test: Literal["permutation", "bootstrap", "t"] = "permutation"
     alternative: Literal["two-sided", "better"] = "two-sided"
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
+    margins: dict[
+        Annotated[str, known(lambda: TESTED_MEASURES, "measure")], Annotated[float, Field(gt=0)]
+    ] = field(default_factory=dict)
     resamples: Count = 10_000
 
     @model_validator(mode="after")
@@ -735,6 +772,18 @@ class Significance:
             raise ValueError(
                 f"test is 't', but {', '.join(pooled)} is pooled over claims; choose permutation "
                 f"or bootstrap, or measures among {', '.join(MEANS_OVER_RESPONSES)}"
+            )
+        for name in self.margins:
+            if name not in self.measures:
+                raise ValueError(
+                    f"margins has {name!r}, which is not compared; add it to measures, or leave "
+                    "its margin out"
+                )
+        neither = [one for one in self.measures if TESTED_MEASURES[one].higher_is_better is None]
+        if self.alternative == "better" and neither:
+            raise ValueError(
+                f"alternative is better, but of {', '.join(neither)} neither way is; choose "
+                "two-sided, or leave them out"
             )
         for first, second in self.pairs:
             # Sides that name different keys would differ in more than what is tested.
@@ -757,7 +806,7 @@ class Reliability:
         strategy: bins of equal width, or of equally many atoms.
     """
 
-    bins: Count = 10
+    bins: Annotated[int, Field(ge=1, le=10_000)] = 10
     strategy: Literal["uniform", "quantile"] = "uniform"
 
 
@@ -802,6 +851,8 @@ class Study:
         relation_models: where relations come from: the data, or the texts, asked anew.
         assessors: what judges claims by prompts, without a graph, beside the backends.
         language_model: that of the relation models and assessors that do not name their own.
+        prompts: folder of templates in place of ours, each by its name; relative to the folder of
+            the configuration. `factormodels prompts` lists them.
         encodings: encodings of relations as factors.
         priors: priors that replace those of the data; every combination is a setting. The word
             learned in the list is short for `{learned: {}}`.
@@ -813,7 +864,8 @@ class Study:
         selections: which atoms count in measures and tests.
         unlabelled: what an atom without a human label counts as in scores; error refuses it.
         k: K of F1@K: median (of the atoms per response), half (of a response's atoms), or a number.
-        measures: columns of the tables, of those of summary.csv.
+        measures: columns of the tables, of the scores of `calibration.scores.REGISTRY`; those that
+            summary.csv does not have anyway it then has too.
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
         report: what the HTML report shows.
@@ -831,6 +883,7 @@ class Study:
     ] = (RelationModelChoice(RECORDED),)
     assessors: Annotated[tuple[AssessorChoice, ...], Short("text", "assessor")] = ()
     language_model: Annotated[LanguageModelChoice | None, Short(text="model")] = None
+    prompts: NonEmpty | None = None
     encodings: Annotated[
         tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
     ] = (DEFAULT_ENCODING,)
@@ -877,6 +930,9 @@ class Study:
         ]
         _distinct_titles("backends", "label", backends)
         _check_models(self.relation_models, self.assessors, self.language_model, self.variants)
+        prompted = any(one.model == "prompted" for one in self.relation_models)
+        if self.prompts is not None and not (prompted or self.assessors):
+            raise ValueError("prompts: nothing in this study asks a language model; leave it out")
         _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
         of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
         # Assessors share the column of the backends.
@@ -995,6 +1051,8 @@ def as_plain(study: Study) -> dict[str, Any]:
                 # Its folder tells of the machine; whether the content is the same, the hash of the
                 # data says.
                 part[key] = PurePath(part[key]).name
+    if plain["prompts"] is not None:
+        plain["prompts"] = PurePath(plain["prompts"]).name
     without_access(plain)
     return plain
 

@@ -16,7 +16,7 @@ from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
-from factormodels.io.files import read_text
+from factormodels.io.opening import first_line
 from factormodels.variants import variant as variant_of
 
 _NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
@@ -111,7 +111,7 @@ def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
                 f"{where}: {choice.title!r} has two responses {graph.id!r}; give each its own id"
             )
         seen.add(graph.id)
-    return StudyData(choice.title, graphs, _hash(graphs))
+    return StudyData(choice.title, graphs, graphs_hash(graphs))
 
 
 def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
@@ -122,7 +122,7 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
         from factormodels.io import read_many
 
         path = folder / choice.path
-        if _NETWORK.match(read_text(path)):
+        if _NETWORK.match(first_line(path)):
             raise InputError(
                 f"{path}: this is a network; a study takes fact graphs, use `factormodels infer` "
                 "for a network"
@@ -204,7 +204,8 @@ def _absent(subject: str, name: str, present: list[str]) -> str:
     return f"{subject} is unknown" + (f"; did you mean {near!r}?" if near else "; check the data")
 
 
-def _hash(graphs: Iterable[FactGraph]) -> str:
+def graphs_hash(graphs: Iterable[FactGraph]) -> str:
+    """Hash of the JSON of fact graphs, SHA-256 in hexadecimal."""
     digest = hashlib.sha256()
     for graph in graphs:
         # Text from the web may hold lone surrogates, which UTF-8 alone refuses.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
@@ -92,6 +92,11 @@ class StudyCell:
             "backend_label": self.algorithm.title,
             "seed": self.algorithm.seed,
         }
+
+
+def absent_backends(cells: Iterable[StudyCell]) -> dict[str, str]:
+    """The backends whose library is not installed: what tables call them, and how to install it."""
+    return {cell.algorithm.title: cell.algorithm.error for cell in cells if cell.algorithm.error}
 
 
 def algorithms(loaded: LoadedStudy) -> tuple[StudyAlgorithm, ...]:

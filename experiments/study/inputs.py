@@ -12,9 +12,11 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.io import read_any
 from factormodels.io.fact_graph_schema import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
+from factormodels.io.opening import exists
 from factormodels.variants import variant as variant_of
 
 DEFAULT_VARIANT = "given"
@@ -68,7 +70,7 @@ def graphs_of(responses: Responses) -> tuple[FactGraph, ...]:
         return (responses,)
     if isinstance(responses, str | os.PathLike):
         source = Path(responses)
-        if not (source.exists() or source.suffix or is_dataset(source) or len(source.parts) > 1):
+        if not (exists(source) or source.suffix or is_dataset(source) or len(source.parts) > 1):
             from factormodels import datasets
 
             subject = f"the dataset {str(source)!r}"
@@ -97,24 +99,32 @@ def read_model(source: Path, response: str | None = None) -> FactGraph | FactorG
     Raises:
         InputError: if there is no such model, no response of that name, or many and none is named.
     """
-    from factormodels.io import read
-    from factormodels.io.reading import is_dataset_text
-
-    if not is_dataset(source) and not is_dataset_text(read_text(source)):
-        if response is not None:
-            raise InputError(f"{source}: it holds no responses; leave --response {response} out")
-        return read(source)
-    graphs = read_graphs(source)
-    if response is None and len(graphs) == 1:
-        return graphs[0]
+    if is_dataset(source):
+        graphs: Iterable[FactGraph] = read_graphs(source)
+    else:
+        found = read_any(source)
+        if isinstance(found, FactorGraph):
+            if response is not None:
+                raise InputError(
+                    f"{source}: it holds no responses; leave --response {response} out"
+                )
+            return found
+        graphs = found
+    wanted, count = None, 0
+    known: list[str] = []
+    # One graph at a time is in memory, however many the file holds.
     for graph in graphs:
-        if graph.id == response:
-            return graph
-    ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." if len(graphs) > 4 else "")
-    if response is None:
+        count += 1
+        known += [graph.id] if count <= 4 else []
+        if graph.id == response or (response is None and count == 1):
+            wanted = graph
+    ids = ", ".join(known) + (", ..." if count > 4 else "")
+    if response is None and count > 1:
         raise InputError(
-            f"{source}: it holds {len(graphs)} responses; choose one with --response ({ids})"
+            f"{source}: it holds {count} responses; choose one with --response ({ids})"
         )
+    if wanted is not None:
+        return wanted
     raise InputError(f"{source}: there is no response {response!r}; it holds {ids}")
 
 
@@ -122,7 +132,7 @@ def is_dataset(source: Path) -> bool:
     """Whether `source` names an embedded dataset and no file."""
     from factormodels import datasets
 
-    return str(source) in datasets.names() and not source.exists()
+    return str(source) in datasets.names() and not exists(source)
 
 
 def load_model(
@@ -171,9 +181,9 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
     try:
         if text.lstrip().startswith(("{", "[")):
             return _with_json_evidence(graph, decode(text, path))
-        from factormodels.io.uai import read_evidence
+        from factormodels.io.uai_results import parse_evidence
 
-        return graph.with_evidence(read_evidence(path))
+        return graph.with_evidence(parse_evidence(text, path))
     except InputError as error:
         # Errors of the readers name the file already; those of the graph do not know it.
         if str(error).startswith((f"{path}:", f"{path},")):

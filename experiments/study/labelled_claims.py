@@ -12,12 +12,12 @@ from calibration.self_knowledge import (
     Setting,
     read_records,
 )
-from calibration.self_knowledge.records import looks_like_record
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
-from factormodels.io.files import read_text
+from factormodels.io.claim_records import looks_like_record
 from factormodels.io.json_text import decode
+from factormodels.io.opening import first_line
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,8 @@ def load_claims(path: Path) -> LabelledClaims:
     Raises:
         InputError: if the file cannot be read, or says of no claim where it stands.
     """
-    first = next((line for line in read_text(path).split("\n") if line.strip()), "")
     # The first line is enough: a file holds one form throughout.
-    if _is_record(first):
+    if _is_record(first_line(path)):
         records = read_records(path)
         lengths = {record.response: record.sentences for record in records}
         n_responses = len(lengths)

@@ -2,69 +2,179 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import yaml
 
 from factormodels.errors import InputError
+from factormodels.io.json_records import shown
+
+_MOST_CHARACTERS = 2**20
+"""Of a YAML text, and of what it stands for with every alias written out."""
+
+_MOST_VALUES = 20_000
+"""Mappings, lists, keys and scalars, with every alias written out."""
+
+_MOST_LEVELS = 50
+_MOST_DIGITS = 1_000
+_SHOWN = 200
+
+_TAG = "tag:yaml.org,2002:"
+_NUMBERS = (f"{_TAG}int", f"{_TAG}float")
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """How much a node stands for, with every alias written out."""
+
+    values: int
+    characters: int
+    levels: int
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe subset without its two silent traps.
+    """YAML's safe subset of plain data, without its traps and within limits.
 
     Repeated keys are refused (PyYAML keeps the last), and 1e-6 is a number (YAML 1.1 takes it for
-    a text, because it lacks the point).
+    a text, because it lacks the point). Dates stay the texts that they are. What a text would grow
+    to, with its aliases written out, is counted before anything is built.
     """
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._extents: dict[int, _Extent] = {}
+        self._open = 0
+        self._composed = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """The next node, refused where the data would be too many or too deep."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        self._composed += 1
+        self._open += 1
+        if self._open > _MOST_LEVELS:
+            _refuse(f"values are nested more than {_MOST_LEVELS} deep", event.start_mark)
+        if self._composed > _MOST_VALUES:
+            _refuse(f"there are more than {_MOST_VALUES:,} values", event.start_mark)
+        node = super().compose_node(parent, index)
+        self._open -= 1
+        if isinstance(event, yaml.AliasEvent):
+            if node is not None and id(node) not in self._extents:
+                _refuse(
+                    "an alias refers to what contains it: write the value out", event.start_mark
+                )
+        elif node is not None:
+            extent = self._extents[id(node)] = self._extent(node)
+            if extent.values > _MOST_VALUES or extent.characters > _MOST_CHARACTERS:
+                _refuse(
+                    f"its aliases stand for more than {_MOST_VALUES:,} values or "
+                    f"{_MOST_CHARACTERS:,} characters",
+                    event.start_mark,
+                )
+            if extent.levels > _MOST_LEVELS:
+                _refuse(f"aliases nest values more than {_MOST_LEVELS} deep", event.start_mark)
+        return node
+
+    def _extent(self, node: yaml.Node) -> _Extent:
+        if isinstance(node, yaml.ScalarNode):
+            return _Extent(1, len(node.value), 1)
+        nodes = (
+            itertools.chain.from_iterable(node.value)
+            if isinstance(node, yaml.MappingNode)
+            else node.value
+        )
+        parts = [self._extents[id(inner)] for inner in nodes]
+        return _Extent(
+            1 + sum(part.values for part in parts),
+            sum(part.characters for part in parts),
+            1 + max((part.levels for part in parts), default=0),
+        )
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of a node; what its tag promises and its text is not, is refused."""
+        if isinstance(node, yaml.ScalarNode):
+            if node.tag in _NUMBERS and len(node.value) > _MOST_DIGITS:
+                _refuse(f"the number has more than {_MOST_DIGITS:,} digits", node.start_mark)
+            if _SURROGATE.search(node.value):
+                _refuse("half of a character (a surrogate) stands there", node.start_mark)
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, OverflowError, AttributeError, TypeError):
+            kind = node.tag.removeprefix(_TAG)
+            _refuse(f"{shown(node.value)} is no {kind}", node.start_mark)
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
+        """The mapping of a node; a key that is given twice is refused."""
+        if not isinstance(node, yaml.MappingNode):
+            _refuse("this is no mapping", node.start_mark)
+        seen: set[str] = set()
         for key_node, _ in node.value:
             # A merge (<<) may stand several times, and its keys may be overridden: that is what it
             # is for.
-            if key_node.tag == "tag:yaml.org,2002:merge":
+            if key_node.tag == f"{_TAG}merge":
                 continue
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is given twice", key_node.start_mark
-                )
             if isinstance(key, Hashable):
-                seen.add(key)
+                # In what is made of it keys are texts, so that 1 and "1" are one.
+                text = key if isinstance(key, str) else json.dumps(key)
+                if text in seen:
+                    _refuse(f"the key {shown(key)} is given twice", key_node.start_mark)
+                seen.add(text)
         return super().construct_mapping(node, deep)
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _as_written(_: _Loader, node: yaml.Node) -> str:
+    return str(node.value)
+
+
+def _undefined(_: _Loader, node: yaml.Node) -> NoReturn:
+    _refuse(f"could not determine a constructor for the tag {node.tag!r}", node.start_mark)
+
+
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
+    f"{_TAG}float",
     re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"),
     # The characters that such a number may begin with, by which PyYAML looks patterns up.
     list("-+0123456789"),
 )
+# A date is kept as it is written, and what is no plain data is refused.
+_Loader.add_constructor(f"{_TAG}timestamp", _as_written)
+for _kind in ("binary", "omap", "pairs", "set"):
+    _Loader.add_constructor(f"{_TAG}{_kind}", _undefined)
+
+
+def _refuse(problem: str, mark: Any) -> NoReturn:
+    raise yaml.constructor.ConstructorError(None, None, problem, mark)
 
 
 def parse_yaml(text: str, where: str) -> Any:
     """The plain data (mappings, lists, texts, numbers) that YAML `text` stands for.
 
     Raises:
-        InputError: if it is not YAML, repeats a key, or refers to itself; `where` names it.
+        InputError: if it is not YAML, repeats a key, refers to itself, or stands for more than
+            data by hand would be; `where` names it.
     """
+    if len(text) > _MOST_CHARACTERS:
+        raise InputError(
+            f"{where}: the YAML has {len(text):,} characters, and {_MOST_CHARACTERS:,} are "
+            "allowed; keep data in files of their own"
+        )
     try:
         data = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise InputError(f"{where}: {_yaml_reason(error)}; mend the YAML") from None
-    except RecursionError:
-        raise InputError(f"{where}: the YAML is nested too deeply; make it flatter") from None
     try:
-        # Through JSON and back, so that nothing is left that JSON cannot hold: dates become texts,
-        # and an alias becomes a copy that can be changed by itself.
-        return json.loads(json.dumps(data, default=str))
-    except (ValueError, RecursionError):
-        raise InputError(
-            f"{where}: an alias refers to what contains it; write the value out instead"
-        ) from None
+        # Through JSON and back, so that nothing is left that JSON cannot hold, and an alias becomes
+        # a copy that can be changed by itself.
+        return json.loads(json.dumps(data))
     except TypeError:
         raise InputError(f"{where}: a key is not a plain text; quote the key") from None
 
@@ -101,4 +211,4 @@ def _yaml_reason(error: yaml.YAMLError) -> str:
     problem = getattr(error, "problem", None) or str(error).splitlines()[0]
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark is not None else ""
-    return f"{place}{problem}"
+    return f"{place}{problem if len(problem) <= _SHOWN else problem[:_SHOWN] + '...'}"

@@ -26,6 +26,7 @@ from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.plain_yaml import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
+from factormodels.io.opening import exists
 
 Checked = TypeVar("Checked")
 
@@ -342,7 +343,7 @@ def _read(
     # A path such as ours/compare may be an embedded study; a folder that no embedded study is in
     # means a file.
     in_folder = len(parts) > 1 and any(name.startswith(f"{parts[0]}/") for name in embedded)
-    if path.is_file() or path.suffix or not (len(parts) == 1 or in_folder):
+    if exists(path) or path.suffix or not (len(parts) == 1 or in_folder):
         text, where, folder = read_text(path), str(path), path.parent
     else:
         if config not in embedded:
@@ -379,7 +380,7 @@ def _based(
         raise InputError(f"{where}: base: {error}") from None
     # The base's paths start in its own folder; what it becomes part of starts in another.
     _move_paths(raw, base_folder, folder)
-    base_name = str(folder / base) if (folder / base).is_file() else f"{base}.yaml"
+    base_name = str(folder / base) if exists(folder / base) else f"{base}.yaml"
     # The base is to blame for every place that nobody above it sets.
     sources = sources or [Source((), base_name)]
     _merge(raw, own, (), where, sources)

@@ -21,7 +21,7 @@ __all__ = ["Card", "Dataset", "card", "load", "names"]
 
 # The options that each dataset's loader takes.
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"factcheck-bench": ("stances",), "worked-examples": (), "demonstration": ()}
+    {"factcheck-bench": ("stances",), "factscore": (), "worked-examples": (), "demonstration": ()}
 )
 
 
@@ -107,6 +107,10 @@ def load(name: str, **options: Any) -> Dataset:
         graphs = tuple(
             graph_from_record(record_from_object(obj), options.get("stances")) for _, obj in records
         )
+    elif name == "factscore":
+        from factormodels.datasets.factscore_file import graph_from_object
+
+        graphs = tuple(graph_from_object(obj) for _, obj in records)
     else:
         from factormodels.io.fact_graph_json import parse_fact_graph
 

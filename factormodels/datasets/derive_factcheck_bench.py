@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from factormodels.datasets.factcheck_file import record_line
 from factormodels.errors import FactormodelsError
 from factormodels.io.factcheck_bench import split_record
-from factormodels.io.files import read_text, write_text
-from factormodels.io.json_text import decode_lines
+from factormodels.io.files import write_text
+from factormodels.io.json_text import read_json_lines
 
 
 def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
@@ -25,10 +25,7 @@ def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
     Raises:
         InputError: if `raw` is malformed or `out` cannot be written.
     """
-    lines = [
-        record_line(split_record(obj, raw, line)[0])
-        for line, obj in decode_lines(read_text(raw), raw)
-    ]
+    lines = [record_line(split_record(obj, raw, line)[0]) for line, obj in read_json_lines(raw)]
     write_text(out, "".join(f"{line}\n" for line in lines))
     return len(lines)
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    Request,
+    Usage,
+    lacking_parameters,
+)
 
 
 @dataclass(frozen=True)
@@ -12,12 +19,17 @@ class StageUsage:
     """What one stage asked.
 
     Attributes:
-        calls: answers that a provider gave.
-        cached: answers from the cache, at no cost.
-        failures: calls that failed for good.
-        prompt_tokens, completion_tokens: tokens of the calls, as providers reported them.
+        calls: answers that a provider gave and that could be read.
+        cached: answers from the cache, at no cost now.
+        failures: calls that failed for good, also for an answer that could not be read.
+        prompt_tokens, completion_tokens: tokens of the calls, failed ones among them, as providers
+            reported them.
         cost: price in US dollars of the calls whose price is known.
         unpriced: calls whose price is not known.
+        cached_prompt_tokens, cached_completion_tokens: tokens that answers from the cache took when
+            they were asked for.
+        cached_cost: their price in US dollars, as far as it is known.
+        cached_unpriced: those of them whose price is not known.
     """
 
     calls: int = 0
@@ -27,6 +39,20 @@ class StageUsage:
     completion_tokens: int = 0
     cost: float = 0.0
     unpriced: int = 0
+    cached_prompt_tokens: int = 0
+    cached_completion_tokens: int = 0
+    cached_cost: float = 0.0
+    cached_unpriced: int = 0
+
+    @property
+    def taken(self) -> Usage:
+        """What all answers took, whenever they were asked for."""
+        unknown = self.unpriced or self.cached_unpriced
+        return Usage(
+            self.prompt_tokens + self.cached_prompt_tokens,
+            self.completion_tokens + self.cached_completion_tokens,
+            None if unknown else self.cost + self.cached_cost,
+        )
 
     def __add__(self, other: StageUsage) -> StageUsage:
         return StageUsage(
@@ -71,6 +97,11 @@ class MeteredModel:
         """The model's name, as its provider spells it."""
         return self._model.name
 
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Parameters that the model does not take, as far as is known."""
+        return lacking_parameters(self._model)
+
     async def complete(self, request: Request) -> Completion | Failure:
         """Model's answer, counted."""
         answer = await self._model.complete(request)
@@ -79,16 +110,26 @@ class MeteredModel:
 
 
 def _usage(answer: Completion | Failure) -> StageUsage:
-    if isinstance(answer, Failure):
+    usage = answer.usage
+    cost, unpriced = usage.cost or 0.0, int(usage.cost is None)
+    failed = isinstance(answer, Failure)
+    # A call that nobody answered has no price; one whose answer was of no use has.
+    if failed and not usage.prompt_tokens and not usage.completion_tokens:
         return StageUsage(failures=1)
     if answer.cached:
-        return StageUsage(cached=1)
-    usage = answer.usage
-    counted = StageUsage(
-        calls=1,
+        return StageUsage(
+            cached=int(not failed),
+            failures=int(failed),
+            cached_prompt_tokens=usage.prompt_tokens,
+            cached_completion_tokens=usage.completion_tokens,
+            cached_cost=cost,
+            cached_unpriced=unpriced,
+        )
+    return StageUsage(
+        calls=int(not failed),
+        failures=int(failed),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
+        cost=cost,
+        unpriced=unpriced,
     )
-    if usage.cost is None:
-        return replace(counted, unpriced=1)
-    return replace(counted, cost=usage.cost)

@@ -8,18 +8,36 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-from factormodels.extraction.language_model import Completion, Token
+from factormodels.extraction.language_model import Completion, Failure, Token
 
 SUREST = 1.0 - 1e-6
 """No probability read from an answer is higher: two certain answers may contradict each other."""
 
+_SHOWN = 60
 _MOST_OPENINGS = 100
 _MARKUP = " \t\r\n*_`\"'([{<#>:-"
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*•–]|\(?\d{1,3}[.):])[ \t]+(?P<text>\S.*)")
+_TEXT = (
+    r"(?:\w+ )?(?:sentences?|text|passage|response|answer|statement|excerpt|fragment|input|chunk)"
+)
+_DONE = r"made|found|present|given|stated|contained|extracted"
+_NONE = re.compile(
+    r"none|nothing|nil|n/a|null|"
+    r"(?:(?:there (?:is|are)|i (?:can )?(?:find|found|see)|"
+    rf"(?:this|the|these) {_TEXT} (?:contains?|makes?|has|have|states?|holds?)) )?"
+    r"(?:no|not any|zero)\b(?: (?!not\b|one\b)[\w-]+){0,3} "
+    r"(?:claims?|facts?|statements?|assertions?)"
+    rf"(?: (?:here|{_DONE}|(?:is|are|was|were) (?:{_DONE})|to (?:list|extract|verify|check)|"
+    r"that (?:can|could) be (?:verified|checked|looked up|extracted)|"
+    rf"(?:in|of|from) (?:this|the|these|that) {_TEXT}))*",
+    re.I,
+)
+"""How an answer says that there is no claim, without punctuation around it."""
+
 _DENIAL = re.compile(
     r"\b(?:not|no|non|nor|neither|never|cannot|without|whether|instead|rather)\b|n['’]t\b", re.I
 )
@@ -51,11 +69,12 @@ def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> La
     Args:
         answer: the model's answer.
         labels: the labels, lower case, none the beginning of another.
-        after: what stands before the label, such as "verdict:", where reasoning precedes it; the
-            last one counts, in any case, and without one there is no label.
+        after: what stands before the label, such as "verdict:" or "[", where reasoning precedes
+            it; the last one counts, in any case and markup. Without one the label is the last line
+            alone.
     """
-    skipped = answer.text.lower().rfind(after.lower()) + len(after) if after else 0
-    if skipped < len(after):
+    skipped = _end_of_marker(answer.text, after) if after else 0
+    if skipped is None:
         return None
     place = _label_place(answer.text[skipped:], labels)
     if place is None:
@@ -75,16 +94,75 @@ def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> La
     return Label(name, shares[list(labels).index(name)], tuple(shares))
 
 
-def read_json(text: str) -> Any:
-    """First JSON object or list in a text, in prose or a code block; None if none is."""
+def json_values(text: str) -> Iterator[Any]:
+    """JSON objects and lists in a text, in prose, code blocks or bullets, in their order.
+
+    An empty one counts only where it stands on a line of its own: in a sentence it is a part of
+    that.
+    """
     decoder = json.JSONDecoder()
+    at = 0
     # An answer of nothing but brackets is not worth a search that takes their square.
-    for match in islice(re.finditer(r"[\[{]", text), _MOST_OPENINGS):
+    for _ in range(_MOST_OPENINGS):
+        opening = re.compile(r"[\[{]").search(text, at)
+        if opening is None:
+            return
+        start = opening.start()
         try:
-            return decoder.raw_decode(text, match.start())[0]
+            value, at = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
+            at = start + 1
             continue
-    return None
+        if value or _stands_alone(text, start, at):
+            yield value
+
+
+def list_items(text: str) -> list[str] | None:
+    """Texts of a list with bullets or numbers; None if an answer is not a list and nothing else.
+
+    Before the list there may be headings and lines that end in a colon, around it a code block.
+    Lines that are indented go on with the item above.
+    """
+    items: list[str] = []
+    depth = ""
+    for line in text.strip().splitlines():
+        found = _ITEM.fullmatch(line)
+        if not line.strip() or line.strip().startswith("```"):
+            continue
+        if found is not None and (not items or found["indent"] == depth):
+            depth = found["indent"]
+            items.append(found["text"].strip())
+        elif not items and re.search(r"(^\s*#|:[*_\s]*$)", line):
+            continue
+        elif items and found is None and line.startswith((depth + " ", depth + "\t")):
+            items[-1] += " " + line.strip()
+        else:
+            return None
+    return items or None
+
+
+def says_none(text: str) -> bool:
+    """Whether an answer says that there is no claim, and says nothing else of weight."""
+    first = re.split(r"(?<=[.!])\s+|\n", text.strip(_MARKUP + ".!`])}"))[0]
+    return _NONE.fullmatch(first.strip(_MARKUP + ".!`])}")) is not None
+
+
+def read_stated(text: str, labels: Sequence[str]) -> tuple[str, float] | None:
+    """Relation that an answer's JSON object states, and its confidence in it.
+
+    None if there is no such object, or several that do not agree.
+
+    Args:
+        text: the answer.
+        labels: the relations, lower case.
+    """
+    found = set()
+    for value in json_values(text):
+        if isinstance(value, dict) and "relation" in value:
+            name = str(value["relation"]).strip(_MARKUP + ".").lower()
+            confidence = read_confidence(value.get("confidence"))
+            found.add((name, confidence) if name in labels and confidence is not None else None)
+    return found.pop() if len(found) == 1 else None
 
 
 def read_confidence(value: object) -> float | None:
@@ -97,6 +175,29 @@ def read_confidence(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
         return None
     return min(float(value), SUREST)
+
+
+def unreadable(answer: Completion, fault: str) -> Failure:
+    """The failure of an answer that cannot be read, which shows how it begins."""
+    words = " ".join(answer.text.split())[:_SHOWN]
+    return Failure(f"the answer cannot be read: {fault}: {words!r}", answer.usage)
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before, after = text[:start].rpartition("\n")[2], text[end:].partition("\n")[0]
+    return not before.strip("` \tjson") and not after.strip("`. \t")
+
+
+def _end_of_marker(text: str, marker: str) -> int | None:
+    """Where a label begins that stands after a marker, or alone on the last line."""
+    # A mark such as "###" may stand behind the label too, where no word follows it.
+    word = re.escape(marker.rstrip(":"))
+    what = rf"(?<!\w){word}[*_`\"\s]*:" if marker.endswith(":") else rf"{word}(?=\s*\w)"
+    ends = [one.end() for one in re.finditer(what, text, re.I)]
+    if ends:
+        return ends[-1]
+    last = text.rstrip().rpartition("\n")[2]
+    return text.rfind(last) if len(last.split()) == 1 else None
 
 
 def _label_place(text: str, labels: Sequence[str]) -> tuple[str, int] | None:
@@ -136,6 +237,9 @@ def _first_difference(
     read = ""
     for number, token in enumerate(tokens):
         candidates = [label for label in labels if label.startswith(read)]
+        if not token.alternatives:
+            # Without them nothing is known of the labels that were not chosen.
+            return None
         offered = dict(token.alternatives)
         offered.setdefault(token.text, token.log_probability)
         masses = dict.fromkeys(labels, 0.0)

@@ -13,18 +13,15 @@ from types import MappingProxyType
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
-from factormodels.extraction.answers import read_label
-from factormodels.extraction.concurrency import each, run_until_done
+from factormodels.extraction.answers import unreadable
+from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Failure, LanguageModel, Request
-from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.fact_graph import FactGraph
 
-_CONCURRENCY = 64
 _WORD_TOKENS = 16
 _REASONING_TOKENS = 1024
 _TOP_LOGPROBS = 5
-_VERDICT = "verdict:"
-_NO_PASSAGE = "(none was found)"
 _SUPPORTED, _CONTRADICTED = "supported", "contradicted"
 
 
@@ -68,7 +65,9 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
             Assessor(
                 "factscore",
                 "assess_factscore",
-                MappingProxyType({"true": 1.0, "false": 0.0}),
+                # What the passages do not bear out is undecided: FactReasoner's tables 3 to 7 count
+                # it under #U and none under #C.
+                MappingProxyType({"true": 1.0, "false": 0.5}),
                 source="Min et al. 2023",
             ),
             Assessor(
@@ -85,7 +84,14 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
                 _THREE,
                 reads_evidence=False,
                 reasons=True,
-                source="FactReasoner, section 4, the row of DeepSeek-v3",
+                source="what a model knows without any passage, to be compared with",
+            ),
+            Assessor(
+                "evidence-and-knowledge",
+                "assess_evidence_and_knowledge",
+                _THREE,
+                reasons=True,
+                source="FactReasoner, table 34, the row of DeepSeek-v3",
             ),
             Assessor(
                 "fastfact",
@@ -140,7 +146,7 @@ def assess(
     *,
     all_contexts: bool = False,
     expected: bool = False,
-    concurrency: int = _CONCURRENCY,
+    concurrency: int = MOST_WAITING,
 ) -> tuple[Verdict, ...]:
     """Assessor's verdict on every atom, in order.
 
@@ -151,7 +157,7 @@ def assess(
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities, where there
             are log-probabilities; otherwise it is that of the label alone, as the papers count.
-        concurrency: most atoms under way at a time.
+        concurrency: most atoms that wait for the model at a time.
 
     Raises:
         InputError: for an unknown assessor.
@@ -177,7 +183,7 @@ async def _judge(
     all_contexts: bool,
     expected: bool,
 ) -> Verdict:
-    prompt = load_prompt(assessor.prompt)
+    prompt = prompts_of(model)[assessor.prompt]
     fields = {"claim": atom.text}
     if assessor.reads_evidence:
         fields["passages"] = _passages(graph, atom, all_contexts)
@@ -189,15 +195,15 @@ async def _judge(
             max_tokens=assessor.max_tokens,
             top_logprobs=_TOP_LOGPROBS,
             seed=0,
+            fault=lambda one: prompt.label_fault(one, assessor.labels),
         )
     )
     if isinstance(answer, Failure):
         return Verdict(atom.id, missing=answer.reason)
-    found = read_label(answer, assessor.labels, after=_VERDICT if assessor.reasons else "")
+    found = prompt.read_label(answer, assessor.labels)
     if found is None:
-        cut = " and was cut off" if answer.finish == "length" else ""
-        words = " ".join(answer.text.split())[-60:]
-        return Verdict(atom.id, missing=f"the answer gives no single label{cut}: {words!r}")
+        fault = prompt.label_fault(answer, assessor.labels)
+        return Verdict(atom.id, missing=unreadable(answer, fault).reason)
     p_true = assessor.values[found.name]
     if expected and p_true is not None and found.distribution is not None:
         p_true = _expected(assessor, found.distribution)
@@ -220,9 +226,9 @@ def _passages(graph: FactGraph, atom: Atom, all_contexts: bool) -> str:
         for number, context in enumerate(
             (one for one in graph.contexts if all_contexts or atom.id in one.retrieved_for), 1
         )
-        if (text := context.text or context.snippet)
+        if (text := context.content)
     ]
-    return "\n".join(shown) or _NO_PASSAGE
+    return "\n".join(shown)
 
 
 def get_assessor(name: str) -> Assessor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from factormodels.claims import Atom
-from factormodels.extraction.asking import Question, ask_all
+from factormodels.extraction.answers import json_values, list_items, says_none
+from factormodels.extraction.asking import Question, ask_all, ask_chunks
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
 
@@ -23,13 +25,15 @@ class Atomized:
 
     Attributes:
         atoms: its claims in order, each with its sentence; repeated claims are kept.
-        chunks: number of chunks that were asked about.
+        chunks: number of chunks that were asked about, those that were cut in two as two.
+        calls: number of questions, also about chunks that were then cut in two.
         failures: (first sentence of the chunk, reason) of chunks without an answer: the claims of
             these sentences are missing, which is not the same as having none.
     """
 
     atoms: tuple[Atom, ...]
     chunks: int
+    calls: int
     failures: tuple[tuple[int, str], ...]
 
 
@@ -45,7 +49,6 @@ def sentence_atoms(response: str, language: str = "en") -> tuple[Atom, ...]:
 
     Raises:
         InputError: if pysbd does not know the language.
-        MissingDependencyError: if pysbd is not installed.
     """
     return tuple(
         Atom(f"a{number}", sentence, sentence=number)
@@ -58,38 +61,44 @@ def atomize(
     model: LanguageModel,
     *,
     query: str = "",
-    stride: int | None = 1,
+    stride: int | None = None,
     language: str = "en",
 ) -> Atomized:
     """Atoms that a language model finds in a response.
+
+    A chunk whose answer is longer than an answer may be is asked about in halves.
 
     Args:
         response: the response.
         model: the language model.
         query: what was asked.
-        stride: sentences per call: 1 is sentence by sentence, None the whole response at once.
+        stride: sentences per call: None is the whole response at once, as FactReasoner's Atomizer
+            reads it; 1 is sentence by sentence, as FActScore does.
         language: two letters, as pysbd names languages.
 
     Raises:
         InputError: if the stride is no whole number from 1, or pysbd does not know the language.
-        MissingDependencyError: if pysbd is not installed.
 
-    Source: FaStfact, section 4.1, for the stride.
+    Source: FactReasoner, section 3.3 and table 28; FaStfact, section 4.1, for the stride.
     """
     chunks = split_chunks(split_sentences(response, language), stride)
-    questions = [_question(chunk, query, response) for chunk in chunks]
+
+    def ask(some: Sequence[Chunk]) -> list[_Claims | Failure]:
+        return ask_all(model, PROMPT, STAGE, [_question(one, query, response) for one in some])
+
+    answers, calls = ask_chunks(chunks, ask)
     atoms: list[Atom] = []
     failures: list[tuple[int, str]] = []
-    for chunk, found in zip(chunks, ask_all(model, PROMPT, STAGE, questions), strict=True):
+    for chunk, found in answers:
         if isinstance(found, Failure):
             failures.append((chunk.first, found.reason))
             continue
         for sentence, claim in found:
             atoms.append(Atom(f"a{len(atoms) + 1}", claim, sentence=sentence))
-    return Atomized(tuple(atoms), len(chunks), tuple(failures))
+    return Atomized(tuple(atoms), len(answers), calls, tuple(failures))
 
 
-def _question(chunk: Chunk, query: str, response: str) -> Question[list[tuple[int, str]]]:
+def _question(chunk: Chunk, query: str, response: str) -> Question[_Claims]:
     last = chunk.first + len(chunk.sentences) - 1
     listed = "\n".join(
         f"{number}: {sentence}" for number, sentence in enumerate(chunk.sentences, chunk.first)
@@ -98,22 +107,48 @@ def _question(chunk: Chunk, query: str, response: str) -> Question[list[tuple[in
         {"question": query, "response": response, "sentences": listed},
         lambda value: _claims(value, chunk.first, last),
         min(_MOST_TOKENS, _TOKENS_PER_SENTENCE * len(chunk.sentences)),
+        lambda text: _listed_claims(text, chunk.first, last),
     )
 
 
-def _claims(value: Any, first: int, last: int) -> list[tuple[int, str]] | None:
-    """(sentence, claim) of every object in a list; None unless all are as asked for."""
+_Claims = list[tuple[int | None, str]]
+"""(sentence, claim); None where a chunk has several and the answer does not say which."""
+
+
+def _claims(value: Any, first: int, last: int) -> _Claims | None:
+    """Claims of a JSON value: a list, or one under "claims"; None unless all can be read."""
+    if isinstance(value, dict):
+        value = value.get("claims", value.get("facts"))
     if not isinstance(value, list):
         return None
-    claims = []
+    claims: _Claims = []
     for item in value:
-        if not isinstance(item, dict) or item.keys() != {"sentence", "claim"}:
+        only = first if first == last else None
+        found = {"sentence": only, "claim": item} if isinstance(item, str) else item
+        if not isinstance(found, dict) or not {"claim"} <= found.keys() <= {"sentence", "claim"}:
             return None
-        number, claim = item["sentence"], item["claim"]
-        if type(number) is not int or not first <= number <= last or not isinstance(claim, str):
+        number, claim = found.get("sentence", only), found["claim"]
+        if isinstance(number, str) and number.strip().isdecimal():
+            number = int(number)
+        if number is not None and (type(number) is not int or not first <= number <= last):
             return None
-        if not claim.strip():
+        if claim is None or (isinstance(claim, str) and says_none(claim)):
+            continue
+        if not isinstance(claim, str) or not claim.strip():
             return None
         claims.append((number, " ".join(claim.split())))
     # Claims of a sentence stay in their order, and sentences in theirs.
-    return sorted(claims, key=lambda item: item[0])
+    if all(number is not None for number, _ in claims):
+        claims.sort(key=lambda item: item[0] or 0)
+    return claims
+
+
+def _listed_claims(text: str, first: int, last: int) -> _Claims | None:
+    """Claims of an answer that is one object per line, a list in words, or says there are none."""
+    objects = list(json_values(text))
+    if objects:
+        return _claims(objects, first, last)
+    if says_none(text):
+        return []
+    items = list_items(text)
+    return None if items is None else _claims(items, first, last)

@@ -8,24 +8,31 @@ from dataclasses import replace
 from factormodels.claims import Context
 from factormodels.errors import InputError
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
 METADATA_KEY = "retrieval"
 
 
-def with_contexts(graph: FactGraph, retriever: Retriever, queries: Sequence[str]) -> FactGraph:
+def with_contexts(
+    graph: FactGraph, retriever: Retriever, queries: Sequence[str], *, question: str = ""
+) -> FactGraph:
     """Graph with the passages found for its atoms as contexts, in place of those it has.
 
     Contexts are named c1, c2, ... in the order found; equal texts become one context, named after
     the first and retrieved for all their atoms, so that numbers may be left out. Relations are
     dropped. `metadata["retrieval"]` holds the retriever's name, the numbers of queries, passages
-    and contexts, and the failures, as [atom, reason].
+    and contexts, the failures and the pages that were left out, as [atom, reason]; in place of the
+    atom stands "" for the question. `unsearched`, where there are any, are the reasons of searches
+    that were not answered at all.
 
     Args:
         graph: the atoms.
         retriever: what answers queries.
         queries: one query per atom, in order.
+        question: a further query, for the question as a whole: what it finds is retrieved for no
+            atom, and FR2 and FR3 alone see it; empty for none.
 
     Raises:
         InputError: if the numbers of queries and atoms differ.
@@ -34,11 +41,19 @@ def with_contexts(graph: FactGraph, retriever: Retriever, queries: Sequence[str]
         raise InputError(
             f"{len(queries)} queries do not fit {len(graph.atoms)} atoms; give one for each"
         )
+    if isinstance(retriever, WebRetriever):
+        retriever = retriever.checking(graph.response)
+    asked = [(atom.id, query) for atom, query in zip(graph.atoms, queries, strict=True)]
+    asked += [("", question)] if question.strip() else []
     contexts: list[Context] = []
     failures: list[list[str]] = []
-    found = retriever.retrieve(list(queries))
-    for atom, answer in zip(graph.atoms, found, strict=True):
-        failures += [[atom.id, reason] for reason in answer.failures]
+    dropped: list[list[str]] = []
+    found = retriever.retrieve([query for _, query in asked])
+    for (atom, _), answer in zip(asked, found, strict=True):
+        # Of the question nothing is lost while its search found something: it stands for no claim.
+        told = failures if atom or not answer.passages else dropped
+        told += [[atom, reason] for reason in answer.failures]
+        dropped += [[atom, reason] for reason in answer.dropped]
         for passage in answer.passages:
             contexts.append(
                 Context(
@@ -47,15 +62,19 @@ def with_contexts(graph: FactGraph, retriever: Retriever, queries: Sequence[str]
                     title=passage.title,
                     link=passage.link,
                     snippet=passage.snippet,
-                    retrieved_for=(atom.id,),
+                    retrieved_for=(atom,) if atom else (),
                 )
             )
     merged = merge_duplicate_contexts(replace(graph, contexts=tuple(contexts), relations=()))
-    counts = {
+    counts: dict[str, object] = {
         "retriever": retriever.name,
-        "queries": len(queries),
+        "queries": len(asked),
         "passages": len(contexts),
         "contexts": len(merged.contexts),
+        "dropped": dropped,
         "failures": failures,
     }
+    lost = [answer.failures[0] for answer in found if not answer.searched]
+    if lost:
+        counts["unsearched"] = lost
     return replace(merged, metadata={**graph.metadata, METADATA_KEY: counts})

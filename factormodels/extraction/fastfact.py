@@ -4,32 +4,51 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from random import Random
+from types import MappingProxyType
+from typing import Any
 
 from factormodels.claims import Atom
-from factormodels.errors import InputError
-from factormodels.extraction.assessors import Verdict, assess
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.asking import identity_of
+from factormodels.extraction.assessors import Verdict, assess, get_assessor
 from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.preverification import Extraction, PreLabel, PreVerified, extract
+from factormodels.extraction.pipeline import ASSESSORS_KEY, Stage, StageError
+from factormodels.extraction.preverification import (
+    PROMPTS,
+    Extraction,
+    PreLabel,
+    PreVerified,
+    ShownContext,
+    extract,
+)
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.queries import build_query
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.fact_graph import FactGraph
 
 _ASSESSOR = "fastfact"
 
+FASTFACT_KEY = "fastfact"
+"""Where in a graph's metadata the stage says what it did."""
+
 _P_TRUE: Mapping[PreLabel, float | None] = {
     PreLabel.SUPPORTED: 1.0,
     PreLabel.NON_SUPPORTED: 0.0,
     PreLabel.IRRELEVANT: None,
 }
-_SAME: Mapping[PreLabel, frozenset[str]] = {
-    PreLabel.SUPPORTED: frozenset({"supported"}),
-    PreLabel.NON_SUPPORTED: frozenset({"refuted", "conflicting", "insufficient"}),
-    PreLabel.IRRELEVANT: frozenset({"unverifiable"}),
-}
-"""Verdicts of the same type as a definite label: what the score counts alike (table 2)."""
+
+CLAIM_TYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "supported": "supported",
+        **dict.fromkeys(("refuted", "conflicting", "insufficient"), "non-supported"),
+        "non-supported": "non-supported",
+        **dict.fromkeys(("unverifiable", "irrelevant"), "irrelevant"),
+    }
+)
+"""What the score counts a verdict or a definite label as: S, N, or neither (table 2)."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +57,17 @@ class FastFactSettings:
 
     Attributes:
         stride: sentences w per extracting call; None takes the whole response at once.
+        context: what the extracting model is shown of the response: the sentences of the call, or
+            all of it.
         threshold: confidence theta above which a definite label spares the search; 1 spares none.
         audit_rate: share of the skipped claims that are verified anyway, drawn by the seed.
         seed: seed of the audit's draw, a whole number.
         language: two letters, as pysbd names languages.
     """
 
-    stride: int | None = 10
-    threshold: float = 0.95
+    stride: int | None = None
+    context: ShownContext = "chunk"
+    threshold: float = 0.995
     audit_rate: float = 0.0
     seed: int = 0
     language: str = "en"
@@ -55,6 +77,8 @@ class FastFactSettings:
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise InputError(f"{name} is {value}; give a number from 0 to 1")
+        if self.context not in PROMPTS:
+            raise InputError(unknown_name(f"the context {self.context!r}", self.context, PROMPTS))
 
 
 @dataclass(frozen=True)
@@ -117,8 +141,10 @@ class FastFact:
     Attributes:
         graph: the claims as atoms, with the contexts of those that were searched.
         extraction: claims with the extracting model's labels, in the order of the atoms.
-        verdicts: by atom id, of the claims that were verified, audited ones among them.
+        verdicts: by atom id, of the claims that were verified, audited ones among them unless
+            their verdict is missing.
         p_true: P(true) by atom id, None where a claim is dropped or has no verdict.
+        audited: ids of the skipped claims that were verified anyway.
         audit: how often skipping was wrong.
         effort: calls and searches.
     """
@@ -127,6 +153,7 @@ class FastFact:
     extraction: Extraction
     verdicts: Mapping[str, Verdict]
     p_true: Mapping[str, float | None]
+    audited: frozenset[str]
     audit: Audit
     effort: Effort
 
@@ -147,13 +174,17 @@ def fastfact(
 
     Raises:
         InputError: if a setting is out of range.
-        MissingDependencyError: if pysbd is not installed.
 
     Source: FaStfact, section 4. An audited claim counts by its verdict, which is the better one.
     """
     chosen = settings or FastFactSettings()
     found = extract(
-        graph.response, model, query=graph.query, stride=chosen.stride, language=chosen.language
+        graph.response,
+        model,
+        query=graph.query,
+        stride=chosen.stride,
+        context=chosen.context,
+        language=chosen.language,
     )
     atoms = tuple(
         Atom(f"a{number}", claim.claim, sentence=claim.sentence)
@@ -173,6 +204,8 @@ def fastfact(
     if queries:
         searched = with_contexts(searched, retriever, queries)
     verdicts = {one.atom: one for one in assess(searched, _ASSESSOR, model)}
+    # An audit that fails leaves a claim as it would have been without: skipped.
+    verdicts = {atom: one for atom, one in verdicts.items() if one.label or atom not in audited}
     p_true = {
         atom.id: verdicts[atom.id].p_true if atom.id in verdicts else _P_TRUE[labels[atom.id].label]
         for atom in atoms
@@ -183,18 +216,94 @@ def fastfact(
         extraction=found,
         verdicts=verdicts,
         p_true=p_true,
+        audited=frozenset(audited),
         audit=_audit(audited, labels, verdicts),
         effort=Effort(
             sentences=found.sentences,
             claims=len(atoms),
             verified_share=verified / len(atoms) if atoms else math.nan,
-            extracting_calls=found.chunks,
+            extracting_calls=found.calls,
             verifying_calls=verified,
             audit_calls=len(audited),
             searches=verified,
             audit_searches=len(audited),
         ),
     )
+
+
+def fastfact_stage(
+    model: LanguageModel, retriever: Retriever, settings: FastFactSettings | None = None
+) -> Stage:
+    """Stage that runs the pipeline; a response of which no chunk was answered cannot go on.
+
+    `metadata["fastfact"]` holds `claims`, by id of atom: `prelabel`, `confidence`, `skipped`,
+    `audited`, the `verdict` (of the verifier, or of the extracting model where it was skipped; ""
+    where it is missing) and `missing`, why; `audit`, `effort`, the prompts, the settings, and
+    `failures`, as [first sentence of a chunk, reason]. The verdicts stand among the assessors'
+    too.
+    """
+    chosen = settings or FastFactSettings()
+
+    def stage(graph: FactGraph) -> FactGraph:
+        found = fastfact(graph, model, retriever, chosen)
+        failures = found.extraction.failures
+        if len(failures) == found.extraction.chunks:
+            reason = failures[0][1] if failures else "there is no sentence in it"
+            raise StageError(f"the response was not taken apart: {reason}")
+        claims = _claims(found, chosen)
+        prompts = prompts_of(model)
+        verifier = identity_of(get_assessor(_ASSESSOR).prompt, prompts)
+        facts = {
+            "model": model.name,
+            "prompts": [identity_of(PROMPTS[chosen.context], prompts), verifier],
+            "settings": asdict(chosen),
+            "claims": claims,
+            "audit": asdict(found.audit),
+            "effort": {
+                name: None if isinstance(value, float) and math.isnan(value) else value
+                for name, value in asdict(found.effort).items()
+            },
+            "failures": [list(failure) for failure in failures],
+        }
+        judged = {
+            "model": model.name,
+            "prompt": verifier,
+            "verdicts": {
+                atom: {
+                    "label": one["verdict"],
+                    "probability": one["confidence"],
+                    "p": found.p_true[atom],
+                }
+                for atom, one in claims.items()
+                if one["verdict"]
+            },
+            "missing": [[atom, one["missing"]] for atom, one in claims.items() if one["missing"]],
+        }
+        return replace(
+            found.graph,
+            metadata={
+                **found.graph.metadata,
+                FASTFACT_KEY: facts,
+                ASSESSORS_KEY: {_ASSESSOR: judged},
+            },
+        )
+
+    return stage
+
+
+def _claims(found: FastFact, settings: FastFactSettings) -> dict[str, dict[str, Any]]:
+    claims = {}
+    for atom, own in zip(found.graph.atoms, found.extraction.claims, strict=True):
+        verdict = found.verdicts.get(atom.id)
+        claims[atom.id] = {
+            "prelabel": str(own.label),
+            "confidence": own.confidence,
+            "skipped": own.skips(settings.threshold),
+            "audited": atom.id in found.audited,
+            "verdict": str(own.label) if verdict is None else verdict.label,
+            "missing": "" if verdict is None else verdict.missing,
+        }
+    return claims
 
 
 def _drawn(skipped: list[str], settings: FastFactSettings) -> set[str]:
@@ -206,13 +315,22 @@ def _drawn(skipped: list[str], settings: FastFactSettings) -> set[str]:
 def _audit(
     audited: set[str], labels: Mapping[str, PreVerified], verdicts: Mapping[str, Verdict]
 ) -> Audit:
+    judged = [name for name in audited if name in verdicts]
+    return audit_of(
+        len(judged),
+        sum(
+            CLAIM_TYPES[verdicts[name].label] != CLAIM_TYPES[labels[name].label] for name in judged
+        ),
+    )
+
+
+def audit_of(claims: int, wrong: int) -> Audit:
+    """How often skipping was wrong, of some claims of which some were judged otherwise."""
     from scipy.stats import beta
 
-    judged = [name for name in audited if verdicts[name].label]
-    wrong = sum(verdicts[name].label not in _SAME[labels[name].label] for name in judged)
-    right = len(judged) - wrong
+    right = claims - wrong
     return Audit(
-        claims=len(judged),
+        claims=claims,
         wrong=wrong,
         lower=float(beta.ppf(0.025, wrong, right + 1)) if wrong else 0.0,
         upper=float(beta.ppf(0.975, wrong + 1, right)) if right else 1.0,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 Role = Literal["system", "user", "assistant"]
@@ -49,6 +50,10 @@ class Request:
         top_logprobs: number of alternatives per token to report; 0 asks for no log-probabilities.
         seed: the provider's sampling seed; None leaves it to the provider.
         sample: index among repeated samples of the same question.
+        needs_logprobs: whether an answer without log-probabilities is of little use. No part of
+            what an answer depends on.
+        fault: what is wrong with an answer, in words that can be said to the model; empty where it
+            can be read. None: every answer can. No part of it either.
     """
 
     messages: tuple[Message, ...]
@@ -59,6 +64,12 @@ class Request:
     top_logprobs: int = 0
     seed: int | None = None
     sample: int = 0
+    needs_logprobs: bool = field(default=False, compare=False)
+    fault: Callable[[Completion], str] | None = field(default=None, compare=False, repr=False)
+
+    def fault_of(self, answer: Completion) -> str:
+        """What is wrong with an answer; empty where it can be read."""
+        return "" if self.fault is None else self.fault(answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,15 @@ class Usage:
     completion_tokens: int = 0
     cost: float | None = None
 
+    def __add__(self, other: Usage) -> Usage:
+        costs = [one.cost for one in (self, other) if one.completion_tokens or one.prompt_tokens]
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            # One price that is not known leaves the sum unknown.
+            None if not costs or None in costs else sum(cost for cost in costs if cost is not None),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:
@@ -99,8 +119,8 @@ class Completion:
     Attributes:
         text: the answer.
         tokens: its tokens with log-probabilities; empty where the provider gives none.
-        usage: what the call consumed.
-        cached: whether the answer came from the cache, at no cost.
+        usage: what the answer took when it was asked for; of one that was asked for twice, both.
+        cached: whether the answer came from the cache, at no cost now.
         finish: why the model stopped, in its provider's word: "stop", or "length" where the answer
             was cut off.
     """
@@ -118,9 +138,15 @@ class Failure:
 
     Attributes:
         reason: one sentence that says what went wrong, without keys.
+        usage: what answers consumed that could not be read.
+        outage: whether nobody answered for a reason that may pass: asked later, it may succeed.
+        cached: whether the call failed in an earlier run, and a replay repeats it.
     """
 
     reason: str
+    usage: Usage = Usage()
+    outage: bool = False
+    cached: bool = False
 
 
 class LanguageModel(Protocol):
@@ -134,3 +160,17 @@ class LanguageModel(Protocol):
     async def complete(self, request: Request) -> Completion | Failure:
         """Answer to `request`; a call that fails for good is a value, no exception."""
         ...
+
+
+LOG_PROBABILITIES = "logprobs"
+"""What providers call the parameter that asks for log-probabilities."""
+
+
+def lacking_parameters(model: LanguageModel) -> frozenset[str]:
+    """Parameters of requests that a model does not take, as far as it says."""
+    return frozenset(getattr(model, "lacking", ()))
+
+
+def gives_log_probabilities(model: LanguageModel) -> bool:
+    """Whether a model's answers may have log-probabilities, as far as it says."""
+    return LOG_PROBABILITIES not in lacking_parameters(model)

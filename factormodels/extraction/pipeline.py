@@ -8,15 +8,18 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import FactormodelsError
-from factormodels.extraction import atomizer, queries, reviser
+from factormodels.extraction import atomizer, queries, reviser, summariser
 from factormodels.extraction.asking import identity_of
 from factormodels.extraction.assessors import assess, get_assessor
+from factormodels.extraction.duplicates import METADATA_KEY as DUPLICATES_KEY
 from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relations import LEAST_PROBABILITY, with_relations
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
@@ -27,7 +30,7 @@ ATOMS_KEY = "atoms"
 REVISION_KEY = "revision"
 QUERIES_KEY = "queries"
 ASSESSORS_KEY = "assessors"
-STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY)
+STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_KEY)
 """Where in a graph's metadata a stage says what it did; each has a list `failures`."""
 
 
@@ -58,7 +61,7 @@ def sentences_stage(language: str = "en") -> Stage:
     return stage
 
 
-def atomizer_stage(model: LanguageModel, stride: int | None = 1, language: str = "en") -> Stage:
+def atomizer_stage(model: LanguageModel, stride: int | None = None, language: str = "en") -> Stage:
     """Stage in which a language model lists the claims of a response.
 
     A response of which no chunk was answered cannot go on; one without claims can.
@@ -72,7 +75,7 @@ def atomizer_stage(model: LanguageModel, stride: int | None = 1, language: str =
             reason = found.failures[0][1] if found.failures else "there is no sentence in it"
             raise StageError(f"the response was not taken apart: {reason}")
         facts = {
-            **_asked(model, atomizer.PROMPT, found.chunks, found.failures),
+            **_asked(model, atomizer.PROMPT, found.calls, found.failures),
             "method": "model",
             "stride": "all" if stride is None else stride,
         }
@@ -95,22 +98,45 @@ def reviser_stage(model: LanguageModel) -> Stage:
     return stage
 
 
-def retrieval_stage(retriever: Retriever, model: LanguageModel | None = None) -> Stage:
+def retrieval_stage(
+    retriever: Retriever, model: LanguageModel | None = None, *, for_question: bool = False
+) -> Stage:
     """Stage that searches for every atom.
 
     Args:
         retriever: what is asked.
         model: the language model that writes the queries; None takes the atom and its topic.
+        for_question: whether the question of the response is searched for as well.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
+        question = graph.query if for_question else ""
         if model is None:
             texts = tuple(queries.build_query(atom, graph.topic) for atom in graph.atoms)
-            return with_contexts(graph, retriever, texts)
+            return with_contexts(graph, retriever, texts, question=question)
         found = queries.ask_queries(graph.atoms, model, topic=graph.topic)
         facts = _asked(model, queries.PROMPT, len(graph.atoms), found.failures)
-        searched = with_contexts(graph, retriever, found.texts)
+        searched = with_contexts(graph, retriever, found.texts, question=question)
         return replace(searched, metadata={**searched.metadata, QUERIES_KEY: facts})
+
+    return stage
+
+
+def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> Stage:
+    """Stage in which a language model cuts every context down to what bears on its claims.
+
+    Args:
+        model: the language model.
+        log_probabilities: see `factormodels.extraction.summariser.summarise_contexts`.
+    """
+
+    def stage(graph: FactGraph) -> FactGraph:
+        found = summariser.summarise_contexts(
+            merge_duplicate_contexts(graph), model, log_probabilities=log_probabilities
+        )
+        told = found.metadata[SUMMARIES_KEY]
+        facts = {**_asked(model, summariser.PROMPT, told["calls"], told["failures"]), **told}
+        return replace(found, metadata={**found.metadata, SUMMARIES_KEY: facts})
 
     return stage
 
@@ -142,7 +168,7 @@ def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
             found = assess(graph, assessor, model)
             facts[assessor.name] = {
                 "model": model.name,
-                "prompt": identity_of(assessor.prompt),
+                "prompt": identity_of(assessor.prompt, prompts_of(model)),
                 "verdicts": {
                     one.atom: {"label": one.label, "probability": one.probability, "p": one.p_true}
                     for one in found
@@ -157,6 +183,7 @@ def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
 
 def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]) -> FactGraph:
     metadata = {**graph.metadata, ATOMS_KEY: facts}
+    metadata.pop(DUPLICATES_KEY, None)  # of the atoms that these take the place of
     return replace(graph, atoms=atoms, contexts=(), relations=(), metadata=metadata)
 
 
@@ -165,7 +192,7 @@ def _asked(
 ) -> dict[str, Any]:
     return {
         "model": model.name,
-        "prompt": identity_of(prompt),
+        "prompt": identity_of(prompt, prompts_of(model)),
         "calls": calls,
         "failures": [list(failure) for failure in failures],
     }

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
 
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.answers import says_none
+from factormodels.extraction.asking import CUT_OFF, ask_chunks
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import (
     Completion,
@@ -17,13 +21,21 @@ from factormodels.extraction.language_model import (
     Request,
     Token,
 )
-from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.prompts import PromptTemplate
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
 
 STAGE = "pre-verification"
-PROMPT = "preverify"
 
-_CONCURRENCY = 64
+ShownContext = Literal["chunk", "response"]
+"""What the extracting model is shown beside the question: the chunk alone, as in the paper's
+template, or the whole response with it."""
+
+PROMPTS: Mapping[str, str] = MappingProxyType(
+    {"chunk": "preverify", "response": "preverify_in_response"}
+)
+"""The prompt by what is shown."""
+
 _TOP_LOGPROBS = 5
 _TOKENS_PER_SENTENCE = 400
 _MOST_TOKENS = 8000
@@ -74,7 +86,9 @@ class Extraction:
     Attributes:
         claims: the claims, in the order of their sentences.
         sentences: number N of sentences.
-        chunks: number of calls, N/w rounded up.
+        chunks: number of chunks, N/w rounded up; those that were cut in two, since the answer was
+            longer than it may be, count as two.
+        calls: number of questions, also about chunks that were then cut in two.
         failures: (first sentence of the chunk, reason) of chunks without a readable answer: their
             claims are missing, which is not the same as having none.
     """
@@ -82,6 +96,7 @@ class Extraction:
     claims: tuple[PreVerified, ...]
     sentences: int
     chunks: int
+    calls: int
     failures: tuple[tuple[int, str], ...] = ()
 
 
@@ -90,7 +105,8 @@ def extract(
     model: LanguageModel,
     *,
     query: str = "",
-    stride: int | None = 10,
+    stride: int | None = None,
+    context: ShownContext = "chunk",
     language: str = "en",
 ) -> Extraction:
     """Claims of a response with the model's own verdict on each.
@@ -100,30 +116,34 @@ def extract(
         model: the language model, which must report log-probabilities for a claim to skip search.
         query: what was asked.
         stride: sentences per call; None takes the whole response at once.
+        context: what the model is shown of the response: the sentences of the call, or all of it.
         language: two letters, as pysbd names languages.
 
     Raises:
-        InputError: if the stride is no whole number from 1, or pysbd does not know the language.
-        MissingDependencyError: if pysbd is not installed.
+        InputError: if the context is unknown, the stride is no whole number from 1, or pysbd does
+            not know the language.
 
     Source: FaStfact, section 4.1.
     """
+    if context not in PROMPTS:
+        raise InputError(unknown_name(f"the context {context!r}", context, PROMPTS))
+    prompt = prompts_of(model)[PROMPTS[context]]
     sentences = split_sentences(response, language)
     chunks = split_chunks(sentences, stride)
 
     async def ask(chunk: Chunk) -> list[PreVerified] | Failure:
-        answer = await model.complete(_request(chunk, query, response))
+        answer = await model.complete(_request(prompt, chunk, query, response))
         return answer if isinstance(answer, Failure) else read_claims(answer, chunk)
 
     claims: list[PreVerified] = []
     failures: list[tuple[int, str]] = []
-    found = run_until_done(each(ask, chunks, _CONCURRENCY))
-    for chunk, one in zip(chunks, found, strict=True):
+    found, calls = ask_chunks(chunks, lambda some: run_until_done(each(ask, some)))
+    for chunk, one in found:
         if isinstance(one, Failure):
             failures.append((chunk.first, one.reason))
         else:
             claims += one
-    return Extraction(tuple(claims), len(sentences), len(chunks), tuple(failures))
+    return Extraction(tuple(claims), len(sentences), len(found), calls, tuple(failures))
 
 
 def read_claims(answer: Completion, chunk: Chunk) -> list[PreVerified] | Failure:
@@ -134,19 +154,22 @@ def read_claims(answer: Completion, chunk: Chunk) -> list[PreVerified] | Failure
         chunk: the sentences that were asked about.
     """
     if answer.finish == "length":
-        return Failure("the answer was cut off at its longest: claims may be missing")
-    if answer.text.strip().strip(".").lower() == "none":
+        return Failure(f"the answer was {CUT_OFF}: claims may be missing")
+    if "|" not in answer.text and says_none(answer.text):
         return []
     labels = "|".join(re.escape(label) for label in sorted(PreLabel, key=len, reverse=True))
     line = re.compile(
-        rf"[ \t]*(\d+)[ \t]*\|[ \t]*(\S[^\n]*?)[ \t]*\|[ \t]*[*_`\"]*({labels})[*_`\".]*[ \t]*",
+        # Before it a bullet or number; bars at both ends, as of a table.
+        r"[ \t]*(?:(?:[-*•]|\d+[.)])[ \t]+)?\|?[ \t]*"
+        rf"(\d+)[ \t]*\|[ \t]*(\S[^\n]*?)[ \t]*\|[ \t]*[*_`\"]*({labels})[*_`\".]*[ \t]*\|?[ \t]*",
         re.IGNORECASE,
     )
     last = chunk.first + len(chunk.sentences) - 1
-    claims = []
+    claims: list[PreVerified] = []
     start = 0
     for text in answer.text.splitlines(keepends=True):
-        if text.strip():
+        introduces = not claims and re.search(r":[*_\s]*$|^\s*#", text)
+        if text.strip() and not text.strip().startswith("```") and not introduces:
             match = line.fullmatch(text.rstrip("\r\n"))
             if match is None or not chunk.first <= int(match.group(1)) <= last:
                 return Failure(f"a line is not of the form asked for: {text.strip()[:60]!r}")
@@ -233,19 +256,25 @@ def choose_threshold(
     return Threshold(1.0, 0, math.nan, math.nan)
 
 
-def _request(chunk: Chunk, query: str, response: str) -> Request:
-    prompt = load_prompt(PROMPT)
+def _request(prompt: PromptTemplate, chunk: Chunk, query: str, response: str) -> Request:
     listed = "\n".join(
         f"{number}: {sentence}" for number, sentence in enumerate(chunk.sentences, chunk.first)
     )
+    texts = {"question": query, "response": response, "sentences": listed}
     return Request(
-        messages=prompt.render(question=query, response=response, sentences=listed),
+        messages=prompt.render(**{name: texts[name] for name in prompt.slots}),
         prompt=prompt.identity,
         stage=STAGE,
         max_tokens=min(_MOST_TOKENS, _TOKENS_PER_SENTENCE * len(chunk.sentences)),
         top_logprobs=_TOP_LOGPROBS,
         seed=0,
+        fault=lambda answer: _fault(answer, chunk),
     )
+
+
+def _fault(answer: Completion, chunk: Chunk) -> str:
+    found = read_claims(answer, chunk)
+    return found.reason if isinstance(found, Failure) else ""
 
 
 def _probability(tokens: Sequence[Token], begin: int, end: int) -> float | None:

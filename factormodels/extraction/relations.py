@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from factormodels.claims import Relation, RelationKind, validated_probability
+from factormodels.claims import Context, Relation, RelationKind, validated_probability
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -34,7 +34,7 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
 
     FR1: every atom with the contexts retrieved for it, at most kn pairs. FR2: every atom with
     every context, nm. FR3: also every two contexts in both orders, m(m - 1) more. A premise is
-    always a context.
+    always a context, and is read with its snippet and title.
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -50,16 +50,33 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
             f"the variant {variant!r} is unknown; use one of {', '.join(EXTRACTED_VARIANTS)}"
         )
     pairs = [
-        TextPair(context.text, atom.text, context.id, atom.id)
+        _pair(context, atom.text, atom.id, graph.query)
         for context in graph.contexts
         for atom in graph.atoms
         if variant != "FR1" or atom.id in context.retrieved_for
     ]
     if variant == "FR3":
         for one, other in combinations(graph.contexts, 2):
-            pairs.append(TextPair(one.text, other.text, one.id, other.id))
-            pairs.append(TextPair(other.text, one.text, other.id, one.id))
+            pairs.append(_pair(one, other.content, other.id, graph.query))
+            pairs.append(_pair(other, one.content, one.id, graph.query))
     return pairs
+
+
+def only_asked(graph: FactGraph, variant: str) -> FactGraph:
+    """Graph with those of its relations, and of what is missing, that `relation_pairs` asks for.
+
+    What FR1 sees is then the same whether or not a wider variant was asked for beside it.
+    """
+    if variant != "FR1":
+        return graph
+    retrieved_for = {context.id: context.retrieved_for for context in graph.contexts}
+    kept = (one for one in graph.relations if one.target in retrieved_for.get(one.source, ()))
+    told = graph.metadata.get(METADATA_KEY)
+    metadata = dict(graph.metadata)
+    if told is not None and "missing" in told:
+        missing = [one for one in told["missing"] if one[1] in retrieved_for.get(one[0], ())]
+        metadata[METADATA_KEY] = {**told, "missing": missing}
+    return replace(graph, relations=tuple(kept), metadata=metadata)
 
 
 def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
@@ -131,6 +148,21 @@ def with_relations(
     )
 
 
+def missing_relations(graph: FactGraph) -> int:
+    """Number of the pairs that were asked about in vain."""
+    return len(graph.metadata.get(METADATA_KEY, {}).get("missing", ()))
+
+
+def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
+    """Ids of the atoms that were asked about and have no relation, since every answer is missing.
+
+    Nothing is known of them, which is not the same as evidence that leaves them undecided.
+    """
+    missing = graph.metadata.get(METADATA_KEY, {}).get("missing", ())
+    asked = {target for _, target, _ in missing} - {one.target for one in graph.relations}
+    return frozenset(asked.intersection(graph.atom_ids))
+
+
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 
@@ -159,6 +191,10 @@ def _one_per_pair(relations: Iterable[Relation], contexts: set[str]) -> Iterator
             yield united(forward, relation)
     # Where one order is missing, the other stands for the pair.
     yield from waiting.values()
+
+
+def _pair(context: Context, hypothesis: str, target: str, question: str) -> TextPair:
+    return TextPair(context.content, hypothesis, context.id, target, context.title, question)
 
 
 def _has_texts(pair: TextPair) -> bool:

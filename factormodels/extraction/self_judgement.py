@@ -11,11 +11,11 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
-from factormodels.extraction.answers import read_label
 from factormodels.extraction.asking import Question, ask_all
-from factormodels.extraction.concurrency import each, run_until_done
+from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
-from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.prompts import PromptTemplate
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.fact_graph import FactGraph
 
 STAGE = "self-judgement"
@@ -24,7 +24,6 @@ PAIR_PROMPT = "question_answer_pair"
 
 TRUE, FALSE, NEITHER = "true", "false", "neither"
 
-_CONCURRENCY = 64
 _WORD_TOKENS = 16
 _PAIR_TOKENS = 256
 _TOP_LOGPROBS = 5
@@ -108,7 +107,7 @@ def judge_own_claims(
     questioner: LanguageModel | None = None,
     settings: Sequence[str] = tuple(SETTINGS),
     top_logprobs: int = _TOP_LOGPROBS,
-    concurrency: int = _CONCURRENCY,
+    concurrency: int = MOST_WAITING,
 ) -> tuple[SelfJudgedClaim, ...]:
     """What the model that wrote a response says of its claims, in order.
 
@@ -121,7 +120,7 @@ def judge_own_claims(
         questioner: the model that makes questions and answers from claims; None: the same model.
         settings: names of `SETTINGS`.
         top_logprobs: alternatives per token that are asked for; 0 asks for no log-probabilities.
-        concurrency: most calls under way at a time.
+        concurrency: most calls that wait for the model at a time.
 
     Raises:
         InputError: if there is no such setting.
@@ -149,7 +148,7 @@ def judge_own_claims(
             fields = {"question": pair[0], "answer": pair[1]}
         else:
             return pair or Failure("no question was made from the claim")
-        prompt = load_prompt(setting.prompt)
+        prompt = prompts_of(model)[setting.prompt]
         request = Request(
             messages=prompt.render(**fields),
             prompt=prompt.identity,
@@ -157,9 +156,10 @@ def judge_own_claims(
             max_tokens=_WORD_TOKENS,
             top_logprobs=top_logprobs,
             seed=0,
+            fault=lambda one: _fault(one, setting, prompt),
         )
         answer = await model.complete(request)
-        return answer if isinstance(answer, Failure) else read_judgement(answer, setting)
+        return answer if isinstance(answer, Failure) else read_judgement(answer, setting, prompt)
 
     answers = run_until_done(each(ask, questions, concurrency))
     found = zip(questions, answers, strict=True)
@@ -177,9 +177,11 @@ def judge_own_claims(
     )
 
 
-def read_judgement(answer: Completion, setting: SelfSetting) -> SelfJudgement | Failure:
-    """Judgement that an answer gives in a setting, or why none can be read."""
-    found = read_label(answer, tuple(setting.choices))
+def read_judgement(
+    answer: Completion, setting: SelfSetting, prompt: PromptTemplate
+) -> SelfJudgement | Failure:
+    """Judgement that an answer to a prompt gives in a setting, or why none can be read."""
+    found = prompt.read_label(answer, tuple(setting.choices))
     if found is not None:
         shares = found.distribution or ()
         judgements = setting.choices.values()
@@ -198,6 +200,11 @@ def read_judgement(answer: Completion, setting: SelfSetting) -> SelfJudgement | 
     if _NO_CHOICE.search(answer.text) or (chosen is None and re.search(r"\w", answer.text)):
         return SelfJudgement(NEITHER, {})
     return Failure(f"the answer makes no single choice: {words!r}")
+
+
+def _fault(answer: Completion, setting: SelfSetting, prompt: PromptTemplate) -> str:
+    found = read_judgement(answer, setting, prompt)
+    return found.reason if isinstance(found, Failure) else ""
 
 
 def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from factormodels.errors import InputError
-from factormodels.extraction.optional import optional_module
 
 _LINE = re.compile(r"\n+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|#{1,6}|\(?\d{1,2}[.)])\s+")
@@ -31,6 +30,19 @@ class Chunk:
         """The sentences, one space between them."""
         return " ".join(self.sentences)
 
+    @property
+    def can_be_halved(self) -> bool:
+        """Whether it has more than one sentence."""
+        return len(self.sentences) > 1
+
+    def halves(self) -> tuple[Chunk, Chunk]:
+        """The two chunks that it falls into, the first the longer one."""
+        middle = (len(self.sentences) + 1) // 2
+        return (
+            Chunk(self.first, self.sentences[:middle]),
+            Chunk(self.first + middle, self.sentences[middle:]),
+        )
+
 
 def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
     """Sentences of `text`, stripped, without the marks of lists and headings.
@@ -43,9 +55,9 @@ def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
 
     Raises:
         InputError: if pysbd does not know the language.
-        MissingDependencyError: if pysbd is not installed.
     """
-    pysbd = optional_module("pysbd", "llm")
+    import pysbd
+
     try:
         segmenter = pysbd.Segmenter(language=language, clean=False)
     except ValueError:

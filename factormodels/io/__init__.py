@@ -1,31 +1,35 @@
 """Files of models, told apart by their content rather than by their name.
 
 `read` and `read_many` know fact-graph JSON, the datasets of `factormodels.io.published.formats`,
-UAI models and BIF; any of them may be compressed with gzip. `read_prompts` and `read_judged_pairs`
-read datasets that hold no responses. `write` and `write_many` write fact-graph JSON and UAI. UAI
-evidence and results: `factormodels.io.uai`.
+UAI models and BIF; any of them may be compressed with gzip, and `-` is standard input. `read_each`
+holds one graph of JSON Lines at a time. `read_prompts` and `read_judged_pairs` read datasets that
+hold no responses. `write` and `write_many` write fact-graph JSON and UAI. UAI evidence and results:
+`factormodels.io.uai`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.bif import looks_like_bif, parse_bif
+from factormodels.io.claim_records import ClaimRecord
 from factormodels.io.fact_graph_json import write_fact_graph, write_fact_graphs
-from factormodels.io.files import read_text
 from factormodels.io.json_records import location, shown
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
-from factormodels.io.reading import is_dataset_text, items_of, read_judged_pairs, read_prompts
+from factormodels.io.reading import is_dataset, items_of, read_judged_pairs, read_prompts
+from factormodels.io.records import Content, read_content
 from factormodels.io.uai import KINDS, parse_uai, read_names, write_uai
 
 __all__ = [
     "read",
+    "read_any",
+    "read_each",
     "read_judged_pairs",
     "read_many",
     "read_prompts",
@@ -45,18 +49,10 @@ def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
             graphs.
         MissingDependencyError: for BIF, if pgmpy is not installed.
     """
-    text = read_text(path)
-    word = text.split(maxsplit=1)[0].upper() if text.strip() else ""
-    if word in KINDS:
-        return parse_uai(text, path, names=read_names(path))
-    if word and looks_like_bif(text):
-        return parse_bif(text, path)
-    if word and is_dataset_text(text):
-        graphs = _graphs(text, path)
-        if len(graphs) != 1:
-            raise InputError(f"{path}: it holds {len(graphs)} records; use read_many")
-        return graphs[0][0]
-    raise InputError(f"{path}: {_unknown(text, word)}")
+    content = read_content(path, held=True)
+    return (
+        _model(content, path) if isinstance(content, str) else _only(_graphs(content, path), path)
+    )
 
 
 def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
@@ -66,22 +62,16 @@ def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
         InputError: if the file cannot be read, holds a factor graph or nothing, is malformed, or
             two graphs in it have the same id.
     """
-    text = read_text(path)
-    if not is_dataset_text(text):
-        raise InputError(
-            f"{path}: it is not JSON; use read for a factor graph, or give one JSON object per line"
-        )
-    lines_of: dict[str, int | None] = {}
-    graphs = []
-    for graph, line in _graphs(text, path):
-        if graph.id in lines_of:
-            raise InputError(
-                f"{path}: lines {lines_of[graph.id]} and {line} both hold the id {graph.id!r}; "
-                "give each response its own"
-            )
-        lines_of[graph.id] = line
-        graphs.append(graph)
-    return graphs
+    return list(_many(read_content(path, held=True), path))
+
+
+def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
+    """Yield the fact graphs that `read_many` returns; of JSON Lines, one at a time is in memory.
+
+    Raises:
+        InputError: as `read_many` does, when the graph is due.
+    """
+    return _many(read_content(path, held=False), path)
 
 
 def write(graph: FactGraph | FactorGraph, path: str | os.PathLike[str]) -> None:
@@ -122,22 +112,76 @@ def write_many(graphs: Iterable[FactGraph], path: str | os.PathLike[str]) -> Non
     write_fact_graphs(graphs, path)
 
 
-def _graphs(text: str, path: str | os.PathLike[str]) -> list[tuple[FactGraph, int | None]]:
-    """Fact graphs of a text, each with the line of its record."""
-    graphs = []
-    for item, record in items_of(text, path):
+def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
+    """The factor graph of a file, or what `read_each` yields.
+
+    Raises:
+        InputError: as `read` and `read_each` do.
+        MissingDependencyError: for BIF, if pgmpy is not installed.
+    """
+    content = read_content(path, held=False)
+    if is_dataset(content):
+        return _many(content, path)
+    model = _model(str(content), path)
+    return model if isinstance(model, FactorGraph) else iter([model])
+
+
+def _model(text: str, path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
+    """The one model of a text."""
+    word = text.split(maxsplit=1)[0].upper() if text.strip() else ""
+    if word in KINDS:
+        return parse_uai(text, path, names=read_names(path))
+    if word and looks_like_bif(text):
+        return parse_bif(text, path)
+    if word and is_dataset(text):
+        return _only(_graphs(text, path), path)
+    raise InputError(f"{path}: {_unknown(text, word)}")
+
+
+def _only(
+    graphs: Iterator[tuple[FactGraph, int | None]], path: str | os.PathLike[str]
+) -> FactGraph:
+    first, count = None, 0
+    for graph, _ in graphs:
+        first, count = first or graph, count + 1
+    if first is None or count > 1:
+        raise InputError(f"{path}: it holds {count} records; use read_many")
+    return first
+
+
+def _many(content: Content, path: str | os.PathLike[str]) -> Iterator[FactGraph]:
+    if not is_dataset(content):
+        raise InputError(
+            f"{path}: it is not JSON; use read for a factor graph, or give one JSON object per line"
+        )
+    lines_of: dict[str, int | None] = {}
+    for graph, line in _graphs(content, path):
+        if graph.id in lines_of:
+            raise InputError(
+                f"{path}: lines {lines_of[graph.id]} and {line} both hold the id {graph.id!r}; "
+                "give each response its own"
+            )
+        lines_of[graph.id] = line
+        yield graph
+
+
+def _graphs(
+    content: Content, path: str | os.PathLike[str]
+) -> Iterator[tuple[FactGraph, int | None]]:
+    """Fact graphs of a file, each with the line of its record."""
+    for item, line in items_of(content, path):
         if not isinstance(item, FactGraph):
             held, use = (
                 ("prompts", "read_prompts")
                 if isinstance(item, Prompt)
                 else ("pairs of texts", "read_judged_pairs")
                 if isinstance(item, JudgedPair)
+                else ("claims", "factormodels.io.claim_records.read_records")
+                if isinstance(item, ClaimRecord)
                 else ("passages", "factormodels.io.factscore.with_passages")
             )
-            where = location(path, record.line)
-            raise InputError(f"{where}: it holds {held} and no response; use {use}")
-        graphs.append((item, record.line))
-    return graphs
+            raise InputError(f"{location(path, line)}: it holds {held} and no response; use {use}")
+        yield item, line
 
 
 def _unknown(text: str, word: str) -> str:

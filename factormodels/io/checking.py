@@ -11,10 +11,12 @@ from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_records import ClaimRecord, Setting
 from factormodels.io.factscore import AtomPassages
 from factormodels.io.files import read_bytes
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import element_line
+from factormodels.io.opening import exists
 from factormodels.io.published.formats import (
     FORMAT_NAMES,
     Format,
@@ -26,7 +28,7 @@ from factormodels.io.published.formats import (
 )
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
-from factormodels.io.reading import is_dataset_text, records_of
+from factormodels.io.reading import is_dataset, records_of
 from factormodels.io.records import Record, column_names
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
@@ -90,8 +92,8 @@ def check_paths(
     files: list[Path] = []
     passed: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            if not path.exists():
+        if not exists(path) or not path.is_dir():
+            if not exists(path):
                 raise InputError(f"{path}: there is no such file; check the path")
             files.append(path)
             continue
@@ -122,7 +124,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     garbled = {problem.line for problem in problems}
     if not text.strip():
         return FileReport(path, known, 0, {}, (), (Problem(None, "the file is empty; fill it"),))
-    if known is None and not is_dataset_text(text):
+    if known is None and not is_dataset(text):
         return _unknown(path, text, problems)
     records = list(records_of(text, path))
     if not records:
@@ -212,8 +214,9 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
     atoms = [atom for graph in graphs for atom in graph.atoms]
     relations = Counter(str(r.kind) for graph in graphs for r in graph.relations)
     passages = [item for item in items if isinstance(item, AtomPassages)]
+    claims = [item for item in items if isinstance(item, ClaimRecord)]
     counts = {
-        "responses": len(graphs),
+        "responses": len(graphs) or len({claim.response for claim in claims}),
         "atoms": len(atoms),
         "true": sum(atom.label is True for atom in atoms),
         "false": sum(atom.label is False for atom in atoms),
@@ -221,6 +224,8 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
         "contexts": sum(len(graph.contexts) for graph in graphs),
         "relations": relations.total(),
         **dict(sorted(relations.items())),
+        "claims": len(claims),
+        "judged": sum(any(map(claim.judgement, Setting)) for claim in claims),
         "prompts": sum(isinstance(item, Prompt) for item in items),
         "pairs": sum(isinstance(item, JudgedPair) for item in items),
         "atoms with passages": len(passages),
@@ -230,12 +235,15 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
 
 
 def _missing(items: Sequence[Item]) -> Iterator[str]:
-    """Yield what responses lack: labels, texts of contexts, contexts, atoms."""
+    """Yield what responses lack: judgements, labels, texts, contexts, atoms."""
     graphs = [item for item in items if isinstance(item, FactGraph)]
     atoms = [atom for graph in graphs for atom in graph.atoms]
     contexts = [context for graph in graphs for context in graph.contexts]
     served = sum(len(_served(graph)) for graph in graphs)
+    claims = [item for item in items if isinstance(item, ClaimRecord)]
+    unjudged = sum(not any(map(claim.judgement, Setting)) for claim in claims)
     lacks = (
+        ("judgements", unjudged, len(claims), "claims"),
         ("labels", sum(atom.label is None for atom in atoms), len(atoms), "atoms"),
         ("texts", sum(not atom.text.strip() for atom in atoms), len(atoms), "atoms"),
         ("contexts", len(atoms) - served, len(atoms), "atoms"),
@@ -315,7 +323,7 @@ def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileRe
 def _unknown(path: Path, text: str, problems: Sequence[Problem]) -> FileReport:
     """Report of a file of no known format, with the one that it is nearest to."""
     value: object = None
-    if is_dataset_text(text):
+    if is_dataset(text):
         values = [r.value for r in records_of(text, path) if r.error is None]
         value = values[0] if values else None
     else:

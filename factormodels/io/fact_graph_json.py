@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from factormodels.claims import Atom, Context, Relation
+from factormodels.claims import Atom, Context, Relation, RelationKind, validated_distribution
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text, write_text
@@ -36,7 +36,7 @@ _NODE_KEYS = ("id", "type", "probability", "text")
 _ATOM_KEYS = (*_NODE_KEYS, "label", "annotation", "sentence")
 _CONTEXT_TEXTS = ("title", "link", "snippet", "note")
 _CONTEXT_KEYS = (*_NODE_KEYS, "title", "link", "snippet", "retrieved_for", "key", "note")
-_EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "link")
+_EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "distribution", "link")
 
 
 def read_fact_graph(path: str | os.PathLike[str]) -> FactGraph:
@@ -130,6 +130,7 @@ def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
                 "target": relation.target,
                 "relation": relation.kind.value,
                 "probability": relation.probability,
+                **_shares(relation),
             }
             for relation in graph.relations
         ],
@@ -156,6 +157,14 @@ def _context_object(context: Context) -> dict[str, Any]:
         **_given(key=context.key),
         **_filled(note=context.note),
     }
+
+
+def _shares(relation: Relation) -> dict[str, dict[str, float]]:
+    """The distribution of a relation that has one, less the kinds that it excludes."""
+    if relation.distribution is None:
+        return {}
+    named = zip(RelationKind, relation.distribution, strict=True)
+    return {"distribution": {kind.value: share for kind, share in named if share > 0.0}}
 
 
 def _filled(**values: Any) -> dict[str, Any]:
@@ -242,8 +251,12 @@ def _edge(value: object, where: str) -> Relation:
     source = _end(edge, "source", "from", where)
     target = _end(edge, "target", "to", where)
     kind, probability = _required(edge, "relation", where), _required(edge, "probability", where)
+    shares = None
+    if "distribution" in edge:
+        shares = as_object(edge["distribution"], f"{where}: key 'distribution'")
     with located(where):
-        return Relation(source, target, kind, probability)
+        distribution = validated_distribution(shares, f"relation {source!r} -> {target!r}")
+        return Relation(source, target, kind, probability, distribution)
 
 
 def _end(edge: Mapping[str, Any], key: str, other: str, where: str) -> Any:

@@ -98,6 +98,13 @@ def _edge() -> dict[str, Any]:
                 "to": end,
                 "relation": {"enum": [kind.value for kind in RelationKind]},
                 "probability": {"$ref": "#/$defs/probability"},
+                "distribution": {
+                    **_object(
+                        {kind.value: {"$ref": "#/$defs/probability"} for kind in RelationKind},
+                        required=(),
+                    ),
+                    "description": "what the relation model gives each kind; they sum to 1",
+                },
                 "link": {"description": "accepted as FactReasoner writes it, and not read"},
             },
             required=("relation", "probability"),

@@ -24,7 +24,6 @@ from factormodels.io.factcheck_record import (
     JudgedPassage,
     graph_from_record,
 )
-from factormodels.io.files import read_text
 from factormodels.io.json_records import (
     as_object,
     as_text,
@@ -33,7 +32,7 @@ from factormodels.io.json_records import (
     shown,
     text_field,
 )
-from factormodels.io.json_text import decode_lines
+from factormodels.io.json_text import read_json_lines
 from factormodels.io.stances import DEFAULT_STANCES, StanceMapping
 from factormodels.variants import normalised_text
 
@@ -53,8 +52,7 @@ def read_factcheck_bench(
         InputError: if the file cannot be read, holds nothing, or a line is malformed.
     """
     graphs = [
-        parse_factcheck_record(obj, path, line, mapping)
-        for line, obj in decode_lines(read_text(path), path)
+        parse_factcheck_record(obj, path, line, mapping) for line, obj in read_json_lines(path)
     ]
     if not graphs:
         raise InputError(f"{path}: the file holds no record; give one JSON object per line")

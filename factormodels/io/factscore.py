@@ -16,7 +16,6 @@ from typing import Any
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
 from factormodels.io.json_records import (
     as_object,
     list_field,
@@ -26,7 +25,7 @@ from factormodels.io.json_records import (
     text_field,
     texts_field,
 )
-from factormodels.io.json_text import decode_lines
+from factormodels.io.json_text import read_json_lines
 from factormodels.variants import merge_duplicate_contexts
 
 LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
@@ -52,7 +51,7 @@ def with_passages(
         InputError: if the file cannot be read, a line is malformed, or no line fits an atom.
     """
     passages: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for line, obj in decode_lines(read_text(path), path):
+    for line, obj in read_json_lines(path):
         found = parse_passages(obj, path, line)
         passages.setdefault((found.topic, found.atom), []).extend(found.passages)
     enriched = tuple(_with_contexts(graph, passages) for graph in graphs)

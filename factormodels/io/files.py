@@ -9,53 +9,35 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from factormodels.errors import InputError
-
-_GZIP_MAGIC = b"\x1f\x8b"
+from factormodels.io.opening import decoded, read_whole
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Text of a UTF-8 file, unpacked if it is compressed with gzip.
+    """Text of a UTF-8 file, unpacked if it is compressed with gzip; `-` is standard input.
 
     Raises:
-        InputError: if there is no such file, it cannot be read or unpacked, or it is not UTF-8.
+        InputError: as `read_bytes` does, or if it is not UTF-8.
     """
-    content = read_bytes(path)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: byte {error.start} ({error.object[error.start]:#04x}) is not UTF-8; "
-            "save the file as UTF-8"
-        ) from None
+    return text_of(read_bytes(path), path)
+
+
+def text_of(content: bytes, path: str | os.PathLike[str]) -> str:
+    """Text of the content of a UTF-8 file, without a byte order mark.
+
+    Raises:
+        InputError: if it is not UTF-8.
+    """
+    return decoded(content, path)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Content of a file, unpacked if it is compressed with gzip.
+    """Content of a file, unpacked if it is compressed with gzip; `-` is standard input.
 
     Raises:
-        InputError: if there is no such file, or it cannot be read or unpacked.
+        InputError: if there is no such file, it is no regular one, it cannot be read or unpacked,
+            or is larger than `factormodels.io.opening.size_limit` allows.
     """
-    try:
-        content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; check the path") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: this is a folder; name a file in it") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check its rights") from None
-    return _unpacked(content, path) if content.startswith(_GZIP_MAGIC) else content
-
-
-def _unpacked(content: bytes, path: str | os.PathLike[str]) -> bytes:
-    import gzip
-    import zlib
-
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}: its gzip compression is damaged ({error}); fetch or pack the file again"
-        ) from None
+    return read_whole(path)
 
 
 @contextmanager
@@ -90,13 +72,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` to `path` as UTF-8, whole or not at all.
+    r"""Write `text` to `path` as UTF-8, whole or not at all.
+
+    A lone surrogate, which has no form in UTF-8, is written as its escape (\ud800), which is that
+    of JSON too.
 
     Raises:
         InputError: if the file cannot be written.
     """
     with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8"))
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def prepare_folder(folder: Path) -> None:

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError
+from factormodels.io.opening import STANDARD_INPUT, source_name
 
 _SHOWN = 60
 
 
 def location(source: str | os.PathLike[str], line: int | None = None) -> str:
     """How an error names a file, or a line of it (counted from 1)."""
-    return f"{source}" if line is None else f"{source}, line {line}"
+    name = source_name(source)
+    return name if line is None else f"{name}, line {line}"
 
 
 def record_id(source: str | os.PathLike[str], line: int | None = None) -> str:
     """Id of a record without one: the file's stem, and its line in a file of many."""
-    path = Path(source)
+    path = Path("standard-input" if os.fspath(source) == STANDARD_INPUT else source)
     stem = (path.with_suffix("") if path.suffix == ".gz" else path).stem or "record"
     return stem if line is None else f"{stem}-{line:03d}"
 

@@ -10,13 +10,18 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.json_records import location, shown
+from factormodels.io.opening import read_lines
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[-+.\deE]*', re.DOTALL)
+
+
+_MOST_DIGITS = 308
+_MOST_DIGITS_SHOWN = 12
 
 
 class _Refused(Exception):
@@ -48,6 +53,7 @@ def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -
             text,
             parse_constant=_refuse_constant,
             parse_float=_finite,
+            parse_int=_whole,
             object_pairs_hook=_without_repeats,
         )
     except json.JSONDecodeError as error:
@@ -61,19 +67,32 @@ def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -
         raise InputError(f"{where}: {_place_of(error.digits, text, line)}{error}") from None
     except RecursionError:
         raise InputError(f"{where}: its values are nested too deeply; flatten them") from None
-    except ValueError as error:
-        # Python converts no whole numbers of thousands of digits.
-        raise InputError(f"{where}: a number cannot be read ({error}); shorten it") from None
 
 
-def decode_lines(text: str, source: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
+def read_json_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, Any]]:
+    """Yield (line number from 1, value) of each line of a JSON Lines file that is not blank.
+
+    Raises:
+        InputError: if the file cannot be read, or a line is not strict JSON.
+    """
+    return decode_lines(read_lines(path, held=True), path)
+
+
+def decode_lines(
+    text: str | Iterable[str], source: str | os.PathLike[str]
+) -> Iterator[tuple[int, Any]]:
     """Yield (line number from 1, value) of each line of JSON Lines text that is not blank.
+
+    Args:
+        text: the text, or its lines.
+        source: its file, which messages name.
 
     Raises:
         InputError: if a line is not strict JSON.
     """
+    lines = text.split("\n") if isinstance(text, str) else text
     # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             yield number, decode(line, source, number)
 
@@ -89,6 +108,7 @@ def decode_elements(
     strict = json.JSONDecoder(
         parse_constant=_refuse_constant,
         parse_float=_finite,
+        parse_int=_whole,
         object_pairs_hook=_without_repeats,
     )
     at, line, counted = _next_word(text, text.index("[") + 1), 1, 0
@@ -104,7 +124,11 @@ def decode_elements(
             yield line, value
         except (_Refused, _RefusedNumber) as error:
             yield line, InputError(f"{location(source, line)}: {error}")
-            end = json.JSONDecoder().raw_decode(text, at)[1]
+            try:
+                end = json.JSONDecoder().raw_decode(text, at)[1]
+            except (ValueError, RecursionError):
+                # Behind what is refused stands what is no JSON either.
+                return
         except json.JSONDecodeError as error:
             yield line, _not_json(text, error.pos, source, error.msg)
             return
@@ -209,11 +233,20 @@ def _finite(digits: str) -> float:
     return value
 
 
+def _whole(digits: str) -> int:
+    # As large as a float can be, which a number may have to become.
+    if len(digits) > _MOST_DIGITS:
+        raise _RefusedNumber(
+            f"{digits[:_MOST_DIGITS_SHOWN]}...", "is too large for a number; give a smaller one"
+        )
+    return int(digits)
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     obj = dict(pairs)
     if len(obj) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for position, key in enumerate(keys) if key in keys[:position])
+        first_of = {key: position for position, (key, _) in reversed(list(enumerate(pairs)))}
+        repeated = next(key for position, (key, _) in enumerate(pairs) if first_of[key] < position)
         raise _Refused(
             f"the key {shown(repeated)} is given twice in the object that starts with "
             f"{pairs[0][0]!r}: {shown(pairs[0][1])}; keep one"
@@ -224,7 +257,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _place_of(digits: str, text: str, line: int | None) -> str:
     # The decoder reads from the start, so the first such number outside a string is the one.
     for match in _STRING_OR_NUMBER.finditer(text):
-        if match[0] == digits:
+        if match[0] == digits or (digits.endswith("...") and match[0].startswith(digits[:-3])):
             column = match.start() - text.rfind("\n", 0, match.start())
             row = text.count("\n", 0, match.start()) + 1
             return f"column {column}: " if line is not None else f"line {row}, column {column}: "

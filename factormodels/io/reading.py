@@ -6,17 +6,18 @@ from collections.abc import Iterator
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
 from factormodels.io.json_records import location, shown
 from factormodels.io.published.formats import Format, Item, format_named, format_of, record_format
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
 from factormodels.io.records import (
+    Content,
     Record,
     Source,
     column_names,
     is_json,
     json_records,
+    read_content,
     strictly,
     table_records,
 )
@@ -28,44 +29,46 @@ _JSON_KEYS = (
 )
 
 
-def is_dataset_text(text: str) -> bool:
-    """Whether a text is JSON, or a table whose columns are those of a known format."""
-    return is_json(text) or format_of(dict.fromkeys(column_names(text), "")) is not None
+def is_dataset(content: Content) -> bool:
+    """Whether a file is JSON, or a table whose columns are those of a known format."""
+    if not isinstance(content, str) or is_json(content):
+        return True
+    return format_of(dict.fromkeys(column_names(content), "")) is not None
 
 
-def records_of(text: str, source: Source) -> Iterator[Record]:
-    """Yield the records of JSON text or of a table, bad ones with their errors."""
-    return json_records(text, source) if is_json(text) else table_records(text, source)
+def records_of(content: Content, source: Source) -> Iterator[Record]:
+    """Yield the records of JSON or of a table, bad ones with their errors."""
+    if not isinstance(content, str) or is_json(content):
+        return json_records(content, source)
+    return table_records(content, source)
 
 
-def items_of(text: str, source: Source, known: Format | None = None) -> list[tuple[Item, Record]]:
-    """Items of a text with the record that each comes from (the first, of several).
+def items_of(
+    content: Content, source: Source, known: Format | None = None
+) -> Iterator[tuple[Item, int | None]]:
+    """Yield the items of a file, each with the line of its record (the first, of several).
 
     Args:
-        text: JSON, JSON Lines or a table.
+        content: JSON, JSON Lines or a table.
         source: its file, for messages and ids.
         known: the format of all records; each record's own keys tell if None.
 
     Raises:
         InputError: for the first record that is malformed or of no known format.
     """
-    gathered: dict[str, tuple[Format, list[Record], list[object]]] = {}
-    found: list[tuple[Item, Record]] = []
+    gathered: dict[str, tuple[Format, int | None, list[object]]] = {}
     last: Format | None = None
-    for record in strictly(records_of(text, source)):
+    for record in strictly(records_of(content, source)):
         last = form = known or record_format(record.value, last)
         if form is None or (known is None and not isinstance(record.value, dict)):
             raise InputError(_unknown_record(record, source))
         parsed = form.parse(record.value, source, record.line)
         if form.gather is None:
-            found += [(item, record) for item in form.items([parsed])]
+            yield from ((item, record.line) for item in form.items([parsed]))
         else:
-            _, records, values = gathered.setdefault(form.name, (form, [], []))
-            records.append(record)
-            values.append(parsed)
-    for form, records, values in gathered.values():
-        found += [(item, records[0]) for item in form.items(values)]
-    return found
+            gathered.setdefault(form.name, (form, record.line, []))[2].append(parsed)
+    for form, line, values in gathered.values():
+        yield from ((item, line) for item in form.items(values))
 
 
 def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]:
@@ -79,19 +82,18 @@ def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]
         InputError: if the file cannot be read, is malformed, holds no prompts, or two have one id.
     """
     prompts: dict[str, Prompt] = {}
-    for item, record in _items(path, form):
+    for item, line in _items(path, form):
         if isinstance(item, FactGraph):
             if not item.query.strip():
                 raise InputError(
-                    f"{location(path, record.line)}: response {item.id!r} has no query; "
-                    "give its question"
+                    f"{location(path, line)}: response {item.id!r} has no query; give its question"
                 )
             item = Prompt(item.id, item.query, item.topic)
         if not isinstance(item, Prompt):
-            raise InputError(f"{location(path, record.line)}: it holds no prompt; name other data")
+            raise InputError(f"{location(path, line)}: it holds no prompt; name other data")
         if item.id in prompts:
             raise InputError(
-                f"{location(path, record.line)}: the id {item.id!r} is another prompt's too; "
+                f"{location(path, line)}: the id {item.id!r} is another prompt's too; "
                 "give each its own"
             )
         prompts[item.id] = item
@@ -109,25 +111,25 @@ def read_judged_pairs(path: Source, *, form: str | None = None) -> tuple[JudgedP
         InputError: if the file cannot be read, is malformed, or holds anything else.
     """
     pairs = []
-    for item, record in _items(path, form):
+    for item, line in _items(path, form):
         if not isinstance(item, JudgedPair):
             raise InputError(
-                f"{location(path, record.line)}: it holds no pair of texts with a probability; "
+                f"{location(path, line)}: it holds no pair of texts with a probability; "
                 "name other data"
             )
         pairs.append(item)
     return tuple(pairs)
 
 
-def _items(path: Source, form: str | None) -> list[tuple[Item, Record]]:
-    text = read_text(path)
+def _items(path: Source, form: str | None) -> list[tuple[Item, int | None]]:
     known = None if form is None else format_named(form)
-    if known is None and not is_dataset_text(text):
+    content = read_content(path, held=True)
+    if known is None and not is_dataset(content):
         raise InputError(
             f"{path}: it is neither JSON nor a table of a known dataset; "
             "see `factormodels datasets check`"
         )
-    found = items_of(text, path, known)
+    found = list(items_of(content, path, known))
     if not found:
         raise InputError(f"{path}: the file holds no record; name another")
     return found

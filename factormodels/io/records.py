@@ -9,15 +9,20 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.json_records import location
 from factormodels.io.json_text import decode, decode_elements
+from factormodels.io.opening import read_text_or_lines
 
 Source = str | os.PathLike[str]
+
+Content = str | Iterator[str]
+"""The text of a file; of JSON Lines, its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +41,39 @@ class Record:
     error: InputError | None = None
 
 
-def is_json(text: str) -> bool:
-    """Whether a text begins as JSON does."""
-    return text.lstrip().startswith(("{", "["))
+def read_content(source: Source, *, held: bool) -> Content:
+    """The text of a file; of JSON Lines its lines, of which one at a time is in memory.
+
+    Args:
+        source: the file; `-` is standard input.
+        held: whether what comes of all lines will be in memory together.
+
+    Raises:
+        InputError: if it cannot be read or is too large; of lines, when they are asked for.
+    """
+    return read_text_or_lines(source, _are_lines, held=held)
 
 
-def json_records(text: str, source: Source) -> Iterator[Record]:
-    """Yield the records of JSON text: of its lines, of the array that it is, or its one value.
+def _are_lines(first_two: Sequence[str]) -> bool:
+    # An array may hold the records, and is one value.
+    return _are_json_lines(first_two) and not first_two[0].lstrip().startswith("[")
+
+
+def is_json(content: Content) -> bool:
+    """Whether a file is JSON Lines, or its text begins as JSON does."""
+    return not isinstance(content, str) or content.lstrip().startswith(("{", "["))
+
+
+def json_records(content: Content, source: Source) -> Iterator[Record]:
+    """Yield the records of JSON: of its lines, of the array that it is, or its one value.
 
     An array with anything but objects is one value.
     """
-    if text.lstrip().startswith("["):
-        elements = list(decode_elements(text, source))
+    if not isinstance(content, str):
+        yield from _records_of_lines(content, source)
+        return
+    if content.lstrip().startswith("["):
+        elements = list(decode_elements(content, source))
         if elements and all(isinstance(value, dict | InputError) for _, value in elements):
             for line, value in elements:
                 if isinstance(value, InputError):
@@ -55,12 +81,23 @@ def json_records(text: str, source: Source) -> Iterator[Record]:
                 else:
                     yield Record(value, line)
             return
-    first, *others = [line for line in text.split("\n") if line.strip()]
-    if not others or not (others[0].startswith("{") or _is_value(first)):
-        yield _decoded(text, source, None)
-        return
+    lines = content.split("\n")
+    if _are_json_lines([line for line in lines if line.strip()][:2]):
+        yield from _records_of_lines(lines, source)
+    else:
+        yield _decoded(content, source, None)
+
+
+def _are_json_lines(first_two: Sequence[str]) -> bool:
+    """Whether a text with these first lines that are not blank is JSON Lines."""
+    if len(first_two) < 2 or not first_two[0].lstrip().startswith(("{", "[")):
+        return False
+    return first_two[1].startswith("{") or _is_value(first_two[0])
+
+
+def _records_of_lines(lines: Iterable[str], source: Source) -> Iterator[Record]:
     # Only line feeds part records: a JSON text may hold other line separators of Unicode raw.
-    for number, row in enumerate(text.split("\n"), start=1):
+    for number, row in enumerate(lines, start=1):
         if row.strip():
             yield _decoded(row, source, number)
 
@@ -108,8 +145,9 @@ def strictly(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _reader(text: str) -> Any:
-    head = text.partition("\n")[0]
-    delimiter = "\t" if head.count("\t") > head.count(",") else ","
+    head = re.split(r"[\r\n]", text, maxsplit=1)[0]
+    # Excel writes semicolons where a comma parts the digits of a number. Of equal counts the first.
+    delimiter = max(",\t;", key=head.count)
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
 
 

@@ -39,7 +39,18 @@ def read_evidence(path: str | os.PathLike[str], graph: FactorGraph | None = None
         InputError: if the file cannot be read, has neither form, holds several samples, observes a
             variable in two states, or does not fit the model.
     """
-    tokens = number_tokens(read_text(path), path)
+    return parse_evidence(read_text(path), path, graph)
+
+
+def parse_evidence(
+    text: str, path: str | os.PathLike[str], graph: FactorGraph | None = None
+) -> dict[int, int]:
+    """What `read_evidence` returns, of the text of a file.
+
+    Raises:
+        InputError: as `read_evidence` does.
+    """
+    tokens = number_tokens(text, path)
     if not len(tokens):
         return {}
     start, count = _evidence_form(tokens)

@@ -122,5 +122,5 @@ def _ends(relation: Relation) -> tuple[str, str]:
 
 def _passage(context: Context) -> str:
     """What tells passages apart: FR1's copies of one context are one passage."""
-    identity = context.key or normalised_text(context.text)
+    identity = context.key or normalised_text(context.text or context.snippet)
     return identity or context.id.partition(COPY_SEPARATOR)[0]

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import ZeroPartitionError, zero_partition
+from inference.exact.kernels.batch import run_tree_for_each, solve_for_each
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.kernels.solve import plant
 from inference.exact.parallel import LOG2_CHUNKED_TABLE
 from inference.exact.prediction import BYTES_PER_ENTRY, Prediction, Search
-from inference.kernels.settings import run_tree_for_each, solve_for_each
 from inference.posterior import LogZKind, Posterior, Status
 from inference.stacked import Stacked
 from inference.team import Team

@@ -14,7 +14,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.exact.kernels.conditioning_cover import pairwise_cover
 from inference.exact.kernels.conditioning_model import CoverModel, cover_model, potentials, spreads
 from inference.exact.kernels.conditioning_states import Split, batches, inner_couplings, sum_states
-from inference.exact.kernels.interaction import interaction_graph
+from inference.kernels.interaction import interaction_graph
 
 LARGEST_COVER = 32
 """The states of a cover of more variables take hours to go through."""

@@ -138,7 +138,7 @@ class LoopyBeliefPropagation(Backend):
 
     def _pass_messages(self, stacked: Stacked, threads: int) -> list[Result]:
         # Loaded when used: the kernels of batches are those of `exact` too.
-        from inference.kernels.settings import pass_messages_for_each
+        from inference.messages.kernels.batch import pass_messages_for_each
 
         count = len(stacked.graphs)
         codes = np.empty(count, dtype=np.int64)

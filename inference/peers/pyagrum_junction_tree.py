@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
+from inference.exact.backend import Exact
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, run
 from inference.messages.kernels.trees import reparametrised
@@ -38,6 +39,9 @@ with warnings.catch_warnings():
 _BYTES_PER_ENTRY = 8
 _TABLES_PER_CLIQUE = 3
 """A clique's table, a product on the way and what is sent: what is held at once."""
+
+_LOG2_SHOWN = 20.0
+"""From so many on, a number of GiB is told as a power of two."""
 
 _MOST_VARIABLES = 5000
 """The time for log Z grows with the square of the variables: some seconds at this size."""
@@ -84,6 +88,7 @@ class PyagrumJunctionTree(Backend):
                 f"the backend 'pyagrum' takes {_MOST_VARIABLES} variables at most, because its "
                 f"time grows with their square, and this graph has {count}; use backend 'exact'"
             )
+        self._check_prediction(graph)
         network = _network(graph, model)
         engine = pyagrum.ShaferShenoyMRFInference(network)
         # More threads would sum in an order of their own.
@@ -118,6 +123,21 @@ class PyagrumJunctionTree(Backend):
                 "induced_width": max((len(clique) - 1 for clique in cliques.values()), default=0),
             },
         )
+
+    def _check_prediction(self, graph: FactorGraph) -> None:
+        """Refuse before pyAgrum triangulates: it fills memory with the tables as it does so."""
+        predicted = Exact().predict(graph)
+        # Its own order is no better than the best of several, but may be as good.
+        log2_least = predicted.log2_largest_table + math.log2(_BYTES_PER_ENTRY)
+        if log2_least > math.log2(self.memory_limit):
+            digits = log2_least - 30.0
+            size = f"{2.0**digits:,.1f}" if digits < _LOG2_SHOWN else f"2^{digits:.0f}"
+            raise TooLargeError(
+                f"pyAgrum's junction tree would have a clique of about "
+                f"{predicted.induced_width + 1} variables, whose table alone takes about {size} "
+                f"GiB, but {self.memory_limit / 2**30:,.1f} GiB are allowed; use backend 'exact', "
+                "'wmb' for bounds or 'lbp' for an estimate, or raise memory_limit (in bytes)"
+            )
 
     def _check_memory(self, cliques: dict[int, set[int]], network: Any) -> None:
         entries = sum(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
-from inference.exact.kernels.interaction import factors_by_variable
+from inference.kernels.interaction import factors_by_variable
 from inference.posterior import Posterior
 from inference.sampling.chains import (
     BATCHES,

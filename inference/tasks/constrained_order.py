@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import bucket_sizes
-from inference.exact.kernels.interaction import interaction_graph
 from inference.exact.kernels.ordering import elimination_order
+from inference.kernels.interaction import interaction_graph
 from inference.tasks.requests import listed, require_memory
 
 

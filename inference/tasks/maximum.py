@@ -12,9 +12,9 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import zero_partition
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree
-from inference.exact.kernels.interaction import interaction_graph
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.ordering import elimination_order
+from inference.kernels.interaction import interaction_graph
 from inference.tasks.constrained_order import constrained_order
 from inference.tasks.kernels.maximisation import maximise
 from inference.tasks.requests import Variables, positions, require_memory

@@ -1,73 +1,125 @@
-"""How often intervals hold a known truth, where atoms of a response are alike.
+"""How often the interval of every score holds a known truth, where claims of a response are alike.
 
-    python -m tests.calibration.coverage_simulation
+    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: half an hour
+    python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
-runs the whole simulation, some minutes; a test runs a short one.
+A test runs a short one, and another holds the guide and `calibration.scores.coverage` to the file.
 
-Forecasts: logit p = response effect + noise, normal with variances 0.5 and 1.75. Labels: true if
-a normal number lies below the quantile of the true probability sigmoid(INTERCEPT + SLOPE logit p),
-where the normal numbers of one response have the correlation CORRELATION. Each atom's true
-probability given its p is then exactly that, whatever the correlation: slope and intercept of the
-population are SLOPE and INTERCEPT, and its Brier score is an integral over logit p.
+Forecasts: logit p is normal with variance 2.25, of which a share, the intraclass correlation, is
+common to a response; one claim in twenty is undecided, p = 1/2. Labels: true if a normal number, of
+which the same share of the variance is common, lies below the quantile of the true probability
+sigmoid(INTERCEPT + SLOPE logit p). Each claim's true probability given its p is then exactly that,
+whatever the correlation. Responses have seven claims each, or very unequal numbers: lognormal with
+a standard deviation of 1 about the same mean, from 1 to some 80.
+
+What an interval should hold is the score of the population: of infinitely many claims, their true
+probabilities known, with the same bins. It is computed from a fine grid of quantiles of p; means
+over responses, from a hundred thousand of them. A plain calibration error of few claims is far
+above that, which is why it is not enough to look at replicates of it.
 """
 
 from __future__ import annotations
 
+import csv
+import itertools
 import logging
+import math
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
-from calibration import score_table
+from calibration.forecasts import Sample, forecasts
+from calibration.intervals import (
+    IntervalMethod,
+    of_samples,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
+from calibration.scores import SCORES, score_table
+from calibration.scores.coverage import SIMULATED_RESPONSES
+from calibration.scores.families import ScoreContext, context_of, sample_scores
 from calibration.scores.logistic import sigmoid
+from calibration.scores.registry import MEASURES, REGISTRY
+from calibration.scores.summary import summarise
+from calibration.significance.summary_intervals import summary_intervals
 from calibration.validation import Floats, Integers
 
-SLOPE, INTERCEPT, CORRELATION = 0.8, 0.2, 0.4
-RESPONSE_VARIANCE, ATOM_VARIANCE = 0.5, 1.75
-SCORES = ("brier", "calibration_slope", "calibration_intercept")
+SLOPE, INTERCEPT, LOGIT_VARIANCE, UNDECIDED = 0.8, 0.2, 2.25, 0.05
+MEAN_SIZE = 7
+CORRELATIONS = (0.0, 0.1, 0.3)
+SIZES = ("equal", "unequal")
+RESPONSES = SIMULATED_RESPONSES
+
+BY_RESPONSE = tuple(name for name in MEASURES if name not in SCORES)
+"""Scores of `summarise` alone, means over responses most of them."""
+
+FILE = Path(__file__).with_name("coverage.csv")
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "coverage.md"
+
+OWN, PERCENTILE = "own", "percentile"
+"""Kinds of intervals: that of the registry, and percentiles of plain replicates."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Coverage:
+class CoverageCell:
     """How often the intervals of one score held the truth.
 
     Attributes:
+        interval: ``own`` for that of the registry, or ``percentile``.
         score: name of the score.
-        interval: ``percentile``, ``basic`` or ``bca``.
-        resampled: what the bootstrap drew, ``responses`` or ``atoms``.
-        share: share of the simulations whose interval held the truth.
+        n_responses: number of responses of each data set.
+        sizes: ``equal`` or ``unequal``.
+        correlation: intraclass correlation.
+        n: number of data sets with an interval.
+        held: share of them whose interval held the truth.
+        below: share of them whose interval was below the truth.
     """
 
-    score: str
     interval: str
-    resampled: str
-    share: float
+    score: str
+    n_responses: int
+    sizes: str
+    correlation: float
+    n: int
+    held: float
+    below: float
 
 
-def truths() -> dict[str, float]:
-    """Return what the scores are in the population."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
-    logits = nodes * np.sqrt(RESPONSE_VARIANCE + ATOM_VARIANCE)
-    p, true = sigmoid(logits), sigmoid(INTERCEPT + SLOPE * logits)
-    losses = true * (1 - p) ** 2 + (1 - true) * p**2
-    return {
-        "brier": float(weights @ losses / weights.sum()),
-        "calibration_slope": SLOPE,
-        "calibration_intercept": INTERCEPT,
-    }
+def true_probability(p: Floats) -> Floats:
+    """Return the probability that claims are true, given p."""
+    return sigmoid(INTERCEPT + SLOPE * (np.log(p) - np.log1p(-p)))
 
 
-def draw(generator: np.random.Generator, n_responses: int) -> tuple[Floats, Floats, Integers]:
-    """Return probabilities, labels and response ids of responses of 3 to 20 atoms."""
-    sizes = generator.integers(3, 21, n_responses)
-    responses = np.repeat(np.arange(n_responses), sizes)
-    shared = generator.normal(size=n_responses)[responses] * np.sqrt(RESPONSE_VARIANCE)
-    logits = shared + generator.normal(size=responses.size) * np.sqrt(ATOM_VARIANCE)
-    true = sigmoid(INTERCEPT + SLOPE * logits)
-    return sigmoid(logits), alike_labels(generator, true, responses, CORRELATION), responses
+def draw(
+    generator: np.random.Generator,
+    n_responses: int,
+    correlation: float = 0.3,
+    sizes: str = "unequal",
+) -> tuple[Floats, Floats, Integers]:
+    """Return probabilities, labels and response ids."""
+    numbers = np.full(n_responses, MEAN_SIZE)
+    if sizes == "unequal":
+        drawn = generator.lognormal(math.log(MEAN_SIZE) - 0.5, 1.0, n_responses)
+        numbers = np.maximum(1, np.rint(drawn)).astype(np.int64)
+    responses = np.repeat(np.arange(n_responses), numbers)
+    p = sigmoid(alike(generator, responses, correlation) * math.sqrt(LOGIT_VARIANCE))
+    p[generator.random(responses.size) < UNDECIDED] = 0.5
+    return p, alike_labels(generator, true_probability(p), responses, correlation), responses
+
+
+def alike(generator: np.random.Generator, responses: Integers, correlation: float) -> Floats:
+    """Return standard normal numbers, of which those of a response have a correlation."""
+    common = generator.normal(size=responses.max() + 1)[responses]
+    own = generator.normal(size=responses.size)
+    numbers: Floats = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+    return numbers
 
 
 def alike_labels(
@@ -76,54 +128,229 @@ def alike_labels(
     """Return labels of these probabilities, whose normal numbers are alike within a response."""
     from scipy.special import ndtr
 
-    common = generator.normal(size=responses.max() + 1)[responses]
-    own = generator.normal(size=responses.size)
-    number = ndtr(np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own)
-    labels: Floats = (number < true).astype(np.float64)
+    labels: Floats = (ndtr(alike(generator, responses, correlation)) < true).astype(np.float64)
     return labels
 
 
+@cache
+def truths(sizes: str, correlation: float) -> dict[str, float]:
+    """Return what every score is in the population."""
+    from scipy.special import ndtri
+
+    n, undecided = 19_000, 1000
+    logits = ndtri((np.arange(n) + 0.5) / n) * math.sqrt(LOGIT_VARIANCE)
+    p = np.sort(np.append(sigmoid(logits), np.full(undecided, 0.5)))
+    points = forecasts(p, np.arange(p.size) % 2)
+    weight = points.sizes.astype(np.float64)
+    population = Sample(points, weight, weight * true_probability(points.p))
+    context = context_of(points, ())
+    # Knots and bins are those of the population.
+    found = sample_scores(population, context, tuple(SCORES))
+    values = {name: estimate.value for name, estimate in found.items()}
+    many = draw(np.random.default_rng(0), 100_000, correlation, sizes)
+    summary = asdict(summarise(*many, k=MEAN_SIZE))
+    return values | {name: summary[name] for name in BY_RESPONSE}
+
+
 def coverage(
-    n_simulations: int, n_responses: int, n_bootstrap: int, *, bca: bool = False, seed: int = 0
-) -> list[Coverage]:
-    """Return how often intervals over responses, and over atoms, hold the truth.
+    n_simulations: int,
+    n_responses: int,
+    correlation: float,
+    sizes: str,
+    *,
+    n_bootstrap: int = 300,
+    seed: int = 0,
+    scores: Sequence[str] | None = None,
+) -> list[CoverageCell]:
+    """Return how often intervals over responses hold the truth.
 
     Args:
         n_simulations: number of simulated data sets.
         n_responses: number of responses of each.
-        n_bootstrap: number of bootstrap replicates of each interval.
-        bca: whether to look at BCa intervals too.
-        seed: seed of the data sets; the bootstrap of each has its number as seed.
+        correlation: intraclass correlation.
+        sizes: ``equal`` or ``unequal``.
+        n_bootstrap: number of replicates of the intervals that draw some.
+        seed: seed of the data sets; the replicates of each have its number as seed.
+        scores: which of `SCORES`; all of them, and those of `summarise`, if None.
     """
-    truth = truths()
-    kinds = ("percentile", "basic", "bca") if bca else ("percentile", "basic")
-    held = {
-        (score, kind, drawn): 0
-        for score in SCORES
-        for kind in kinds
-        for drawn in ("responses", "atoms")
-    }
+    truth = truths(sizes, correlation)
+    outcomes: dict[str, list[tuple[bool, bool]]] = {}
     for number in range(n_simulations):
-        p, y, responses = draw(np.random.default_rng([seed, number]), n_responses)
-        for ids in (responses, None):
-            rows = score_table(
-                p, y, None, ids, n_bootstrap, number, scores=SCORES, bca=bca, workers=1
+        # Correlation and sizes take part in the seed, lest all cells have the same luck.
+        key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
+        p, y, responses = draw(np.random.default_rng(key), n_responses, correlation, sizes)
+        table = score_table(p, y, None, responses, n_bootstrap, number, scores=scores, workers=1)
+        ends = {row.score: row.interval for row in table}
+        if scores is None:
+            found = summary_intervals(p, y, responses, k=MEAN_SIZE)
+            ends |= {name: found[name] for name in BY_RESPONSE}
+        for name, (lower, upper) in ends.items():
+            if not math.isnan(lower):
+                held = lower <= truth[name] <= upper, upper < truth[name]
+                outcomes.setdefault(name, []).append(held)
+    return _cells(OWN, outcomes, n_responses, sizes, correlation)
+
+
+def percentile_coverage(
+    n_simulations: int, n_responses: int, *, n_bootstrap: int = 200, seed: int = 0
+) -> list[CoverageCell]:
+    """Return how often percentiles of plain replicates hold the truth: what not to do, and why.
+
+    Arguments are those of `coverage`, of responses of equal size with a correlation of 0.1. Without
+    smooth ECE, of which a replicate takes long.
+    """
+    correlation, sizes = 0.1, "equal"
+    truth = truths(sizes, correlation)
+    names = [
+        name
+        for name in SCORES
+        if REGISTRY[name].interval is not IntervalMethod.NONE and name != "smooth_ece"
+    ]
+    outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
+    for number in range(n_simulations):
+        key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
+        p, y, responses = draw(np.random.default_rng(key), n_responses, correlation, sizes)
+        points = forecasts(p, y, None, responses)
+        context = context_of(points, names)
+
+        def values(sample: Sample, context: ScoreContext = context) -> Floats:
+            found = sample_scores(sample, context, names)
+            return np.array([found[name].value for name in names])
+
+        draws = response_weights(n_responses, n_bootstrap, number)
+        lower, upper = percentile_interval(replicates(of_samples(points, values), draws), 0.95)
+        for name, low, high in zip(names, lower.tolist(), upper.tolist(), strict=True):
+            if not math.isnan(low):
+                outcomes[name].append((low <= truth[name] <= high, high < truth[name]))
+    return _cells(PERCENTILE, outcomes, n_responses, sizes, correlation)
+
+
+def _cells(
+    interval: str,
+    outcomes: Mapping[str, Sequence[tuple[bool, bool]]],
+    n_responses: int,
+    sizes: str,
+    correlation: float,
+) -> list[CoverageCell]:
+    return [
+        CoverageCell(
+            interval,
+            name,
+            n_responses,
+            sizes,
+            correlation,
+            len(own),
+            *np.mean(own, axis=0).round(4).tolist(),
+        )
+        for name, own in outcomes.items()
+    ]
+
+
+def read_cells() -> list[CoverageCell]:
+    """Return the cells that were simulated."""
+    with FILE.open(encoding="utf-8", newline="") as lines:
+        return [
+            CoverageCell(
+                row["interval"],
+                row["score"],
+                int(row["n_responses"]),
+                row["sizes"],
+                float(row["correlation"]),
+                int(row["n"]),
+                float(row["held"]),
+                float(row["below"]),
             )
-            for row in rows:
-                for kind in kinds:
-                    lower = getattr(row, f"{kind}_lower")
-                    upper = getattr(row, f"{kind}_upper")
-                    key = row.score, kind, row.resampled
-                    held[key] += bool(lower <= truth[row.score] <= upper)
-    return [Coverage(*key, count / n_simulations) for key, count in held.items()]
+            for row in csv.DictReader(lines)
+        ]
 
 
-def main() -> None:
-    """Run the whole simulation and log one line per score and interval."""
+def write_cells(cells: Sequence[CoverageCell]) -> None:
+    """Write simulated cells to the file."""
+    with FILE.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, [field.name for field in fields(CoverageCell)])
+        writer.writeheader()
+        writer.writerows(asdict(cell) for cell in cells)
+
+
+def worst(cells: Sequence[CoverageCell], score: str, n_responses: int) -> float:
+    """Return the coverage of responses of equal sizes or of unequal ones, the farther from 95 %.
+
+    That of either is the mean over correlations, which a thousand data sets or so settle to within
+    a hundredth.
+    """
+    own = [
+        [
+            cell.held
+            for cell in cells
+            if (cell.interval, cell.score, cell.n_responses, cell.sizes)
+            == (OWN, score, n_responses, sizes)
+        ]
+        for sizes in SIZES
+    ]
+    means: list[float] = [float(np.mean(each)) for each in own if each]
+    return round(float(max(means, key=lambda held: float(abs(held - 0.95)))), 3)
+
+
+def measured(cells: Sequence[CoverageCell]) -> dict[str, tuple[float, ...]]:
+    """Return what `calibration.scores.coverage.MEASURED` should be."""
+    names = dict.fromkeys(cell.score for cell in cells)
+    return {
+        name: tuple(worst(cells, name, n_responses) for n_responses in RESPONSES)
+        for name in sorted(names)
+    }
+
+
+def guide_table(cells: Sequence[CoverageCell]) -> str:
+    """Return the table of the guide: of every score the mean over cells, and the extreme ones."""
+    heads = " | ".join(str(n_responses) for n_responses in RESPONSES)
+    lines = [
+        f"| score | interval | {heads} | percentiles: {heads} |",
+        "| --- " * (2 + 2 * len(RESPONSES)) + "|",
+    ]
+    names = dict.fromkeys(cell.score for cell in cells)
+    for name in sorted(names, key=list(REGISTRY).index):
+        texts = [f"`{name}`", str(REGISTRY[name].interval).replace("_", " ")]
+        for interval in (OWN, PERCENTILE):
+            for n_responses in RESPONSES:
+                held = [
+                    cell.held
+                    for cell in cells
+                    if (cell.interval, cell.score, cell.n_responses)
+                    == (interval, name, n_responses)
+                ]
+                texts.append(_cell_text(held))
+        lines.append(f"| {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def _cell_text(held: Sequence[float]) -> str:
+    if not held:
+        return "--"
+    text = f"{np.mean(held):.2f}"
+    if len(held) > 1:
+        text += f" ({min(held):.2f} to {max(held):.2f})"
+    return text
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the simulation of some numbers of responses, or write what was found into the guide."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    for row in coverage(2000, n_responses=150, n_bootstrap=400, bca=True):
-        logger.info("%-22s %-10s over %-9s %.3f", row.score, row.interval, row.resampled, row.share)
+    cells = read_cells() if FILE.exists() else []
+    for n_responses in map(int, arguments):
+        cells = [cell for cell in cells if cell.n_responses != n_responses]
+        cells += percentile_coverage(200, n_responses)
+        for sizes, correlation in itertools.product(SIZES, CORRELATIONS):
+            cells += coverage(400, n_responses, correlation, sizes)
+            logger.info("%d responses, %s sizes, %g", n_responses, sizes, correlation)
+        write_cells(cells)
+    if not arguments:
+        text = GUIDE.read_text(encoding="utf-8")
+        before, _, rest = text.partition("| score |")
+        after = rest[rest.index("\n\n") :]
+        GUIDE.write_text(before + guide_table(cells) + after, encoding="utf-8")
+        for name, held in measured(cells).items():
+            logger.info("    %r: %r,", name, held)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

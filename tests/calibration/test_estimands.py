@@ -78,12 +78,20 @@ def test_delta_interval_is_symmetric_in_the_logit_with_students_t() -> None:
 
     one = estimate_all((RatioEstimand("share", sums(3)),), DELTA)[0]
     logit = np.log(one.estimate / (1 - one.estimate))
-    reach = t.ppf(0.975, one.n_responses - 1) * one.standard_error
+    sizes = sums(3).denominator
+    # As many degrees of freedom as responses of equal size would have that say as much.
+    effective = sizes.sum(axis=0) ** 2 / (sizes**2).sum(axis=0)
+    assert (effective < one.n_responses).all()
+    reach = t.ppf(0.975, effective - 1) * one.standard_error
     reach = reach / (one.estimate * (1 - one.estimate))
     np.testing.assert_allclose(one.lower, 1 / (1 + np.exp(reach - logit)), rtol=1e-12)
     np.testing.assert_allclose(one.upper, 1 / (1 + np.exp(-reach - logit)), rtol=1e-12)
     number = estimate_all((RatioEstimand("number", sums(3), Scale.NUMBER),), DELTA)[0]
     np.testing.assert_allclose(number.upper - number.estimate, number.estimate - number.lower)
+    size = estimate_all((RatioEstimand("size", sums(3), Scale.POSITIVE),), DELTA)[0]
+    reach = t.ppf(0.975, effective - 1) * size.standard_error / size.estimate
+    np.testing.assert_allclose(np.log(size.upper / size.estimate), reach)
+    np.testing.assert_allclose(np.log(size.estimate / size.lower), reach)
 
 
 def test_bootstrap_interval_is_that_of_the_replicates_expanded_for_few_responses() -> None:

@@ -63,7 +63,7 @@ def run_python(code: str) -> str:
 
 
 def test_every_name_can_be_imported_and_called() -> None:
-    assert len(experiments.__all__) <= 8
+    assert len(experiments.__all__) <= 12
     assert set(experiments.__all__) <= set(dir(experiments))
     for name in experiments.__all__:
         assert callable(getattr(experiments, name))
@@ -379,7 +379,8 @@ def test_contradiction_speaks_against() -> None:
 def test_a_language_model_lists_claims_and_is_counted() -> None:
     listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
     model = AnsweringModel(lambda _: listed)
-    found = evaluate(BRIDGE, model=model, relations="lexical", documents=PASSAGES, stride="all")
+    asked: dict[str, Any] = {"relations": "lexical", "documents": PASSAGES}
+    found = evaluate(BRIDGE, model=model, revise=False, **asked)
     assert found.claims["text"].tolist() == ["The bridge opened in 1890."]
     assert found.cost["stage"].tolist() == ["atomizer"]
     assert found.cost["calls"].tolist() == [len(model.asked)] == [1]
@@ -411,7 +412,7 @@ def test_a_named_model_answers_from_its_cache(
         asked: dict[str, Any] = {
             "relations": "lexical",
             "documents": PASSAGES,
-            "stride": "all",
+            "revise": False,
             "cache": "kept",
         }
         first = evaluate(BRIDGE, model=settings, **asked)

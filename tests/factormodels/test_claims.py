@@ -130,3 +130,19 @@ def test_items_are_immutable_hashable_and_survive_copying(item: Any) -> None:
 def test_replacing_a_field_validates_it() -> None:
     with pytest.raises(InputError, match="prior of atom 'a1'"):
         replace(Atom("a1"), prior=2.0)
+
+
+@pytest.mark.parametrize(
+    ("snippet", "text", "content"),
+    [
+        ("", "Text.", "Text."),
+        ("Snippet.", "", "Snippet."),
+        ("Snippet.", "Text.", "Snippet.\n\nText."),
+        # What the text says already is not said twice, however a search engine cuts it.
+        ("The text  goes on ...", "The text goes on and on.", "The text goes on and on."),
+        ("THE TEXT …", "See: the text.", "See: the text."),
+        (" ", "", ""),
+    ],
+)
+def test_a_context_says_its_snippet_and_its_text(snippet: str, text: str, content: str) -> None:
+    assert Context("c1", text, snippet=snippet).content == content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
 import json
@@ -15,7 +16,9 @@ import pytest
 
 from factormodels import datasets
 from factormodels.claims import Atom, Context, RelationKind
+from factormodels.datasets import derive_factscore
 from factormodels.datasets.derive_factcheck_bench import derive, main
+from factormodels.encodings import ENCODINGS
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
@@ -66,7 +69,7 @@ def test_every_dataset_has_what_its_card_promises(name: str) -> None:
         assert dataset.card.counts[key] == counted[key], key
     for text in (dataset.card.title, dataset.card.description, dataset.card.source):
         assert text
-    assert dataset.card.licence == "Apache-2.0"
+    assert dataset.card.licence == ("MIT" if name == "factscore" else "Apache-2.0")
     assert dataset.card.notes
 
 
@@ -74,8 +77,9 @@ def test_every_dataset_has_what_its_card_promises(name: str) -> None:
 def test_every_graph_becomes_a_factor_graph_in_every_view(name: str) -> None:
     for graph in datasets.load(name).graphs:
         for view in ("given", "FR1", "FR2", "FR3"):
-            for encoding in ("implication", "conditional"):
-                factors = variant(graph, view).to_factor_graph(encoding)
+            viewed = variant(graph, view)
+            for encoding in ENCODINGS:
+                factors = viewed.to_factor_graph(encoding)
                 assert factors.names[: len(graph.atoms)] == graph.atom_ids
 
 
@@ -179,6 +183,55 @@ def test_factcheck_bench_is_the_raw_file_without_its_text(shared_data: Path) -> 
         embedded = datasets.load("factcheck-bench", stances=mapping).graphs
         assert embedded == tuple(without_text(graph) for graph in raw)
         assert all(context.text for graph in raw for context in graph.contexts)
+
+
+def test_factscore_is_what_the_script_derives(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "factscore_chatgpt"
+    passages, out = tmp_path / "passages.jsonl", tmp_path / "derived.jsonl"
+    passages.write_bytes(gzip.decompress((folder / "passages_bm25.jsonl.gz").read_bytes()))
+    assert derive_factscore.derive(folder / "ChatGPT.jsonl", passages, out) == 157
+    assert out.read_bytes() == (DATA / "factscore.jsonl").read_bytes()
+
+
+def test_factscore_has_the_published_labels_and_every_pair_that_was_retrieved() -> None:
+    dataset = datasets.load("factscore")
+    annotations = Counter(atom.annotation for graph in dataset.graphs for atom in graph.atoms)
+    assert annotations == {"S": 3194, "NS": 1692, "IR": 540}
+    labelled = retrieved = 0
+    for graph in dataset.graphs:
+        label = {atom.id: atom.label for atom in graph.atoms}
+        stated = {(r.source, r.target): r for r in graph.relations}
+        ids = (*graph.atom_ids, *graph.context_ids)
+        assert stated.keys() == {(c, x) for c in graph.context_ids for x in ids if c != x}
+        for context in graph.contexts:
+            retrieved += len(context.retrieved_for)
+            labelled += sum(label[atom] is not None for atom in context.retrieved_for)
+        for relation in graph.relations:
+            assert relation.distribution is not None
+            assert relation.probability == max(relation.distribution)
+    assert labelled == dataset.card.counts["labelled_pairs"] == 21_655
+    assert retrieved == dataset.card.counts["retrieved_pairs"]
+
+
+def test_factscore_holds_no_text() -> None:
+    content = (DATA / "factscore.jsonl").read_text(encoding="ascii")
+    keys = {"id", "categories", "sentences", "atoms", "passages", "evidence", "between"}
+    words = keys | {"S", "NS", "IR", "very rare", "rare", "medium", "freq", "very freq"}
+    words |= {"Asia/Pacific", "Latin America/Africa", "North America", "Europe/Middle East"}
+    for token in set(re.findall(r'"([^"]*)"', content)):
+        assert token in words or re.fullmatch(r"ChatGPT-\d{3}|[0-9a-f]{16}", token), token
+    # It travels with every installation.
+    assert len(content) < 1_000_000
+
+
+def test_the_script_of_factscore_writes_nothing_from_a_bad_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
+    raw.write_text('{"output": "x"}\n', encoding="utf-8")
+    assert derive_factscore.main([str(raw), str(raw), str(out)]) == 2
+    assert "raw.jsonl, line 1: the key 'annotations' is missing" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
 
 
 def test_the_script_writes_nothing_from_a_bad_file(

@@ -204,6 +204,31 @@ def test_fr1_takes_the_atoms_of_its_relations_where_provenance_was_not_recorded(
     assert view.context_ids == ("c1@a2", "c1@a1", "c3")
 
 
+def test_fr1_gives_what_was_retrieved_for_the_question_to_no_atom() -> None:
+    graph = graph_of(
+        2,
+        [Context("c1", retrieved_for=("a1",)), Context("c2")],
+        [("c1", "a1", "entailment", 0.8), ("c2", "a1", "contradiction", 0.9)],
+    )
+    view = fr1(graph)
+    assert view.context_ids == ("c1",)
+    assert triples(view) == [("c1", "a1", "entailment", 0.8)]
+    assert len(fr2(graph).relations) == 2
+
+
+def test_equal_snippets_without_a_text_are_one_context() -> None:
+    contexts = [
+        Context("c1", snippet="It is red.", title="A", retrieved_for=("a1",)),
+        Context("c2", snippet="IT is  red.", title="B", retrieved_for=("a2",)),
+        Context("c3", "Text.", snippet="It is red."),
+        Context("c4", title="A"),
+        Context("c5", title="A"),
+    ]
+    merged = fr2(graph_of(2, contexts, []))
+    assert merged.context_ids == ("c1", "c3", "c4", "c5")
+    assert merged.contexts[0].retrieved_for == ("a1", "a2")
+
+
 BOTH_ORDERS: list[Triple] = [
     ("a1", "c1", "entailment", 0.9),
     ("c1", "a1", "contradiction", 0.6),

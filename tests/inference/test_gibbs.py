@@ -16,7 +16,7 @@ from factormodels import FactorGraph, InputError
 from factormodels.errors import MissingDependencyError
 from factormodels.synthetic import fr2, grid
 from inference import InferenceError, Status, infer, support
-from inference.exact.kernels.interaction import factors_by_variable
+from inference.kernels.interaction import factors_by_variable
 from inference.sampling.chains import R_HAT_LIMIT, by_variable, to_arviz
 from inference.sampling.gibbs import BlockGibbs
 from inference.sampling.kernels.blocks import choose_blocks

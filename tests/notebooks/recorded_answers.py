@@ -117,7 +117,7 @@ def record(path: Path) -> None:
             asked = replace(response(), atoms=(), contexts=(), relations=(), metadata={})
             documents = build_collection(documents_of_graphs(demonstration()), top_k=PASSAGES)
             stages = (
-                atomizer_stage(model),
+                atomizer_stage(model, 1),
                 reviser_stage(model),
                 retrieval_stage(documents),
                 relation_stage(PromptedRelationModel(model), "FR3"),

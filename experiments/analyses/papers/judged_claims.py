@@ -13,6 +13,7 @@ from factormodels.claims import Atom
 from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.assessors import assess
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.fact_graph import FactGraph
 
@@ -122,8 +123,9 @@ def run_pipeline(
     found = []
     for graph in graphs:
         ledger = Ledger()
-        claims, verdicts = pipeline(graph, MeteredModel(model, ledger), retriever)
-        used = ledger.total
+        metered = WithPrompts(MeteredModel(model, ledger), prompts_of(model))
+        claims, verdicts = pipeline(graph, metered, retriever)
+        used = ledger.total.taken
         found.append(
             JudgedResponse(
                 graph.id,

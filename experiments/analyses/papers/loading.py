@@ -91,18 +91,19 @@ def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> 
         context: what the analysis is run with.
 
     Raises:
-        InputError: if the cache cannot be used, or there is none to replay.
+        InputError: if the cache or the prompts cannot be used, or there is none to replay.
     """
     from experiments.assess.setup import language_model as cached_model
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
     if name not in context.models:
-        settings = LitellmSettings(access.provider)
+        settings = LitellmSettings(access.provider, access.api_base)
         context.models[name] = AskedModel(
             cached_model(settings, access.cache, Ledger(), replay=access.replay)
         )
-    return context.models[name]
+    return WithPrompts(context.models[name], read_prompts(access.prompts))
 
 
 def _load(context: AnalysisContext, name: str, path: Path) -> StudyData:
@@ -200,7 +201,7 @@ def _predicted(
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
     model = language_model(name, user.models[name], context)
-    return Block(name, related(graphs, PromptedRelationModel(model, "logprobs")), model)
+    return Block(name, related(graphs, PromptedRelationModel(model)), model)
 
 
 def _language_model(name: str, user: UserData, context: AnalysisContext) -> LanguageModel | None:

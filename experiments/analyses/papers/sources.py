@@ -13,6 +13,7 @@ from experiments.study.config import known
 from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
+from factormodels.io.opening import exists
 
 DATA_FILE = "factormodels-data.yaml"
 """The file that says where data are, looked for in the current folder."""
@@ -132,11 +133,15 @@ class ModelAccess:
         provider: its name at the provider, as litellm spells it.
         cache: file of its answers.
         replay: whether it answers from that file alone.
+        prompts: folder of templates in place of ours; None: ours.
+        api_base: address of a compatible server; None for the provider's own.
     """
 
     provider: str
     cache: Path
     replay: bool = True
+    prompts: Path | None = None
+    api_base: str | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ def user_data(path: str | os.PathLike[str] | None = None) -> UserData:
     """
     named = os.fspath(path) if path is not None else os.environ.get(VARIABLE, "")
     file = Path(named or DATA_FILE)
-    if not named and not file.is_file():
+    if not named and not (exists(file) and file.is_file()):
         return UserData()
     where = str(file)
     content = _mapping(parse_yaml(read_text(file), where) or {}, where)
@@ -202,7 +207,7 @@ def absence(name: str, user: UserData) -> str:
 
 
 _KEYS = ("datasets", "models")
-_ACCESS = ("provider", "cache", "replay")
+_ACCESS = ("provider", "cache", "replay", "prompts", "api_base")
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
@@ -215,7 +220,7 @@ def _file(value: Any, file: Path, where: str) -> Path:
     if not isinstance(value, str) or not value:
         raise InputError(f"{where}: {value!r} is no path; name a file")
     path = file.parent / value
-    if not path.is_file():
+    if not (exists(path) and path.is_file()):
         raise InputError(f"{where}: there is no file {path}; correct the path or leave it out")
     return path
 
@@ -231,4 +236,11 @@ def _access(value: Any, file: Path, where: str) -> ModelAccess:
     replay = given.get("replay", True)
     if not isinstance(replay, bool):
         raise InputError(f"{where}: replay is {replay!r}; give true or false")
-    return ModelAccess(given["provider"], file.parent / given["cache"], replay)
+    prompts = given.get("prompts")
+    if prompts is not None and not isinstance(prompts, str):
+        raise InputError(f"{where}: prompts is {prompts!r}; name a folder")
+    folder = None if prompts is None else file.parent / prompts
+    base = given.get("api_base")
+    if base is not None and (not isinstance(base, str) or not base):
+        raise InputError(f"{where}: api_base is {base!r}; give the address of a server")
+    return ModelAccess(given["provider"], file.parent / given["cache"], replay, folder, base)

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.assess_options.claims import ClaimOptions
+from experiments.cli.assess_options.evidence import EvidenceOptions
+from experiments.cli.assess_options.judgement import JudgementOptions
+from experiments.cli.assess_options.model import ModelOptions
+from experiments.cli.assess_options.output import OutputOptions
+from experiments.cli.assess_options.responses import ResponseOptions
+from experiments.cli.assess_options.web import WebOptions
 from experiments.cli.console import heading, messages, output, plain_table, show_table
+from experiments.cli.grouped import grouped
 from experiments.paper.text import ABSENT, counted, number, verdict
 from factormodels.claims import Context, RelationKind
 from factormodels.fact_graph import FactGraph
@@ -39,120 +46,24 @@ _MEASURES = (
 )
 
 
+@grouped
 def command(
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A response: text, or JSON (one, or one per line) with response, query, topic and "
-            "id; or fact graphs, or an embedded dataset. - is standard input.",
+            help="Responses: a text; a table with a row for each (CSV, TSV, JSON, JSON Lines, "
+            "Parquet, Arrow); a folder of texts or of a saved dataset; fact graphs; or an embedded "
+            "dataset. - is standard input.",
         ),
     ],
-    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What was asked.")] = None,
-    topic: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What it is about; searched with each claim.")
-    ] = None,
-    response: Annotated[
-        str | None, typer.Option(metavar="ID", help="The response to take from many.")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Language model as litellm spells it, such as openai/NAME; its key comes from the "
-            "environment.",
-        ),
-    ] = None,
-    api_base: options.ApiBase = None,
-    concurrency: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Calls under way at a time.")
-    ] = 16,
-    cache: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Where answers and searches are kept: none is repeated."),
-    ] = Path("answers.sqlite"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show calls, tokens and cost by stage; send nothing.")
-    ] = False,
-    replay: options.Replay = False,
-    atoms: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Claims: given (as recorded), model (listed by the language model), or sentences "
-            "(each sentence one claim).",
-        ),
-    ] = None,
-    stride: Annotated[
-        str, typer.Option(metavar="W", help="Sentences per call that lists claims, or all.")
-    ] = "1",
-    revise: Annotated[
-        bool, typer.Option("--revise", help="Rewrite claims to be understood alone.")
-    ] = False,
-    queries: Annotated[
-        bool, typer.Option("--queries", help="Let the language model write the searches.")
-    ] = False,
-    retriever: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Evidence: given (as recorded), local (--documents, or the input's own passages), "
-            "wikipedia, or google (key in SERPER_API_KEY).",
-        ),
-    ] = None,
-    documents: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Documents to search: .txt, .md, .html, .jsonl; or a dataset."
-        ),
-    ] = None,
-    passages: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="JSON Lines of passages for FActScore's atoms."),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="K", help="Passages per claim; 3, of Google 5."),
-    ] = None,
-    reading: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Of a web page: snippet, head (its first 4,000 characters) or chunks (the best).",
-        ),
-    ] = "head",
-    relations: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Relation model: lexical, model, recorded:FILE or nli:FOLDER."
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="The language model's probabilities: logprobs, verbalised or samples.",
-        ),
-    ] = "logprobs",
-    variant: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="FR1, FR2 (default) or FR3; repeatable."),
-    ] = None,
-    assessor: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Have the language model judge the claims by a prompt too: factscore, "
-            "factverify, veriscore, own-knowledge or fastfact; repeatable.",
-        ),
-    ] = None,
-    encoding: options.Encoding = "implication",
-    backend: options.BackendName = "exact",
-    set_: options.BackendSettings = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the graphs with posteriors there, as JSON Lines."),
-    ] = None,
+    responses: ResponseOptions,
+    model: ModelOptions,
+    claims: ClaimOptions,
+    evidence: EvidenceOptions,
+    web: WebOptions,
+    judgement: JudgementOptions,
+    output_to: OutputOptions,
 ) -> None:
     """Assess a response: its claims, the evidence, the probability of each claim.
 
@@ -171,6 +82,8 @@ def command(
           --retriever local
       factormodels assess answer.txt --query "Who was she?" --documents notes
       factormodels assess answers.jsonl --documents notes --out assessed.jsonl
+      factormodels assess answers.csv --response answer --question prompt \\
+          --documents notes --out assessed.jsonl
       factormodels assess answers.jsonl --model openai/NAME \\
           --retriever wikipedia --dry-run
       factormodels assess answers.jsonl --model openai/NAME \\
@@ -178,68 +91,115 @@ def command(
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
       factormodels assess demonstration --model openai/NAME --assessor factscore
     """
-    from experiments.assess.batch import assess_responses
+    from contextlib import ExitStack
+    from functools import partial
+
+    from experiments.assess.batch import BatchOptions, assess_responses, responses_under_way
     from experiments.assess.estimate import NamedModel, estimate
-    from experiments.assess.inputs import load_responses
     from experiments.assess.setup import AssessmentOptions, language_model, make_plan
-    from experiments.cli.progress import announced, response_progress
-    from experiments.cli.tables import show_ledger
+    from experiments.cli.assessment_tables import show_failed, show_responses
+    from experiments.cli.progress import announced, response_progress, step_progress
+    from experiments.cli.tables import ledger_at_limit, show_ledger
+    from experiments.report.assessed import report_folder, report_of_graphs
+    from experiments.report.writing import check_replaceable
+    from experiments.run.assessing import on_cluster
     from experiments.study.backend_settings import build_backend, parse_settings
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.consumption import Consumption
-    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.model_parameters import unlisted_parameters
+    from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+    from factormodels.extraction.relation_models.prompted import chosen_method
+    from factormodels.extraction.retrieval.web import WebRetriever
     from inference.warm_up import warm_up
 
-    algorithm = build_backend(backend, parse_settings(set_ or ()))
-    graphs = load_responses(file, query=query, topic=topic, response=response, passages=passages)
+    templates = read_prompts(model.prompts)
+    algorithm = build_backend(judgement.backend, parse_settings(judgement.set_ or ()))
+    loaded = responses.load(file)
+    graphs = loaded.graphs
     ledger = Ledger()
     consumption = None
-    # A model in name only: a dry run needs neither a key nor the library.
-    if model is not None and dry_run:
-        consumption = Consumption(NamedModel(model))
-    elif model is not None:
-        settings = LitellmSettings(model, api_base, concurrency)
-        consumption = Consumption(language_model(settings, cache, ledger, replay=replay))
+    budget = model.budget()
+    # A model in name only: a dry run needs no key.
+    if model.model is not None and model.dry_run:
+        consumption = Consumption(NamedModel(model.model, unlisted_parameters(model.model)))
+    elif model.model is not None:
+        consumption = Consumption(
+            language_model(
+                model.settings(), model.cache, ledger, replay=model.replay, budget=budget
+            )
+        )
     wanted = AssessmentOptions(
-        model=consumption,
-        stride=stride,
-        revise=revise,
-        queries=queries,
-        method=method,
-        atoms=atoms,
-        retriever=retriever,
-        documents=documents,
-        top_k=top_k,
-        reading=reading,
-        relations=relations,
-        variants=tuple(variant or ("FR2",)),
-        encoding=encoding,
-        assessors=tuple(assessor or ()),
+        model=None if consumption is None else WithPrompts(consumption, templates),
+        stride=claims.stride,
+        revise=claims.revise,
+        queries=evidence.queries,
+        method=judgement.method,
+        atoms=claims.atoms,
+        retriever=evidence.retriever,
+        documents=evidence.documents,
+        top_k=evidence.top_k,
+        reading=evidence.reading,
+        question_contexts=evidence.question_contexts,
+        summarise=evidence.summarise,
+        retry_failed=output_to.retry_failed,
+        embeddings=evidence.embeddings,
+        embeddings_base=evidence.embeddings_base,
+        search_base=evidence.search_base,
+        http=web.settings(),
+        relations=judgement.relations,
+        window=judgement.window,
+        least=judgement.least,
+        variants=tuple(judgement.variant or ("FR2",)),
+        encoding=judgement.encoding,
+        assessors=tuple(judgement.assessor or ()),
         # No file is made where nothing is sent.
-        cache=None if dry_run else cache,
-        replay=replay,
+        cache=None if model.dry_run else model.cache,
+        replay=model.replay,
+        prices=model.prices(),
+        price_search=model.price_search,
+        budget=budget,
     )
     plan = make_plan(graphs, wanted, algorithm)
     remarks, console = messages(), output()
-    if dry_run:
+    for remark in loaded.remarks:
+        remarks.print(remark, soft_wrap=True)
+    if model.dry_run:
         _show_estimate(console, estimate(graphs, plan.choices))
         return
-    with announced(remarks):
-        warm_up(algorithm)
-    shown: list[FactGraph] = []
-    with response_progress(remarks, len(graphs), ledger) as report:
+    if output_to.dask is None:
+        with announced(remarks):
+            warm_up(algorithm)
+    found: list[FactGraph] = []
+    pages = None if not output_to.report else report_folder(output_to.out or Path("assessed"))
+    if pages is not None:
+        check_replaceable(pages)
+    # Nobody outside this machine is asked, so that nothing is gained by waiting side by side.
+    local = model.model is None and plan.choices.retriever in ("given", "local")
+    with ExitStack() as places:
+        elsewhere = None
+        if output_to.dask is not None:
+            elsewhere = places.enter_context(
+                on_cluster(output_to.dask, algorithm, plan.stages, local=local)
+            )
+        places.enter_context(ledger_at_limit(remarks, ledger))
+        report = places.enter_context(response_progress(remarks, len(graphs), ledger))
         batch = assess_responses(
             graphs,
             plan.stages,
             plan.views,
             plan.settings,
-            out=out,
+            BatchOptions(
+                output_to.out,
+                1 if local else responses_under_way(model.concurrency),
+                output_to.retry_failed,
+                output_to.partial,
+            ),
             report=report,
             # A single response is shown in full; of a batch only the measures are.
-            keep=shown.append if len(graphs) == 1 else None,
-            consumption=consumption,
+            keep=found.append if len(graphs) == 1 or output_to.report else None,
+            elsewhere=elsewhere,
         )
-    for graph in shown:
+    for graph in found if len(graphs) == 1 else ():
         for view in plan.views:
             _show_atoms(console, graph, view.variant)
             console.print()
@@ -247,8 +207,22 @@ def command(
         for line in _stage_remarks(graph):
             console.print(line, soft_wrap=True)
         console.print()
+    if len(graphs) > 1 and batch.responses:
+        show_responses(console, batch.responses, plan.views, plan.choices.assessors)
     _show_measures(console, batch.responses, plan.views, plan.choices.assessors)
     show_ledger(console, ledger)
+    if plan.choices.relations == "model" and consumption is not None:
+        # Only now is it known what the server refuses.
+        stated: Any = judgement.method
+        method = chosen_method(stated, consumption)
+        remarks.print(f"{plan.choices.model}: probabilities of relations: {method}")
+    if isinstance(plan.choices.searcher, WebRetriever):
+        asked = plan.choices.searcher.store.asked
+        price = plan.choices.price_search
+        paid = "" if price is None else f" ({price * asked['searches']:.4f} US dollars)"
+        remarks.print(
+            f"asked the web for {asked['searches']:,} searches{paid}, {asked['pages']:,} pages"
+        )
     if batch.resumed:
         remarks.print(f"{batch.resumed:,} responses were finished by an earlier run")
     missing = sum(response.missing for response in batch.responses)
@@ -259,10 +233,16 @@ def command(
         remarks.print(
             f"{missing:,} relations missing, {verdicts}{failures:,} failures in other stages"
         )
-    for name, reason in batch.failed:
-        remarks.print(f"{name} failed: {reason}", soft_wrap=True)
-    if out is not None:
-        remarks.print(f"wrote {out}: {counted(len(batch.responses), 'response')}", soft_wrap=True)
+    show_failed(remarks, batch.failed)
+    if output_to.out is not None:
+        remarks.print(
+            f"wrote {output_to.out}: {counted(len(batch.responses), 'response')}", soft_wrap=True
+        )
+    if pages is not None and found:
+        written = report_of_graphs(
+            found, file.stem, pages, watch=partial(step_progress, remarks, "pages")
+        )
+        remarks.print(f"wrote {written[0]}: {counted(len(written), 'page')}", soft_wrap=True)
     if batch.failed:
         raise typer.Exit(INCOMPLETE)
 
@@ -338,7 +318,8 @@ def _show_measures(
     named = [(view.variant, (view.variant, view.encoding, view.backend.name)) for view in views]
     named += [(name, (ABSENT, ABSENT, name)) for name in assessors]
     with entropy_warnings() as misordered:
-        summaries = [(texts, summarise_judged(responses, name)) for name, texts in named]
+        compared = summarise_judged(responses, [name for name, _ in named])
+    summaries = [(texts, compared.summaries[name]) for name, texts in named]
     known = [(texts, summary) for texts, summary in summaries if summary is not None]
     if not known:
         return
@@ -364,6 +345,17 @@ def _show_measures(
             *(number(getattr(summary, name)) for name, _ in shown),
         )
     show_table(console, table)
+    if any(name == "f1_at_k" for name, _ in shown):
+        console.print(f"K of F1@K is {first.k:g}, the median number of claims of a response")
+    if compared.left_out:
+        console.print(
+            f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "
+            "out of all of them",
+            soft_wrap=True,
+        )
+    for texts, judged in summaries:
+        if judged is None:
+            console.print(f"{texts[-1]} has no verdict at all, and no row", soft_wrap=True)
     if misordered:
         console.print(
             f"E is no order of truth in {len(misordered)} of {len(known)} rows: it falls again for "
@@ -381,7 +373,17 @@ def _stage_remarks(graph: FactGraph) -> list[str]:
         found = facts["retrieval"]
         lines.append(
             f"{found['retriever']}: {found['queries']} queries, {found['passages']} passages, "
-            f"{found['contexts']} contexts after duplicates, {len(found['failures'])} failures"
+            f"{found['contexts']} contexts after duplicates, "
+            f"{len(found.get('dropped', ()))} pages left out, {len(found['failures'])} failures"
+        )
+    if "duplicates" in facts:
+        repeated = counted(len(facts["duplicates"]), "claim")
+        lines.append(f"{repeated} said before: judged once, counted each time")
+    if "summaries" in facts:
+        told = facts["summaries"]
+        lines.append(
+            f"{told['model']}: {len(told['passages'])} passages summarised, "
+            f"{len(told['dropped'])} dropped as irrelevant, {len(told['failures'])} failures"
         )
     if "relations" in facts:
         asked = facts["relations"]
@@ -401,7 +403,8 @@ def _stage_remarks(graph: FactGraph) -> list[str]:
 
 
 def _source(context: Context) -> str:
-    return _short(f"{context.title}: {context.text}" if context.title else context.text)
+    text = context.content
+    return _short(f"{context.title}: {text}" if context.title else text)
 
 
 def _short(text: str) -> str:
@@ -420,8 +423,8 @@ def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     show_table(console, table)
     console.print(
         "tokens: characters / 4. Answers in the cache are not taken off. Where claims are not yet "
-        f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike. Verdicts of "
-        "assessors count at their longest."
+        f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far as there "
+        "are so many. Verdicts of assessors count at their longest."
     )
 
 

@@ -72,7 +72,9 @@ def command(
     memory: Annotated[
         bool, typer.Option("--memory", help="Measure memory: a fresh process for every graph.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of turns.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Seed of the order of turns.")
+    ] = 0,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of bench.json and the plot.")
     ] = Path("results/bench"),

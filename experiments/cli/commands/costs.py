@@ -55,6 +55,7 @@ def command(
     api_base: options.ApiBase = None,
     cache: options.AnswerCache = Path("answers.sqlite"),
     replay: options.Replay = False,
+    prompts: options.PromptsFolder = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write costs.csv, .pdf and .png there; strides.csv."),
@@ -87,7 +88,9 @@ def command(
     ]
     # Before anything is printed: it may be refused.
     compared = (
-        None if ablate is None else _ablation(ablate, strides, model, api_base, cache, replay)
+        None
+        if ablate is None
+        else _ablation(ablate, strides, model, api_base, cache, replay, prompts)
     )
     console = output()
     console.print(
@@ -118,13 +121,20 @@ def command(
 
 
 def _ablation(
-    file: Path, strides: str, model: str | None, api_base: str | None, cache: Path, replay: bool
+    file: Path,
+    strides: str,
+    model: str | None,
+    api_base: str | None,
+    cache: Path,
+    replay: bool,
+    prompts: Path | None,
 ) -> list[StrideRow]:
     from experiments.assess.costs import stride_ablation
     from experiments.assess.setup import language_model, stride_of
     from experiments.study.inputs import read_graphs
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
     lengths = [stride_of(text.strip(), "--strides") for text in strides.split(",")]
     if model is None:
@@ -137,7 +147,8 @@ def _ablation(
                 "file with the texts of its responses"
             )
     answering = language_model(LitellmSettings(model, api_base), cache, Ledger(), replay=replay)
-    return stride_ablation(graphs, answering, lengths)
+    asked = WithPrompts(answering, read_prompts(prompts))
+    return stride_ablation(graphs, asked, lengths)
 
 
 def _show_strides(console: Console, rows: Sequence[StrideRow]) -> None:

@@ -146,6 +146,7 @@ def _show_card(console: Console, name: str) -> None:
 _PARTS = {
     "atoms": ("true", "false", "unlabelled"),
     "relations": ("entailment", "contradiction", "equivalence", "neutral"),
+    "claims": ("judged",),
 }
 
 

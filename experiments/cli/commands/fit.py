@@ -67,7 +67,9 @@ def command(
     folds: Annotated[
         int, typer.Option(min=0, metavar="N", help="Folds of the cross-validation; 0: none.")
     ] = 5,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of folds and bootstrap.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of folds and bootstrap.")
+    ] = 0,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write the responses with what was learned there."),

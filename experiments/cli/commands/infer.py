@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli import options
-from experiments.cli.console import messages, output, plain_table, show_table
+from experiments.cli.console import messages, output, plain_table, show_table, write_json
 from experiments.paper.text import counted, duration, verdict
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
@@ -119,7 +119,7 @@ def command(
     if out is not None:
         write_text(out, as_json(posterior))
     if json_:
-        typer.echo(as_json(posterior), nl=False)
+        write_json(as_json(posterior))
         return
     console = output()
     _show_posterior(console, posterior, graph, model.fact_graph, limit=rows)

@@ -1,4 +1,4 @@
-"""`factormodels report`: the HTML report of a finished run."""
+"""`factormodels report`: the HTML report of a finished run, or of assessed responses."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ import typer
 
 
 def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run's results.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="Folder of a run's results, or a file that `factormodels assess` wrote.",
+        ),
+    ],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of the report; RUN/report if not given."),
+        typer.Option(
+            metavar="DIR", help="Folder of the report; RUN/report if not given, or FILE-report."
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
@@ -42,7 +50,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Make the HTML report of a finished run.
+    """Make the HTML report of a finished run, or of assessed responses.
 
     A folder of pages that any browser opens without a server or a network: the
     summary, tests, plots and failures; and for each response every atom, its
@@ -55,21 +63,30 @@ def command(
       factormodels report results/compare
       factormodels report results/mine --data claims=claims.jsonl --out report
       factormodels report results/mine --response q17 --response q23
+      factormodels report assessed.jsonl
     """
     from functools import partial
 
     from experiments.cli.console import messages, output
     from experiments.cli.progress import step_progress
     from experiments.paper.text import counted
+    from experiments.report.assessed import make_assessed_report
     from experiments.report.finished import make_report
+    from factormodels.errors import InputError
 
-    written = make_report(
-        run,
-        out,
-        files=data or (),
-        only=only or (),
-        chosen=response or (),
-        pages=pages,
-        watch=partial(step_progress, messages(), "pages"),
-    )
+    watch = partial(step_progress, messages(), "pages")
+    if run.is_file():
+        if data or only:
+            raise InputError(f"{run}: --data and --only are for the folder of a run; drop them")
+        written = make_assessed_report(run, out, chosen=response or (), pages=pages, watch=watch)
+    else:
+        written = make_report(
+            run,
+            out,
+            files=data or (),
+            only=only or (),
+            chosen=response or (),
+            pages=pages,
+            watch=watch,
+        )
     output().print(f"{written[0]}: {counted(len(written), 'page')}", soft_wrap=True)

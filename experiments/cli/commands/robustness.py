@@ -50,10 +50,13 @@ def command(
     api_base: options.ApiBase = None,
     cache: options.AnswerCache = Path("answers.sqlite"),
     replay: options.Replay = False,
+    prompts: options.PromptsFolder = None,
     appended: Annotated[
         int, typer.Option(min=1, metavar="N", help="Sentences appended, at most.")
     ] = 20,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the corruption.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the corruption.")
+    ] = 0,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the tables and the figures there.")
     ] = None,
@@ -77,6 +80,7 @@ def command(
     from experiments.study.inputs import read_graphs
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
     from factormodels.selection import CachedRelations
 
     graphs = read_graphs(file)
@@ -89,7 +93,8 @@ def command(
     if model is not None:
         settings = LitellmSettings(model, api_base)
         # The ledger is not shown: what matters of a model here is its missing verdicts.
-        prompted = language_model(settings, cache, Ledger(), replay=replay)
+        answering = language_model(settings, cache, Ledger(), replay=replay)
+        prompted = WithPrompts(answering, read_prompts(prompts))
     assessors = _assessors_at_hand(judge, claims, prompted, missing)
     # Five points of each curve, evenly spaced.
     counts = [round(appended * k / 4) for k in range(5)]

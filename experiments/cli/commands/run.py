@@ -12,7 +12,7 @@ import typer
 
 from experiments.cli.console import heading, messages, output, plain_table, show_table
 from experiments.paper.text import counted, duration, interval, number, small
-from factormodels.errors import InputError
+from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def command(
     import time
 
     from experiments.cli.running import run_watched
-    from experiments.cli.tables import show_ledger
+    from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.results.files import study_folder
     from experiments.run.runner import Execution, design, failures_of
     from experiments.run.workers import WorkerError
@@ -151,20 +151,21 @@ def command(
         _show_plan(console, planned, folder, only or ())
         return
     try:
-        results, finished = run_watched(
-            planned,
-            folder,
-            Execution(workers, dask),
-            remarks,
-            ledger,
-            only=only or (),
-            resume=resume or retry_failed,
-            overwrite=overwrite,
-            retry_failed=retry_failed,
-        )
+        with ledger_at_limit(remarks, ledger):
+            results, finished = run_watched(
+                planned,
+                folder,
+                Execution(workers, dask),
+                remarks,
+                ledger,
+                only=only or (),
+                resume=resume or retry_failed,
+                overwrite=overwrite,
+                retry_failed=retry_failed,
+            )
     # What ends a run without being the user's mistake; what is finished is kept, which is worth
     # saying.
-    except (KeyboardInterrupt, WorkerError, OSError):
+    except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError):
         _show_kept(remarks, planned, folder)
         raise
     _show_results(console, planned, results, failures_of(planned, finished), folder)
@@ -277,11 +278,10 @@ def _show_results(
     """Print the summary of a run, its tests, what is missing or failed, and the files."""
     from experiments.cli.tables import show_study_table
     from experiments.study.cell_names import CELL
+    from experiments.study.design import absent_backends
 
     cells, study = results.summary.cells, planned.study
-    algorithms = {cell.algorithm.title: cell.algorithm for cell in planned.cells}
-    # A backend that could not be made is one whose library is not installed.
-    absent = {title: one.error for title, one in algorithms.items() if one.error}
+    absent = absent_backends(planned.cells)
     show_study_table(console, cells, study.measures, absent)
     if study.significance.pairs:
         _show_tests(console, results.tests, study.significance.correction)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from experiments.cli import options
-from experiments.cli.console import heading, output, plain_table, show_table, show_written
+from experiments.cli import findings, options
+from experiments.cli.console import heading, messages, output, plain_table, show_table, show_written
 from experiments.paper.text import number
+from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,8 +26,8 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Labelled responses with the texts of their claims: FActScore's JSON Lines, fact "
-            "graphs, or an embedded dataset.",
+            help="Responses with the texts of their claims, or as text: FActScore's JSON Lines, "
+            "fact graphs, an embedded dataset, a table or a text. Labels are not needed.",
         ),
     ],
     relations: options.EntailmentModel = "lexical",
@@ -54,14 +55,41 @@ def command(
         ),
     ] = 0,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of the intervals and the graphs.")
+        int,
+        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of intervals and graphs."),
     ] = 0,
-    out: options.TablesFolder = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="P", help="Least share of claims that their sentence entails."
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float, typer.Option(min=0, metavar="E", help="Taken off each informativeness.")
+    ] = 0.01,
+    cap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Relation model whose entailment caps informativeness at 0."
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL=RELATION,...",
+            help="What the labels of an NLI model mean, where their names do not tell.",
+        ),
+    ] = None,
+    out: findings.OutFolder = None,
+    report: findings.ReportPage = None,
+    json_: findings.Json = False,
 ) -> None:
     """Select the claims that count (Core) and tabulate what that changes.
 
-    Claims before and after selection by the sentence that they are from, and
-    factuality by relative position before and after.
+    By response: claims before and after, and with --out each claim with its weight
+    and why it does not count. Of responses with labels also claims by the sentence
+    that they are from, and factuality by relative position, before and after.
+    Responses without claims are taken apart into sentences.
 
     [b]Examples[/b]
 
@@ -70,16 +98,34 @@ def command(
           --out results/select
       factormodels select demonstration --domain things --samples 200
     """
-    from calibration.self_knowledge import IntervalSettings
-    from experiments.assess.setup import AssessmentOptions, relation_model
-    from experiments.padding import selection_study, uncertain_selection
-    from experiments.padding.robustness import CoreChoices
-    from experiments.study.inputs import read_graphs
+    from experiments.assess.inputs import load_responses
+    from experiments.cli.progress import step_progress
+    from experiments.methods.select import SelectSettings, find_selection
 
-    # The facts of the model are for journals, of which there is none here.
-    model, _ = relation_model(relations, AssessmentOptions())
-    chosen = CoreChoices(model, weights, rule, templates=templates, domain=domain)  # type: ignore[arg-type]
-    graphs = read_graphs(file)
+    wanted = {
+        "relations": relations,
+        "labels": [part for part in (labels or "").split(",") if part],
+        "weights": weights,
+        "rule": rule,
+        "domain": domain,
+        "templates": None if templates is None else str(templates),
+        "share": share,
+        "epsilon": epsilon,
+        "cap": cap,
+    }
+    loaded = load_responses(file)
+    graphs = loaded.graphs
+    if json_ or report is not None or not _has_labels(graphs):
+        with step_progress(messages(), "responses", len(graphs)) as advance:
+            found = find_selection(
+                graphs, file.name, wanted, remarks=loaded.remarks, advance=advance
+            )
+        findings.deliver(found, out=out, report=report, json_=json_)
+        return
+    from calibration.self_knowledge import IntervalSettings
+    from experiments.padding import selection_study, uncertain_selection
+
+    chosen = SelectSettings(**{**wanted, "labels": tuple(wanted["labels"] or ())}).choices()  # type: ignore[arg-type]
     study = selection_study.selection_study(
         graphs,
         chosen.core,
@@ -95,6 +141,15 @@ def command(
         console.print()
         _show_uncertain(console, rows)
     show_written(console, written)
+
+
+def _has_labels(graphs: Sequence[FactGraph]) -> bool:
+    """Whether a claim has a label and says its sentence, so that positions can be told."""
+    return any(
+        (atom.label is not None or atom.annotation) and atom.sentence is not None
+        for graph in graphs
+        for atom in graph.atoms
+    )
 
 
 def _show_study(console: Console, study: SelectionStudy) -> None:

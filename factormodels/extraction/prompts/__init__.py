@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from factormodels.errors import InputError
-from factormodels.extraction.language_model import Message, PromptIdentity
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.answers import Label, read_label
+from factormodels.extraction.language_model import Completion, Message, PromptIdentity
+
+NOT_KNOWN = "(none)"
+"""What stands in a slot that nothing is known for."""
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-_KEYS = ("name", "version", "purpose", "fields", "system", "question", "examples")
+_REQUIRED = ("name", "version", "purpose", "slots", "system", "question")
+_KEYS = (*_REQUIRED, "needed", "after", "labels", "examples")
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Example:
     """A question that is answered before the real one is asked.
 
     Attributes:
-        fields: texts by name of field.
+        fields: texts by name of slot.
         answer: the answer, word for word.
     """
 
@@ -37,49 +42,93 @@ class PromptTemplate:
     Attributes:
         identity: name, version and digest.
         purpose: what it asks for, in one sentence.
-        fields: names of the texts that it is filled with.
-        system: the standing instruction.
-        question: the question, with a placeholder {{field}} for each field.
+        slots: what the texts are that it can be filled with, by name.
+        needed: the slots that the question must have; the others may be left out.
+        system: the standing instruction; empty for none.
+        question: the question, with a placeholder {{slot}} where a text belongs.
         examples: questions with answers, asked before.
+        after: what stands before the label in an answer that gives one, such as "verdict:"; empty
+            where the label is all there is.
+        labels: the template's own words for labels, by label; a label without one is its own word.
     """
 
     identity: PromptIdentity
     purpose: str
-    fields: tuple[str, ...]
+    slots: Mapping[str, str]
+    needed: tuple[str, ...]
     system: str
     question: str
     examples: tuple[Example, ...] = ()
+    after: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
-    def render(self, **fields: str) -> tuple[Message, ...]:
-        """Conversation that asks the question about the given texts.
+    def render(self, **texts: str) -> tuple[Message, ...]:
+        """Conversation that asks the question about the given texts, one for each slot.
 
         A text is put where its placeholder stands and is not looked at again, so that it opens no
-        other placeholder; the tags that fence a field are made harmless within a text.
+        other placeholder; the tags that fence a slot are made harmless within a text.
 
         Raises:
-            InputError: if a field is missing, unknown or no text.
+            InputError: if a slot is missing or unknown, or its text is no text.
         """
-        messages = [Message("system", self.system)]
+        for name in self.slots:
+            if name not in texts:
+                raise InputError(
+                    f"prompt {self.identity.name!r}: the slot {name!r} is missing; give "
+                    f"{', '.join(self.slots)}"
+                )
+        messages = [Message("system", self.system)] if self.system else []
         for example in self.examples:
             messages.append(Message("user", self._filled(example.fields)))
             messages.append(Message("assistant", example.answer))
-        messages.append(Message("user", self._filled(fields)))
+        messages.append(Message("user", self._filled(texts)))
         return tuple(messages)
 
-    def _filled(self, fields: Mapping[str, str]) -> str:
-        if set(fields) != set(self.fields):
-            wrong = min(set(fields) ^ set(self.fields))
-            what = "is missing" if wrong in self.fields else "is unknown"
-            raise InputError(
-                f"prompt {self.identity.name!r}: the field {wrong!r} {what}; give "
-                f"{', '.join(self.fields)}"
-            )
-        for name, text in fields.items():
+    def read_label(self, answer: Completion, labels: Sequence[str]) -> Label | None:
+        """Label that an answer to the template gives, as `answers.read_label` reads it.
+
+        Args:
+            answer: the model's answer, in the template's own words.
+            labels: the labels, lower case.
+
+        Raises:
+            InputError: if the template has a word for a label that is none of them.
+        """
+        words = self.words(labels)
+        found = read_label(answer, words, after=self.after)
+        return None if found is None else replace(found, name=labels[words.index(found.name)])
+
+    def label_fault(self, answer: Completion, labels: Sequence[str]) -> str:
+        """What is wrong with an answer to the template; empty where it gives one of some labels."""
+        if self.read_label(answer, labels) is not None:
+            return ""
+        cut = ", and was cut off at its longest" if answer.finish == "length" else ""
+        place = f" after {self.after!r}" if self.after else ""
+        return f"it gives no single one of {', '.join(self.words(labels))}{place}{cut}"
+
+    def words(self, labels: Sequence[str]) -> list[str]:
+        """The template's own words for some labels, lower case, in their order.
+
+        Raises:
+            InputError: if the template has a word for a label that is none of them.
+        """
+        for name in self.labels:
+            if name not in labels:
+                subject = f"prompt {self.identity.name!r}: the label {name!r}"
+                raise InputError(unknown_name(subject, name, labels))
+        return [self.labels.get(label, label).lower() for label in labels]
+
+    def _filled(self, texts: Mapping[str, str]) -> str:
+        for name, text in texts.items():
+            if name not in self.slots:
+                subject = f"prompt {self.identity.name!r}: the slot {name!r}"
+                raise InputError(unknown_name(subject, name, self.slots))
             if not isinstance(text, str):
                 raise InputError(f"prompt {self.identity.name!r}: {name} is {text!r}; give a text")
-        tags = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(map(re.escape, self.fields))})\b)", re.I)
+        tags = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(map(re.escape, self.slots))})\b)", re.I)
         return _PLACEHOLDER.sub(
-            lambda match: tags.sub("&lt;", fields[match.group(1)]), self.question
+            lambda match: tags.sub("&lt;", texts.get(match.group(1), "")) or NOT_KNOWN,
+            self.question,
         )
 
 
@@ -90,10 +139,19 @@ def load_prompt(name: str) -> PromptTemplate:
     Raises:
         InputError: if there is none of this name.
     """
+    return parse_prompt(prompt_text(name), f"{name}.yaml")
+
+
+def prompt_text(name: str) -> str:
+    """The YAML text of a prompt of this package.
+
+    Raises:
+        InputError: if there is none of this name.
+    """
     source = resources.files(__package__).joinpath(f"{name}.yaml")
     if not re.fullmatch(r"\w+", name) or not source.is_file():
         raise InputError(f"there is no prompt {name!r}; use one of {', '.join(prompt_names())}")
-    return parse_prompt(source.read_text(encoding="utf-8"), f"{name}.yaml")
+    return source.read_text(encoding="utf-8")
 
 
 def prompt_names() -> tuple[str, ...]:
@@ -102,15 +160,19 @@ def prompt_names() -> tuple[str, ...]:
     return tuple(sorted(file.name[:-5] for file in files if file.name.endswith(".yaml")))
 
 
-def parse_prompt(text: str, place: str) -> PromptTemplate:
+def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> PromptTemplate:
     """Prompt that a YAML text describes.
 
     Args:
-        text: name, version, purpose, fields, system, question and, if there are any, examples.
+        text: name, version, purpose, slots, system, question and, where there are any, needed
+            (all slots, if absent), examples, after and labels.
         place: where the text comes from, for errors.
+        ours: the prompt that it replaces, which has the same slots; of one that replaces none, the
+            question alone has to be given.
 
     Raises:
-        InputError: if the text is no such description, or placeholders and fields differ.
+        InputError: if the text is no such description, or the question lacks a slot or has one
+            that is unknown.
     """
     import yaml
 
@@ -118,32 +180,89 @@ def parse_prompt(text: str, place: str) -> PromptTemplate:
         known: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(f"{place}: this is no YAML: {' '.join(str(error).split())}") from None
-    lacking = set(_KEYS[:-1]) - set(known) if isinstance(known, dict) else set(_KEYS)
-    unknown = set(known) - set(_KEYS) if isinstance(known, dict) else set()
-    if lacking or unknown:
-        wrong = f"{min(lacking)!r} is missing" if lacking else f"{min(unknown)!r} is unknown"
-        raise InputError(f"{place}: the key {wrong}; a prompt has {', '.join(_KEYS)}")
-    fields = tuple(known["fields"])
-    placed = set(_PLACEHOLDER.findall(known["question"]))
-    if placed != set(fields):
-        raise InputError(
-            f"{place}: {min(placed ^ set(fields))!r} is a field or a placeholder, and not both; "
-            "make fields and placeholders of the question agree"
-        )
+    given = _checked_keys(known, place, ("question",) if ours is not None else _REQUIRED)
+    if ours is not None:
+        given = _as_replacement(given, place, ours)
+    slots = {str(name): str(meaning) for name, meaning in given["slots"].items()}
+    needed = tuple(given.get("needed", slots))
+    question = _text(given, "question", place)
+    _check_slots(question, slots, needed, place)
+    system = _text(given, "system", place)
+    if _PLACEHOLDER.search(system):
+        raise InputError(f"{place}: there is a slot in 'system'; put slots into 'question' alone")
     identity = PromptIdentity(
-        known["name"], int(known["version"]), hashlib.sha256(text.encode()).hexdigest()
-    )
-    examples = tuple(
-        Example(dict(one["fields"]), one["answer"].strip()) for one in known.get("examples", ())
+        given["name"], int(given["version"]), hashlib.sha256(text.encode()).hexdigest()
     )
     prompt = PromptTemplate(
         identity,
-        known["purpose"].strip(),
-        fields,
-        known["system"].strip(),
-        known["question"].strip(),
-        examples,
+        _text(given, "purpose", place),
+        slots,
+        needed,
+        system,
+        question,
+        tuple(_example(one, place) for one in given.get("examples") or ()),
+        str(given.get("after") or "").lower(),
+        _labels(given.get("labels") or {}, place),
     )
-    for example in examples:
+    for example in prompt.examples:
         prompt._filled(example.fields)
     return prompt
+
+
+def _checked_keys(known: Any, place: str, required: Sequence[str]) -> dict[str, Any]:
+    found = set(known) if isinstance(known, dict) else set()
+    lacking, unknown = set(required) - found, found - set(_KEYS)
+    if lacking or unknown:
+        wrong = (
+            f"{min(lacking)!r} is missing" if lacking else f"{min(map(str, unknown))!r} is unknown"
+        )
+        raise InputError(f"{place}: the key {wrong}; a prompt has {', '.join(_KEYS)}")
+    return dict(known)
+
+
+def _as_replacement(given: dict[str, Any], place: str, ours: PromptTemplate) -> dict[str, Any]:
+    """What a text says in place of one of our prompts, what it leaves out taken from there."""
+    name = ours.identity.name
+    fixed = {"name": name, "slots": dict(ours.slots), "needed": list(ours.needed)}
+    for key, value in fixed.items():
+        if given.get(key, value) != value:
+            raise InputError(
+                f"{place}: {key!r} is not that of the prompt {name!r}, which it replaces; leave it "
+                "as it is, or out"
+            )
+    return {"version": 1, "purpose": ours.purpose, "system": "", **given, **fixed}
+
+
+def _check_slots(
+    question: str, slots: Mapping[str, str], needed: Sequence[str], place: str
+) -> None:
+    placed = set(_PLACEHOLDER.findall(question))
+    for name in sorted(placed - set(slots)):
+        raise InputError(f"{place}: {unknown_name(f'the slot {name!r}', name, slots)}")
+    for name in needed:
+        if name not in placed:
+            raise InputError(
+                f"{place}: the slot {name!r} is missing; write {{{{{name}}}}} into the question "
+                f"where it belongs ({slots[name]})"
+            )
+
+
+def _text(given: Mapping[str, Any], key: str, place: str) -> str:
+    if not isinstance(given[key], str):
+        raise InputError(f"{place}: {key!r} is {given[key]!r}; give a text")
+    return str(given[key]).strip()
+
+
+def _example(value: Any, place: str) -> Example:
+    if not isinstance(value, dict) or value.keys() != {"fields", "answer"}:
+        raise InputError(f"{place}: an example is {value!r}; give each 'fields' and 'answer'")
+    return Example(dict(value["fields"]), _text(value, "answer", place))
+
+
+def _labels(value: Any, place: str) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(word, str) for word in value.values()):
+        raise InputError(
+            f"{place}: 'labels' is {value!r}; give the template's word for each label, in quotes"
+        )
+    # YAML reads an unquoted true as a truth value.
+    return {str(label).lower(): word for label, word in value.items()}

@@ -20,12 +20,24 @@ class TextPair:
         hypothesis: the text that is judged.
         source: id of the premise's atom or context, where it has one.
         target: id of the hypothesis's atom or context, where it has one.
+        title: what the premise is headed with, where it has a title.
+        question: what the response that is judged was asked, where that is known.
     """
 
     premise: str
     hypothesis: str
     source: str = ""
     target: str = ""
+    title: str = ""
+    question: str = ""
+
+    @property
+    def titled_premise(self) -> str:
+        """The premise below its title, for models that read one text: often the title alone says
+        whom a passage is about."""
+        if not self.title or self.premise.startswith(self.title):
+            return self.premise
+        return f"{self.title}\n{self.premise}"
 
 
 @dataclass(frozen=True, slots=True)

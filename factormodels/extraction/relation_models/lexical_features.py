@@ -55,6 +55,8 @@ class _Vocabulary:
 def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
     """Features of pairs, an array of shape (n_pairs, 6) in the order of `FEATURES`.
 
+    The title of the premise's page, where there is one, is the first sentence of the premise.
+
     - sentence: the share of the hypothesis's content words and numbers that stand in one sentence
       of the premise, the sentence with the most of them (the first of equals).
     - passage: the share that stands anywhere in the premise.
@@ -68,7 +70,9 @@ def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
     A hypothesis without content words has zeros for all shares.
     """
     vocabulary = _Vocabulary({})
-    premise_of, premises = _distinct([pair.premise for pair in pairs], vocabulary, whole=False)
+    premise_of, premises = _distinct(
+        [pair.titled_premise for pair in pairs], vocabulary, whole=False
+    )
     hypothesis_of, hypotheses = _distinct(
         [pair.hypothesis for pair in pairs], vocabulary, whole=True
     )

@@ -17,6 +17,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.optional import optional_module
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import KINDS
+from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
 _STEMS: Mapping[RelationKind, str] = MappingProxyType(
     {
@@ -27,20 +28,30 @@ _STEMS: Mapping[RelationKind, str] = MappingProxyType(
 )
 
 
+_LEAST_ROOM = 8
+"""Tokens below which a window of a premise says nothing."""
+
+
+Columns = tuple[int, int | None, int | None]
+"""Outputs that stand for entailment, contradiction and neutral; None where there is none."""
+
+
 @dataclass(frozen=True)
 class NliRelations:
     """A sequence classifier for pairs of texts, as `load_nli` builds it.
 
     Attributes:
         name: the model's name in tables and manifests.
-        columns: position of entailment, contradiction and neutral among the model's outputs.
+        columns: position of entailment, contradiction and neutral among the model's outputs. A
+            model of two labels has neither of the last two apart, and a graded one, of one output,
+            none at all: they are None.
         batch_size: pairs per forward pass.
-        max_length: tokens per pair; a longer premise is cut at its end.
+        max_length: tokens per pair; a longer premise is read in overlapping windows.
         device: where the model runs, as torch spells it.
     """
 
     name: str
-    columns: tuple[int, int, int]
+    columns: Columns
     batch_size: int
     max_length: int
     device: str
@@ -50,40 +61,54 @@ class NliRelations:
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Likeliest relation of each pair, with the distribution.
 
-        A pair whose numbers are not finite, or whose hypothesis alone is too long for the model,
-        is missing.
+        Texts that are too long are read in overlapping windows. A pair whose numbers are not
+        finite, or for whose parts the model has no room, is missing.
         """
+        parts: list[tuple[str, str]] = []
+        grids: list[list[range]] = []
+        room = self.max_length - self.tokenizer.num_special_tokens_to_add(pair=True)
+        for pair in pairs:
+            rows = window_pairs(
+                pair.titled_premise, pair.hypothesis, room, _LEAST_ROOM, self._tokens
+            )
+            grids.append([])
+            for row in rows:
+                grids[-1].append(range(len(parts), len(parts) + len(row)))
+                parts += row
+        found = self._judged(parts)
+        return [
+            combined_pairs([[found[i] for i in row] for row in rows])
+            if rows
+            else self._without_room(pair, room)
+            for pair, rows in zip(pairs, grids, strict=True)
+        ]
+
+    def _judged(self, parts: Sequence[tuple[str, str]]) -> dict[int, Judgement | Missing]:
         # Pairs of like length share a batch, so that little of it is padding.
-        order = sorted(range(len(pairs)), key=lambda i: len(pairs[i].premise), reverse=True)
-        answers: list[Judgement | Missing] = [Missing("the pair was not asked")] * len(pairs)
+        order = sorted(range(len(parts)), key=lambda i: len(parts[i][0]), reverse=True)
+        found: dict[int, Judgement | Missing] = {}
         for start in range(0, len(order), self.batch_size):
             batch = order[start : start + self.batch_size]
-            for place, answer in zip(batch, self._answers([pairs[i] for i in batch]), strict=True):
-                answers[place] = answer
-        return answers
+            logits = self._logits([parts[i] for i in batch])
+            found |= {
+                i: _judgement(row, self.columns) for i, row in zip(batch, logits, strict=True)
+            }
+        return found
 
-    def _answers(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
-        longest = self.max_length - self.tokenizer.num_special_tokens_to_add(pair=True)
-        lengths = [
-            len(self.tokenizer.encode(pair.hypothesis, add_special_tokens=False)) for pair in pairs
-        ]
-        fitting = [i for i, length in enumerate(lengths) if length < longest]
-        answers: list[Judgement | Missing] = [
-            Missing(f"the hypothesis has {length} tokens and the model takes {longest}")
-            for length in lengths
-        ]
-        if fitting:
-            logits = self._logits([pairs[i] for i in fitting])
-            for place, row in zip(fitting, logits[:, self.columns], strict=True):
-                answers[place] = _judgement(row)
-        return answers
+    def _without_room(self, pair: TextPair, room: int) -> Missing:
+        length = self._tokens(pair.hypothesis)
+        return Missing(f"the hypothesis has {length} tokens and the model takes {room} in all")
 
-    def _logits(self, pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+    def _tokens(self, text: str) -> int:
+        return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def _logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         import torch
 
         inputs = self.tokenizer(
-            [pair.premise for pair in pairs],
-            [pair.hypothesis for pair in pairs],
+            [premise for premise, _ in pairs],
+            [hypothesis for _, hypothesis in pairs],
+            # Nothing is left to cut but, at a border, a token that two pieces of a word make.
             truncation="only_first",
             max_length=self.max_length,
             padding=True,
@@ -105,7 +130,9 @@ def load_nli(
 ) -> NliRelations:
     """Relation model in a folder that transformers can read; nothing is downloaded.
 
-    Which output means what is taken from the names of labels in the model's configuration.
+    Which output means what is taken from the names of labels in the model's configuration. A model
+    of two labels says entailment or not; one with a single output, a regression such as one that
+    was trained on UNLI, gives the probability of entailment itself.
 
     Args:
         folder: folder with the model, its tokenizer and configuration.
@@ -147,8 +174,10 @@ def load_nli(
 
 def label_columns(
     names: Mapping[int, str], where: str, labels: Mapping[str, str] | None = None
-) -> tuple[int, int, int]:
+) -> Columns:
     """Outputs that stand for entailment, contradiction and neutral.
+
+    Of two outputs one is entailment and the other is not; a single one is its probability.
 
     Args:
         names: the model's label of each output.
@@ -156,22 +185,29 @@ def label_columns(
         labels: relation of each label; None reads it off the label's name.
 
     Raises:
-        InputError: unless each relation has exactly one output.
+        InputError: unless each relation has exactly one output, or entailment one of at most two.
     """
+    if len(names) == 1:
+        return next(iter(names)), None, None
+    listed = ", ".join(repr(name) for name in names.values())
+    for name in labels or {}:
+        if name not in names.values():
+            raise InputError(f"{where}: it has no label {name!r}; its labels are {listed}")
     found: dict[RelationKind, list[int]] = {kind: [] for kind in KINDS}
     for column, name in names.items():
         for kind, stem in _STEMS.items():
             told = labels.get(name) == kind if labels is not None else _means(name, stem)
             if told:
                 found[kind].append(int(column))
+    entailment, contradiction, neutral = (found[kind] for kind in KINDS)
+    if len(names) == 2 and len(entailment) == 1:
+        return entailment[0], None, None
     if any(len(columns) != 1 for columns in found.values()):
-        listed = ", ".join(repr(name) for name in names.values())
         raise InputError(
             f"{where}: its labels are {listed}, which do not name entailment, contradiction and "
             "neutral once each; say which is which with labels"
         )
-    entailment, contradiction, neutral = (found[kind][0] for kind in KINDS)
-    return entailment, contradiction, neutral
+    return entailment[0], contradiction[0], neutral[0]
 
 
 def _means(name: str, stem: str) -> bool:
@@ -193,10 +229,27 @@ def _placed(model: Any, device: str) -> Any:
         raise InputError(f"the device {device!r} cannot be used ({reason}); use cpu") from None
 
 
-def _judgement(logits: NDArray[np.float64]) -> Judgement | Missing:
+def _judgement(logits: NDArray[np.float64], columns: Columns) -> Judgement | Missing:
+    """Relation that the outputs of one pair say.
+
+    Of a model that knows entailment alone the rest is neutral: it denies nothing.
+    """
     if not np.isfinite(logits).all():
         return Missing("the model's output is not finite")
+    if logits.size == 1:
+        # A regression to probabilities may leave their range a little.
+        return _entailed(float(np.clip(logits[0], 0.0, 1.0)))
     weights = np.exp(logits - logits.max())
-    row = (weights / weights.sum()).tolist()
+    shares = weights / weights.sum()
+    if columns[1] is None or columns[2] is None:
+        return _entailed(float(shares[columns[0]]))
+    row = shares[list(columns)].tolist()
     best = int(np.argmax(row))
     return Judgement(KINDS[best], row[best], "nli", (row[0], row[1], row[2]))
+
+
+def _entailed(probability: float) -> Judgement:
+    kind = RelationKind.ENTAILMENT if probability >= 0.5 else RelationKind.NEUTRAL
+    return Judgement(
+        kind, max(probability, 1 - probability), "nli", (probability, 0.0, 1 - probability)
+    )

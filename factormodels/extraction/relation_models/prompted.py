@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, get_args
 
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.answers import SUREST, read_confidence, read_json, read_label
-from factormodels.extraction.concurrency import each, run_until_done
-from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
-from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.answers import Label, read_stated, unreadable
+from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    Request,
+    gives_log_probabilities,
+)
+from factormodels.extraction.prompts import PromptTemplate
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
-Method = Literal["logprobs", "verbalised", "samples"]
+Method = Literal["automatic", "logprobs", "verbalised", "samples"]
 
 STAGE = "relations"
 
@@ -25,6 +35,16 @@ _WORD_TOKENS = 16
 _JSON_TOKENS = 64
 _MOST_ALTERNATIVES = 20
 
+WINDOW = 4096
+"""Tokens that a language model is taken to read where it is not known: what local servers read of
+a longer question by default, dropping the rest without a word."""
+
+_LEAST_ROOM = 64
+"""Tokens below which a window of a passage says nothing."""
+
+_BYTES_PER_TOKEN = 3.0
+"""No more than tokenisers need on the average: English has some four, other scripts three."""
+
 
 @dataclass(frozen=True)
 class PromptedRelationModel:
@@ -33,24 +53,28 @@ class PromptedRelationModel:
     Attributes:
         model: the language model.
         method: where probabilities come from: "logprobs" (of the label's first token that tells
-            labels apart), "verbalised" (the model states its confidence) or "samples" (the shares
-            of the labels in repeated answers, one answer spread evenly added).
+            labels apart), "verbalised" (the model states its confidence), "samples" (the shares
+            of the labels in repeated answers, one answer spread evenly added), or "automatic":
+            log-probabilities where the model gives them, otherwise what it states.
         fallback: the method for answers that come without log-probabilities; None: missing.
         samples: answers per pair of the method "samples".
         temperature: of the method "samples"; the others are greedy.
         top_logprobs: alternatives per token that are asked for.
         seed: sampling seed; None leaves it to the provider.
-        concurrency: most pairs under way at a time.
+        concurrency: most pairs that wait for the model at a time.
+        window: tokens that the language model takes, question and answer together; a longer
+            passage is read in overlapping windows.
     """
 
     model: LanguageModel
-    method: Method = "logprobs"
+    method: Method = "automatic"
     fallback: Method | None = "verbalised"
     samples: int = 5
     temperature: float = 0.7
     top_logprobs: int = 5
     seed: int | None = 0
-    concurrency: int = 64
+    concurrency: int = MOST_WAITING
+    window: int = WINDOW
 
     def __post_init__(self) -> None:
         known = get_args(Method)
@@ -61,13 +85,15 @@ class PromptedRelationModel:
             )
         if self.samples < 1 or self.concurrency < 1:
             raise InputError("samples and concurrency of a relation model are 1 or more")
+        if self.window < 1:
+            raise InputError(f"the window of a relation model is {self.window}; give its tokens")
         if not 1 <= self.top_logprobs <= _MOST_ALTERNATIVES:
             raise InputError(f"top_logprobs is {self.top_logprobs}; give 1 to {_MOST_ALTERNATIVES}")
 
     @property
     def name(self) -> str:
-        """The language model's name and the method."""
-        return f"{self.model.name} ({self.method})"
+        """The language model's name, and the method if one was asked for."""
+        return self.model.name + ("" if self.method == "automatic" else f" ({self.method})")
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """One answer per pair, in order; a failure is a value, no exception."""
@@ -75,10 +101,36 @@ class PromptedRelationModel:
 
     async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """One answer per pair, in order, from asynchronous code."""
-        return await each(self._judge_one, pairs, self.concurrency)
+        prompt = max(self._around("samples"), self._around("verbalised"))
+        return await each(partial(self._judge_one, prompt), pairs, self.concurrency)
 
-    async def _judge_one(self, pair: TextPair) -> Judgement | Missing:
-        found = await self._ask(pair, self.method)
+    async def _judge_one(self, prompt: int, pair: TextPair) -> Judgement | Missing:
+        around = prompt + tokens_at_most(f"{pair.title}{pair.question}")
+        rows = window_pairs(
+            pair.premise, pair.hypothesis, self.window - around, _LEAST_ROOM, tokens_at_most
+        )
+        if not rows:
+            return Missing(
+                f"the prompt takes some {around} tokens, and the model {self.window} in all"
+            )
+        return combined_pairs(
+            [
+                [
+                    await self._judge_part(replace(pair, premise=premise, hypothesis=hypothesis))
+                    for premise, hypothesis in row
+                ]
+                for row in rows
+            ]
+        )
+
+    def _around(self, method: Method) -> int:
+        """Tokens of a question without its texts, and of its answer."""
+        request = self._request(TextPair("", ""), method)
+        asked = sum(tokens_at_most(message.content) for message in request.messages)
+        return asked + request.max_tokens
+
+    async def _judge_part(self, pair: TextPair) -> Judgement | Missing:
+        found = await self._ask(pair, chosen_method(self.method, self.model))
         if found is None and self.fallback is not None:
             found = await self._ask(pair, self.fallback)
         return found or Missing("the provider gives no log-probabilities and there is no fallback")
@@ -87,10 +139,14 @@ class PromptedRelationModel:
         """Judgement; None where the answer has no log-probabilities."""
         if method == "samples":
             return await self._sampled(pair)
+        if method == "logprobs" and not gives_log_probabilities(self.model):
+            return None  # a call would be paid for in vain
         answer = await self.model.complete(self._request(pair, method))
         if isinstance(answer, Failure):
             return Missing(answer.reason)
-        return _verbalised(answer) if method == "verbalised" else _from_tokens(answer)
+        if method == "verbalised":
+            return _stated(answer, prompts_of(self.model)[relation_prompt(method)])
+        return _from_tokens(answer, self._label(answer))
 
     async def _sampled(self, pair: TextPair) -> Judgement | Missing:
         counts: Counter[str] = Counter()
@@ -100,7 +156,7 @@ class PromptedRelationModel:
             if isinstance(answer, Failure):
                 reason = answer.reason
                 continue
-            label = read_label(answer, _NAMES)
+            label = self._label(answer)
             if label is None:
                 reason = _unreadable(answer)
             else:
@@ -112,10 +168,18 @@ class PromptedRelationModel:
         best = max(range(len(_NAMES)), key=shares.__getitem__)
         return Judgement(_LABELS[best], shares[best], "samples", _three(shares))
 
+    def _label(self, answer: Completion) -> Label | None:
+        return prompts_of(self.model)[relation_prompt("logprobs")].read_label(answer, _NAMES)
+
     def _request(self, pair: TextPair, method: Method, sample: int = 0) -> Request:
-        prompt = load_prompt("relation_verbalised" if method == "verbalised" else "relation")
+        prompt = prompts_of(self.model)[relation_prompt(method)]
         return Request(
-            messages=prompt.render(premise=pair.premise, hypothesis=pair.hypothesis),
+            messages=prompt.render(
+                question=pair.question,
+                title=pair.title,
+                premise=pair.premise if "{{title}}" in prompt.question else pair.titled_premise,
+                hypothesis=pair.hypothesis,
+            ),
             prompt=prompt.identity,
             stage=STAGE,
             temperature=self.temperature if method == "samples" else 0.0,
@@ -123,11 +187,33 @@ class PromptedRelationModel:
             top_logprobs=self.top_logprobs if method == "logprobs" else 0,
             seed=self.seed,
             sample=sample,
+            needs_logprobs=method == "logprobs",
+            fault=(
+                (lambda answer: _fault_of_stated(answer, prompt))
+                if method == "verbalised"
+                else (lambda answer: prompt.label_fault(answer, _NAMES))
+            ),
         )
 
 
-def _from_tokens(answer: Completion) -> Judgement | Missing | None:
-    label = read_label(answer, _NAMES)
+def relation_prompt(method: str) -> str:
+    """Name of the prompt with which a method asks."""
+    return "relation_verbalised" if method == "verbalised" else "relation"
+
+
+def tokens_at_most(text: str) -> int:
+    """Number of tokens that a text has at most, or nearly: whichever tokeniser counts them."""
+    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_PER_TOKEN)
+
+
+def chosen_method(method: Method, model: LanguageModel) -> Method:
+    """Where probabilities of relations come from: as asked for, or as the model allows."""
+    if method != "automatic":
+        return method
+    return "logprobs" if gives_log_probabilities(model) else "verbalised"
+
+
+def _from_tokens(answer: Completion, label: Label | None) -> Judgement | Missing | None:
     if label is None:
         return Missing(_unreadable(answer))
     if label.probability is None or label.distribution is None:
@@ -136,15 +222,18 @@ def _from_tokens(answer: Completion) -> Judgement | Missing | None:
     return Judgement(kind, label.probability, "logprobs", _three(label.distribution))
 
 
-def _verbalised(answer: Completion) -> Judgement | Missing:
-    stated = read_json(answer.text)
-    if not isinstance(stated, dict):
-        return Missing(_unreadable(answer, "is no JSON object"))
-    name = str(stated.get("relation", "")).strip().lower()
-    confidence = read_confidence(stated.get("confidence"))
-    if name not in _NAMES or confidence is None:
-        return Missing(_unreadable(answer, "lacks a relation or a confidence"))
-    return Judgement(RelationKind(name), min(confidence, SUREST), "verbalised")
+def _stated(answer: Completion, prompt: PromptTemplate) -> Judgement | Missing:
+    words = prompt.words(_NAMES)
+    found = read_stated(answer.text, words)
+    if found is None:
+        return Missing(_unreadable(answer, _fault_of_stated(answer, prompt)))
+    name, confidence = found
+    return Judgement(_LABELS[words.index(name)], confidence, "verbalised")
+
+
+def _fault_of_stated(answer: Completion, prompt: PromptTemplate) -> str:
+    found = read_stated(answer.text, prompt.words(_NAMES))
+    return "" if found is not None else "it does not give one relation and one confidence"
 
 
 def _three(shares: Sequence[float]) -> tuple[float, float, float]:
@@ -152,7 +241,6 @@ def _three(shares: Sequence[float]) -> tuple[float, float, float]:
     return entailment, contradiction, neutral
 
 
-def _unreadable(answer: Completion, what: str = "gives no single label") -> str:
+def _unreadable(answer: Completion, fault: str = "it gives no single label") -> str:
     cut = ", cut off at its longest" if answer.finish == "length" else ""
-    words = " ".join(answer.text.split())
-    return f"the answer {what}{cut}: {words[:60]!r}"
+    return unreadable(answer, f"{fault}{cut}").reason

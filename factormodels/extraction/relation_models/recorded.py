@@ -11,9 +11,8 @@ from factormodels.claims import RelationKind, validated_probability
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
 from factormodels.io.json_records import as_object, location, shown, text_field
-from factormodels.io.json_text import check_keys, decode_lines
+from factormodels.io.json_text import check_keys, read_json_lines
 from factormodels.variants import normalised_text
 
 JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
@@ -78,7 +77,7 @@ def recorded_in_graphs(
     records: list[tuple[Key, Key, Judgement, str]] = []
     for graph in graphs:
         texts = {atom.id: atom.text for atom in graph.atoms}
-        texts |= {context.id: context.text for context in graph.contexts}
+        texts |= {context.id: context.content for context in graph.contexts}
         for relation in graph.relations:
             kind, ends = relation.kind, [(relation.source, relation.target)]
             if kind is RelationKind.EQUIVALENCE:
@@ -108,7 +107,7 @@ def read_recorded(
         InputError: if the file cannot be read, a line is malformed, or two lines say different
             things of one pair.
     """
-    records = [_record(obj, path, line) for line, obj in decode_lines(read_text(path), path)]
+    records = [_record(obj, path, line) for line, obj in read_json_lines(path)]
     if not records:
         raise InputError(f"{path}: the file holds no judgement; give one JSON object per line")
     return _model(records, unrecorded)

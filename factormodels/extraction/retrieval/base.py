@@ -38,10 +38,15 @@ class Retrieved:
         failures: one sentence, without keys, for each request that failed for good: the search
             itself (then there is no passage) or a page (then its snippet stands for it). Counted
             and shown; a search that finds nothing is no failure.
+        dropped: one sentence for each page that was left out, others having taken its place
+            where there were any.
+        searched: whether the search itself was answered; otherwise nobody knows what there is.
     """
 
     passages: tuple[Passage, ...]
     failures: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    searched: bool = True
 
 
 class Retriever(Protocol):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.extraction.optional import optional_module
 from factormodels.extraction.words import STOP_WORDS
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n\s*\n")
@@ -86,12 +85,9 @@ class ChunkIndex:
 
 
 def build_index(chunks: Sequence[str]) -> ChunkIndex:
-    """BM25 index of chunks.
+    """BM25 index of chunks."""
+    import bm25s
 
-    Raises:
-        MissingDependencyError: if bm25s is not installed.
-    """
-    bm25s = optional_module("bm25s", "llm")
     tokens = [words_of(chunk) for chunk in chunks]
     if not any(tokens):
         return ChunkIndex(len(chunks), None)

@@ -51,17 +51,32 @@ def build_collection(
 
     Raises:
         InputError: if there is no document, or a setting is out of range.
-        MissingDependencyError: if bm25s is not installed.
     """
-    settings = chunks or ChunkSettings()
+    passages = collection_passages(documents, chunks or ChunkSettings())
+    index = build_index([searched_text(passage) for passage in passages])
+    return LocalRetriever(passages, index, checked_top_k(top_k))
+
+
+def collection_passages(
+    documents: Iterable[Document], settings: ChunkSettings
+) -> tuple[Passage, ...]:
+    """Chunks of documents as passages.
+
+    Raises:
+        InputError: if there is none.
+    """
     passages = tuple(
         passage for document in documents for passage in document_passages(document, settings)
     )
     if not passages:
         raise InputError("the collection holds no text; give documents with text")
-    # A claim often names its subject and the passage only its title, so both are searched.
-    index = build_index([f"{passage.title}\n{passage.text}" for passage in passages])
-    return LocalRetriever(passages, index, checked_top_k(top_k))
+    return passages
+
+
+def searched_text(passage: Passage) -> str:
+    """What a passage is searched by: a claim often names its subject and the passage only its
+    title, so both."""
+    return f"{passage.title}\n{passage.text}"
 
 
 def document_passages(document: Document, settings: ChunkSettings) -> list[Passage]:

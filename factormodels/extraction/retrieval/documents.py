@@ -10,10 +10,12 @@ from types import MappingProxyType
 
 from factormodels.errors import InputError
 from factormodels.extraction.optional import optional_module
+from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_text
+from factormodels.io.files import read_bytes, read_text
 from factormodels.io.json_records import as_object, location, text_field
-from factormodels.io.json_text import decode_lines
+from factormodels.io.json_text import read_json_lines
+from factormodels.io.opening import exists
 
 _RECORD_KEYS = "text, and optionally title and link"
 
@@ -37,15 +39,16 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
     """Documents of a folder (with the folders in it) or of one file, by path.
 
     .txt and .md: one document per file, named after it, or after a first heading of Markdown.
-    .html and .htm: the text of the page, taken out by trafilatura. .jsonl: one document per line,
-    an object with `text` and optionally `title` and `link`. Other files are left aside.
+    .html and .htm: the text of the page, taken out by trafilatura; .pdf: by pypdf. .jsonl: one
+    document per line, an object with `text` and optionally `title` and `link`. Other files are left
+    aside.
 
     Raises:
         InputError: if there is no such folder or file, a file cannot be read, or nothing is found.
-        MissingDependencyError: for HTML, if trafilatura is not installed.
+        MissingDependencyError: for HTML, if trafilatura is not installed; for PDF, if pypdf is not.
     """
     root = Path(path)
-    if not root.exists():
+    if not exists(root):
         raise InputError(f"{root}: there is no such folder or file; name one with documents")
     if root.is_dir():
         files = sorted(
@@ -73,10 +76,10 @@ def documents_of_graphs(graphs: Iterable[FactGraph]) -> tuple[Document, ...]:
     """Passages of fact graphs as documents, equal ones once."""
     return tuple(
         dict.fromkeys(
-            Document(context.title, context.link, context.text)
+            Document(context.title, context.link, context.content)
             for graph in graphs
             for context in graph.contexts
-            if context.text.strip()
+            if context.content.strip()
         )
     )
 
@@ -112,9 +115,16 @@ def _html_file(path: Path, link: str) -> list[Document]:
     return [Document(title or path.stem, link, text)]
 
 
+def _pdf_file(path: Path, link: str) -> list[Document]:
+    try:
+        return [Document(path.stem, link, pdf_text(read_bytes(path)))]
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; mend the file or take it out of the folder") from None
+
+
 def _records_file(path: Path, link: str) -> list[Document]:
     documents = []
-    for line, value in decode_lines(read_text(path), path):
+    for line, value in read_json_lines(path):
         where = location(path, line)
         record = as_object(value, where)
         if "text" not in record:
@@ -139,6 +149,7 @@ _READERS: Mapping[str, Callable[[Path, str], list[Document]]] = MappingProxyType
         ".md": _markdown_file,
         ".html": _html_file,
         ".htm": _html_file,
+        ".pdf": _pdf_file,
         ".jsonl": _records_file,
     }
 )

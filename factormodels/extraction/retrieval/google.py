@@ -33,20 +33,22 @@ class GoogleRetriever(WebRetriever):
         """The key."""
         return {"X-API-KEY": serper_key()}
 
-    def hits(
-        self, client: httpx.Client, headers: Mapping[str, str], query: str, count: int
+    async def hits(
+        self, client: httpx.AsyncClient, headers: Mapping[str, str], query: str, count: int
     ) -> list[Hit]:
         """The organic results of a search."""
         asked = {"q": query, "num": count}
-        answer = request_json(client, "POST", self.base_url, self.http, headers=headers, json=asked)
+        answer = await request_json(
+            client, "POST", self.base_url, self.http, headers=headers, json=asked
+        )
         return [
             Hit(text_of(found, "title"), text_of(found, "link"), text_of(found, "snippet"))
             for found in objects(answer, "organic")
         ][:count]
 
-    def page(self, client: httpx.Client, hit: Hit) -> tuple[Hit, str]:
-        """The page that a result links to; snippets need none."""
-        return hit, "" if self.reading == "snippet" else fetch_page(client, hit.link, self.http)
+    async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:
+        """The page that a result links to."""
+        return hit.link, await fetch_page(client, hit.link, self.http)
 
 
 def serper_key() -> str:

@@ -1,29 +1,46 @@
-"""Requests to the web that end: time limits, retries, sizes and redirects under control."""
+"""Requests to the web that end: time limits, retries, sizes, redirects and addresses controlled."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from factormodels.errors import InputError
 from factormodels.extraction.optional import optional_module
+from factormodels.extraction.retrieval.addresses import (
+    PrivateAddressError,
+    goes_through_proxy,
+    public_addresses,
+)
 
 if TYPE_CHECKING:
     import httpx
     import tenacity
 
-USER_AGENT = "factormodels (research on factuality; python-httpx)"
+LONGEST_WAIT = 300.0
+"""Seconds that a server may ask to wait, by default."""
 
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_ADDRESSES = 3
 
 
 class RequestFailed(Exception):
-    """A request failed for good: the message is one sentence without query, header or key."""
+    """A request failed for good: the message is one sentence without query, header or key.
+
+    Attributes:
+        lasting: whether it would fail tomorrow as well: the page is not there, or no page.
+    """
+
+    def __init__(self, reason: str, *, lasting: bool = True) -> None:
+        super().__init__(reason)
+        self.lasting = lasting
 
 
 class _Transient(Exception):
@@ -38,7 +55,7 @@ class HttpSettings:
 
     Attributes:
         timeout: seconds to connect, and between two parts of an answer.
-        total: seconds for a whole answer.
+        total: seconds for an attempt, from the first look-up of a name to the last byte.
         attempts: how often a request is sent at most; repeated are time-outs, lost connections,
             429 and the transient errors of servers.
         first_wait: seconds before the second attempt; doubled before each further one, or what
@@ -47,16 +64,22 @@ class HttpSettings:
         max_bytes: the longest answer, after decompression.
         max_redirects: redirects that are followed; only to http and https.
         concurrency: requests that a retriever has open at once.
+        contact: an address of mail or a page, sent with every request: services such as
+            Wikipedia's ask whom to turn to.
+        allow_private_hosts: whether addresses inside this machine or a private network are
+            asked too, for a server of one's own.
     """
 
     timeout: float = 15.0
     total: float = 60.0
     attempts: int = 4
     first_wait: float = 0.5
-    longest_wait: float = 30.0
+    longest_wait: float = LONGEST_WAIT
     max_bytes: int = 10_000_000
     max_redirects: int = 5
     concurrency: int = 4
+    contact: str = ""
+    allow_private_hosts: bool = False
 
     def __post_init__(self) -> None:
         for name in ("attempts", "max_bytes", "concurrency"):
@@ -65,24 +88,41 @@ class HttpSettings:
         for name in ("timeout", "total"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} of HTTP is {getattr(self, name)!r}; give some seconds")
+        if not self.longest_wait >= 0:
+            raise InputError(
+                f"longest_wait of HTTP is {self.longest_wait!r}; give seconds, 0 or more"
+            )
+        if not (self.contact.isascii() and self.contact.isprintable()):
+            raise InputError(
+                f"the contact {self.contact!r} holds characters that no header may have; give an "
+                "address of mail or a page"
+            )
+
+    @property
+    def user_agent(self) -> str:
+        """What requests say of their sender."""
+        whom = f"; {self.contact}" if self.contact else ""
+        return f"factormodels (research on factuality{whom}) python-httpx"
 
 
-@contextmanager
-def http_client(settings: HttpSettings) -> Iterator[httpx.Client]:
-    """Yield a client that follows no redirect by itself and may be shared by threads.
+@asynccontextmanager
+async def http_client(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient]:
+    """Yield a client that follows no redirect by itself.
 
     Raises:
         MissingDependencyError: if httpx is not installed.
     """
     library = optional_module("httpx", "llm")
-    with library.Client(
-        timeout=settings.timeout, follow_redirects=False, headers={"User-Agent": USER_AGENT}
+    async with library.AsyncClient(
+        timeout=settings.timeout,
+        follow_redirects=False,
+        headers={"User-Agent": settings.user_agent},
     ) as client:
         yield client
 
 
-def request(
-    client: httpx.Client,
+async def request(
+    client: httpx.AsyncClient,
     method: str,
     url: str,
     settings: HttpSettings,
@@ -107,24 +147,32 @@ def request(
         asked = error.wait if isinstance(error, _Transient) else 0.0
         return float(min(max(asked, backoff(state)), settings.longest_wait))
 
-    retrying = library.Retrying(
+    async def attempt() -> tuple[bytes, str]:
+        try:
+            # Around everything: a server may send a byte of its headers now and then, for ever.
+            async with asyncio.timeout(settings.total):
+                return await _followed(
+                    client, method, url, settings, dict(params or {}), dict(headers or {}), json
+                )
+        except TimeoutError:
+            raise _Transient("no whole answer in time") from None
+
+    retrying = library.AsyncRetrying(
         stop=library.stop_after_attempt(settings.attempts),
         wait=wait,
         retry=library.retry_if_exception_type(_Transient),
         reraise=True,
     )
     try:
-        answer: tuple[bytes, str] = retrying(
-            _followed, client, method, url, settings, dict(params or {}), dict(headers or {}), json
-        )
+        answer: tuple[bytes, str] = await retrying(attempt)
     except _Transient as error:
         times = f"{settings.attempts} attempts" if settings.attempts > 1 else "the only attempt"
-        raise RequestFailed(f"{_place(url)}: {error}, after {times}") from None
+        raise RequestFailed(f"{_place(url)}: {error}, after {times}", lasting=False) from None
     return answer
 
 
-def _followed(
-    client: httpx.Client,
+async def _followed(
+    client: httpx.AsyncClient,
     method: str,
     url: str,
     settings: HttpSettings,
@@ -132,11 +180,9 @@ def _followed(
     headers: dict[str, str],
     json: Any,
 ) -> tuple[bytes, str]:
-    deadline = time.monotonic() + settings.total
     for _ in range(settings.max_redirects + 1):
-        _check_scheme(url)
-        status, target, body, charset = _sent(
-            client, settings, deadline, method, url, params, headers, json
+        status, target, body, charset = await _sent(
+            client, settings, method, url, params, headers, json
         )
         if status not in _REDIRECTS or not target:
             return body, charset
@@ -146,10 +192,9 @@ def _followed(
     raise RequestFailed(f"{_place(url)}: more than {settings.max_redirects} redirects")
 
 
-def _sent(
-    client: httpx.Client,
+async def _sent(
+    client: httpx.AsyncClient,
     settings: HttpSettings,
-    deadline: float,
     method: str,
     url: str,
     params: dict[str, str],
@@ -158,22 +203,29 @@ def _sent(
 ) -> tuple[int, str, bytes, str]:
     httpx = optional_module("httpx", "llm")
     try:
-        with client.stream(
-            method, url, params=params or None, headers=headers, json=json
-        ) as response:
-            status = response.status_code
-            if status in _RETRIED:
-                raise _Transient(f"status {status}", _retry_after(response.headers))
-            if status in _REDIRECTS:
-                return status, response.headers.get("location", ""), b"", ""
-            if status != 200:
-                raise RequestFailed(f"{_place(url)}: status {status}")
-            return (
-                status,
-                "",
-                _body(response, settings, deadline, url),
-                response.charset_encoding or "",
+        parsed = httpx.URL(url)
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise RequestFailed(f"{_place(url)}: only addresses of http and https are followed")
+        targets = await _targets(parsed, settings)
+        for place, (target, extra, extensions) in enumerate(targets, 1):
+            sending = client.build_request(
+                method,
+                target,
+                params=params or None,
+                headers={**headers, **extra},
+                json=json,
+                extensions={"timeout": client.timeout.as_dict(), **extensions},
             )
+            try:
+                response = await client.send(sending, stream=True)
+                break
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if place == len(targets):
+                    raise
+        try:
+            return await _answer(response, settings, url)
+        finally:
+            await response.aclose()
     except httpx.InvalidURL:
         raise RequestFailed(f"{_place(url)}: this is no address") from None
     except httpx.TimeoutException:
@@ -185,28 +237,58 @@ def _sent(
         raise RequestFailed(f"{_place(url)}: {type(error).__name__}") from None
 
 
-def _body(response: httpx.Response, settings: HttpSettings, deadline: float, url: str) -> bytes:
+async def _targets(
+    url: httpx.URL, settings: HttpSettings
+) -> list[tuple[httpx.URL, dict[str, str], dict[str, str]]]:
+    """(address, headers, extensions) by which a URL is asked for, one after another.
+
+    The addresses that were looked at are those that are connected to: a name that is resolved
+    twice may point elsewhere the second time.
+    """
+    if settings.allow_private_hosts:
+        return [(url, {}, {})]
+    host = url.raw_host.decode("ascii")
+    try:
+        addresses = await public_addresses(host, url.port or (443 if url.scheme == "https" else 80))
+    except PrivateAddressError:
+        raise RequestFailed(
+            f"{_place(str(url))}: this is an address inside a machine or a private network, and "
+            "these are not fetched; --allow-private-hosts (allow_private_hosts) permits it"
+        ) from None
+    except (OSError, UnicodeError):
+        if goes_through_proxy(url.scheme, host):
+            return [(url, {}, {})]  # behind some proxies names have no address
+        raise _Transient("the name of the server has no address") from None
+    if goes_through_proxy(url.scheme, host):
+        return [(url, {}, {})]
+    # The certificate is held against the name, although the connection is to an address.
+    named = {"Host": url.netloc.decode("ascii")}
+    return [
+        (url.copy_with(host=address), named, {"sni_hostname": host})
+        for address in addresses[:_MOST_ADDRESSES]
+    ]
+
+
+async def _answer(
+    response: httpx.Response, settings: HttpSettings, url: str
+) -> tuple[int, str, bytes, str]:
+    status = response.status_code
+    if status in _RETRIED:
+        raise _Transient(f"status {status}", _retry_after(response.headers))
+    if status in _REDIRECTS:
+        return status, response.headers.get("location", ""), b"", ""
+    if status != 200:
+        raise RequestFailed(f"{_place(url)}: status {status}")
     parts: list[bytes] = []
     size = 0
-    for part in response.iter_bytes():
+    async for part in response.aiter_bytes():
         size += len(part)
         if size > settings.max_bytes:
             raise RequestFailed(
                 f"{_place(url)}: the answer has more than {settings.max_bytes} bytes"
             )
-        if time.monotonic() > deadline:
-            raise _Transient("no whole answer in time")
         parts.append(part)
-    return b"".join(parts)
-
-
-def _check_scheme(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise RequestFailed("an address cannot be read") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise RequestFailed(f"{_place(url)}: only addresses of http and https are followed")
+    return status, "", b"".join(parts), response.charset_encoding or ""
 
 
 def _place(url: str) -> str:
@@ -220,8 +302,16 @@ def _place(url: str) -> str:
 
 
 def _retry_after(headers: Any) -> float:
+    """Seconds that a server asks to wait, as a number or a date; 0 where it does not say."""
     value = headers.get("retry-after", "")
     try:
         return max(0.0, float(value))
     except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
         return 0.0
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return max(0.0, (until - datetime.now(UTC)).total_seconds())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from factormodels.extraction.retrieval.chunks import ChunkSettings, build_index
 from factormodels.extraction.retrieval.collection import document_passages
 from factormodels.extraction.retrieval.documents import Document, page_text
 from factormodels.extraction.retrieval.http import HttpSettings, RequestFailed, request
+from factormodels.extraction.retrieval.pdf import is_pdf, pdf_text
 
 if TYPE_CHECKING:
     import httpx
@@ -21,6 +23,9 @@ Reading = Literal["snippet", "head", "chunks"]
 """What of a page becomes a context: the search engine's snippet; its first 4,000 characters
 (FactReasoner, section 4); or, of all pages of a query, the chunks that fit it best by BM25
 (FaStfact, section 4.3)."""
+
+PAGE_CHARACTERS = 200_000
+"""The longest text of a page: forty of a book's."""
 
 _TAG = re.compile(r"<[^>]*>")
 _META_CHARSET = re.compile(rb"<meta[^>]+charset=[\"']?\s*([\w-]+)", re.IGNORECASE)
@@ -102,16 +107,27 @@ def capped(text: str, characters: int = CONTEXT_CHARACTERS) -> str:
     return text[: cut if cut > 0 else characters].rstrip()
 
 
-def fetch_page(client: httpx.Client, link: str, settings: HttpSettings) -> str:
-    """The text of a web page.
+async def fetch_page(client: httpx.AsyncClient, link: str, settings: HttpSettings) -> str:
+    """The text of a web page or of a PDF, at most `PAGE_CHARACTERS` of it.
 
     Raises:
         RequestFailed: if there is no answer, or it is no page of text.
+        MissingDependencyError: if pypdf or trafilatura is not installed.
     """
-    body, charset = request(client, "GET", link, settings)
+    body, charset = await request(client, "GET", link, settings)
+    # In a thread: what takes long to read must not hold up the time limits of other pages.
+    return await asyncio.to_thread(_text, body, charset, link.partition("?")[0])
+
+
+def _text(body: bytes, charset: str, place: str) -> str:
+    if is_pdf(body):
+        try:
+            return pdf_text(body, PAGE_CHARACTERS)
+        except ValueError as error:
+            raise RequestFailed(f"{place}: {error}") from None
     if b"\0" in body[:1024]:
-        raise RequestFailed(f"{link.partition('?')[0]}: this is no page of text")
-    return page_text(_decoded(body, charset))[1]
+        raise RequestFailed(f"{place}: this is no page of text")
+    return page_text(_decoded(body, charset))[1][:PAGE_CHARACTERS]
 
 
 def plain_snippet(html: str) -> str:

@@ -5,14 +5,16 @@ What a service asks and answers stands in a subclass of `WebRetriever`.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.retrieval.base import Retrieved, checked_top_k
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.http import (
@@ -21,24 +23,39 @@ from factormodels.extraction.retrieval.http import (
     http_client,
     request,
 )
+from factormodels.extraction.retrieval.kept import PAGES, SEARCHES, WebStore
 from factormodels.extraction.retrieval.pages import Hit, Reading, checked_reading, passages_of
+from factormodels.extraction.retrieval.usefulness import repeats, why_useless
 
 if TYPE_CHECKING:
     import httpx
+
+HITS = 15
+"""Results that a search is asked for: of a page in three nothing can be read."""
+
+_OPERATORS = re.compile(r"(?<!\w)[-+~!](?=\w)|[\"“”„«»*?~|\\()\[\]{}<>^]|(?<=\w):")
+_CONNECTIVES = re.compile(r"\b(?:AND|OR|NOT|AROUND)\b")
 
 
 @dataclass(frozen=True)
 class WebRetriever(ABC):
     """Searches the web by a service and reads the pages found.
 
+    Pages are read from the best on until there are enough good ones. What bars the way, holds
+    nothing but notices, or repeats the response is none; where good ones are too few, the search
+    engine's snippets stand for the others, save those that repeat the response.
+
     Attributes:
         top_k: passages per query.
         reading: what of a page becomes a passage; see `factormodels.extraction.retrieval.pages`.
-        pages: pages that are read per query; as many as passages if None.
+        pages: good pages that are read per query; as many as passages if None.
+        results: results that a search is asked for.
         base_url: address of the service.
         http: limits of requests.
         chunks: how pages are cut for the reading "chunks".
         name: the retriever's name in tables and manifests.
+        store: where searches and pages are kept.
+        response: the response that is checked; a page that repeats it is no evidence.
 
     Raises:
         InputError: for a number below 1 or an unknown reading.
@@ -47,37 +64,41 @@ class WebRetriever(ABC):
     top_k: int
     reading: Reading = "head"
     pages: int | None = None
+    results: int = HITS
     base_url: str = ""
     http: HttpSettings = field(default_factory=HttpSettings)
     chunks: ChunkSettings = field(default_factory=ChunkSettings)
     name: str = ""
+    store: WebStore = field(default_factory=WebStore, repr=False, compare=False)
+    response: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         checked_top_k(self.top_k)
+        checked_top_k(self.results)
         checked_reading(self.reading)
         if self.pages is not None:
             checked_top_k(self.pages)
+
+    def checking(self, response: str) -> WebRetriever:
+        """This retriever for the claims of a response."""
+        return replace(self, response=response)
 
     def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
         """What each query finds, in order; several are open at once.
 
         Raises:
-            InputError: if the service needs a key and the environment holds none.
+            InputError: if the service needs a key and the environment holds none, or, in a
+                replay, for a search or page that is not kept.
         """
-        headers = self.headers()
-        with (
-            http_client(self.http) as client,
-            ThreadPoolExecutor(self.http.concurrency) as threads,
-        ):
-            return list(threads.map(partial(self._retrieved, client, headers), queries))
+        return run_until_done(self._retrieve(queries))
 
     def headers(self) -> Mapping[str, str]:
         """Headers of a search, such as a key; pages are read without them."""
         return {}
 
     @abstractmethod
-    def hits(
-        self, client: httpx.Client, headers: Mapping[str, str], query: str, count: int
+    async def hits(
+        self, client: httpx.AsyncClient, headers: Mapping[str, str], query: str, count: int
     ) -> list[Hit]:
         """At most `count` results of a search, best first.
 
@@ -86,48 +107,133 @@ class WebRetriever(ABC):
         """
 
     @abstractmethod
-    def page(self, client: httpx.Client, hit: Hit) -> tuple[Hit, str]:
-        """A result, with what its page adds to it, and the text of the page.
+    async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:
+        """(address, text) of the page of a result.
 
         Raises:
             RequestFailed: if the page cannot be read.
         """
 
-    def _retrieved(self, client: httpx.Client, headers: Mapping[str, str], query: str) -> Retrieved:
-        if not query.strip():
+    def service(self) -> str:
+        """Address that searches are sent to."""
+        return self.base_url
+
+    async def _retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+        headers = {} if self.store.replay else self.headers()
+        slots = asyncio.Semaphore(self.http.concurrency)
+        async with http_client(self.http) as client:
+            one = partial(self._retrieved, client, slots, headers)
+            return await each(one, queries, self.http.concurrency)
+
+    async def _retrieved(
+        self,
+        client: httpx.AsyncClient,
+        slots: asyncio.Semaphore,
+        headers: Mapping[str, str],
+        query: str,
+    ) -> Retrieved:
+        plain = plain_query(query)
+        if not plain:
             return Retrieved(())
+
+        async def search() -> list[list[str]]:
+            async with slots:
+                found = await self.hits(client, headers, plain, self.results)
+            return [[hit.title, hit.link, hit.snippet] for hit in found]
+
+        facts = {"query": plain, "service": self.service(), "results": self.results}
         try:
-            hits = self.hits(client, headers, query, self.pages or self.top_k)
+            hits = [Hit(*hit) for hit in await self.store.get(SEARCHES, facts, search)]
         except RequestFailed as error:
-            return Retrieved((), (str(error),))
-        read: list[tuple[Hit, str]] = []
+            return Retrieved((), (str(error),), searched=False)
+        return await self._read(client, slots, plain, hits)
+
+    async def _read(
+        self, client: httpx.AsyncClient, slots: asyncio.Semaphore, query: str, hits: Sequence[Hit]
+    ) -> Retrieved:
+        wanted = self.pages or self.top_k
+        good: dict[int, tuple[Hit, str]] = {}
+        poor: dict[int, tuple[Hit, str]] = {}
         failures: list[str] = []
-        for hit in hits:
-            try:
-                read.append(self.page(client, hit))
-            except RequestFailed as error:
-                failures.append(str(error))
-                read.append((hit, ""))
-        return passages_of(query, read, failures, self.reading, self.top_k, self.chunks)
+        dropped: list[str] = []
+        waiting = list(dict.fromkeys(hits))
+        ranks = {hit: rank for rank, hit in enumerate(waiting)}
+        while waiting and len(good) < wanted:
+            batch = [waiting.pop(0) for _ in range(min(len(waiting), wanted - len(good)))]
+            for hit, (link, text, failure) in zip(
+                batch,
+                await asyncio.gather(*(self._page(client, slots, hit) for hit in batch)),
+                strict=True,
+            ):
+                found = Hit(hit.title, link or hit.link, hit.snippet), text
+                if self.reading == "snippet":
+                    good[ranks[hit]] = found
+                elif failure:
+                    failures.append(failure)
+                    poor[ranks[hit]] = found
+                elif repeats(text, self.response):
+                    dropped.append(f"{found[0].link or hit.title}: it repeats the response")
+                elif reason := why_useless(text):
+                    dropped.append(f"{found[0].link or hit.title}: {reason}")
+                    poor[ranks[hit]] = found[0], ""
+                else:
+                    good[ranks[hit]] = found
+        if len(good) >= wanted:
+            # What took the place of a page that failed is as good: nothing is missing.
+            dropped, failures = [*dropped, *failures], []
+        for rank in list(poor)[: wanted - len(good)]:
+            good[rank] = poor[rank]
+        read = [good[rank] for rank in sorted(good)]
+        made = passages_of(query, read, failures, self.reading, self.top_k, self.chunks)
+        return replace(made, dropped=tuple(dropped))
+
+    async def _page(
+        self, client: httpx.AsyncClient, slots: asyncio.Semaphore, hit: Hit
+    ) -> tuple[str, str, str]:
+        """(address, text, why it failed) of a page; nothing is asked for where snippets do."""
+        if self.reading == "snippet" and hit.link:
+            return hit.link, "", ""
+
+        async def fetch() -> list[str]:
+            async with slots:
+                return list(await self.page(client, hit))
+
+        facts = {"page": hit.link or hit.title, "service": "" if hit.link else self.service()}
+        try:
+            link, text = await self.store.get(PAGES, facts, fetch)
+        except RequestFailed as error:
+            return hit.link, "", str(error)
+        return link, text, ""
 
 
-def request_json(
-    client: httpx.Client, method: str, url: str, settings: HttpSettings, **parts: Any
+def plain_query(text: str) -> str:
+    """A text as a search for its words: what search engines read as operators is taken out.
+
+    These are quotation marks, brackets, wildcards, signs before a word, a colon after a word as in
+    "site:example" and connectives in capitals. Claims hold them by chance, and would then find
+    nothing or something else.
+    """
+    words = _CONNECTIVES.sub(lambda match: match[0].lower(), _OPERATORS.sub(" ", text))
+    return " ".join(words.split())
+
+
+async def request_json(
+    client: httpx.AsyncClient, method: str, url: str, settings: HttpSettings, **parts: Any
 ) -> dict[str, Any]:
     """The JSON object that a service answers; `parts` as `request` takes them.
 
     Raises:
         RequestFailed: if there is no answer, or it is no JSON object, or reports an error.
     """
-    body, charset = request(client, method, url, settings, **parts)
+    body, charset = await request(client, method, url, settings, **parts)
     try:
         value = json.loads(body.decode(charset or "utf-8"))
     except (ValueError, LookupError, RecursionError):
-        raise RequestFailed(f"{url}: the answer is not JSON") from None
+        raise RequestFailed(f"{url}: the answer is not JSON", lasting=False) from None
     if not isinstance(value, dict):
-        raise RequestFailed(f"{url}: the answer is not a JSON object")
+        raise RequestFailed(f"{url}: the answer is not a JSON object", lasting=False)
     if "error" in value:
-        raise RequestFailed(f"{url}: the service reports an error")
+        raise RequestFailed(f"{url}: the service reports an error", lasting=False)
     return value
 
 

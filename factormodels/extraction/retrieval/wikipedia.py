@@ -36,30 +36,35 @@ class WikipediaRetriever(WebRetriever):
         if not self.language.replace("-", "").isalnum():
             raise InputError(f"{self.language!r} is no code of a language; use one like en")
 
-    def hits(
-        self, client: httpx.Client, headers: Mapping[str, str], query: str, count: int
+    def service(self) -> str:
+        """Address of the API of the Wikipedia in a language."""
+        return self.base_url.replace("{language}", self.language)
+
+    async def hits(
+        self, client: httpx.AsyncClient, headers: Mapping[str, str], query: str, count: int
     ) -> list[Hit]:
         """The results of a search; their addresses come with their pages."""
         search = {"list": "search", "srsearch": query[:QUERY_CHARACTERS], "srlimit": str(count)}
-        answer = self._asked(client, {**search, "srprop": "snippet"}, headers)
+        answer = await self._asked(client, {**search, "srprop": "snippet"}, headers)
         return [
             Hit(text_of(found, "title"), "", plain_snippet(text_of(found, "snippet")))
             for found in objects(answer.get("query"), "search")
         ]
 
-    def page(self, client: httpx.Client, hit: Hit) -> tuple[Hit, str]:
-        """A result with its address, and the plain text of its article."""
+    async def page(self, client: httpx.AsyncClient, hit: Hit) -> tuple[str, str]:
+        """The address of an article, and its plain text."""
         extract = {"prop": "extracts|info", "explaintext": "1", "inprop": "url", "redirects": "1"}
-        answer = self._asked(client, {"titles": hit.title, **extract})
+        answer = await self._asked(client, {"titles": hit.title, **extract})
         page = next(iter(objects(answer.get("query"), "pages")), {})
-        return Hit(hit.title, text_of(page, "fullurl"), hit.snippet), text_of(page, "extract")
+        return text_of(page, "fullurl"), text_of(page, "extract")
 
-    def _asked(
+    async def _asked(
         self,
-        client: httpx.Client,
+        client: httpx.AsyncClient,
         params: Mapping[str, str],
         headers: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
-        url = self.base_url.replace("{language}", self.language)
         asked = {"action": "query", "format": "json", "formatversion": "2", **params}
-        return request_json(client, "GET", url, self.http, params=asked, headers=headers)
+        return await request_json(
+            client, "GET", self.service(), self.http, params=asked, headers=headers
+        )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_records import ClaimRecord, looks_like_record, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.factcheck_bench import looks_like_factcheck, parse_factcheck_record
 from factormodels.io.factreasoner import looks_like_factreasoner, parse_factreasoner
@@ -18,6 +19,7 @@ from factormodels.io.factscore import (
     parse_factscore_record,
     parse_passages,
 )
+from factormodels.io.json_records import location
 from factormodels.io.published.conflictbank import (
     gather_conflictbank,
     looks_like_conflictbank,
@@ -46,7 +48,7 @@ from factormodels.io.published.wikicontradict import (
 )
 from factormodels.io.records import Source
 
-Item = FactGraph | Prompt | JudgedPair | AtomPassages
+Item = FactGraph | Prompt | JudgedPair | AtomPassages | ClaimRecord
 Parse = Callable[[Any, Source, int | None], Any]
 
 
@@ -72,7 +74,7 @@ class Format:
     name: str
     title: str
     owner: str
-    holds: Literal["responses", "prompts", "pairs", "passages"]
+    holds: Literal["responses", "prompts", "pairs", "passages", "claims"]
     keys: tuple[str, ...]
     fields: tuple[str, ...]
     looks_like: Callable[[object], bool]
@@ -137,6 +139,16 @@ FORMATS: tuple[Format, ...] = (
         ("name", "sent", "passages[].title", "passages[].text"),
         looks_like_passages,
         parse_passages,
+    ),
+    Format(
+        "claim-records",
+        "claims with labels and a model's own judgements",
+        "this project, as `factormodels self-knowledge` reads it",
+        "claims",
+        ("response", "sentence", "claim", "label"),
+        ("sentences", "judgements"),
+        looks_like_record,
+        lambda obj, source, line: parse_record(obj, location(source, line)),
     ),
     Format(
         "factcheck-bench",

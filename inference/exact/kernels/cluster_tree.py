@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group
 
 
 class ClusterTree(NamedTuple):
@@ -38,34 +39,6 @@ class ClusterTree(NamedTuple):
     table_starts: NDArray[np.int64]
     message_starts: NDArray[np.int64]
     constant_factors: NDArray[np.int64]
-
-
-@kernel
-def group(keys, n_groups):
-    """(starts, items): the indices of `keys` by key; negative keys are left out."""
-    starts = np.zeros(n_groups + 1, dtype=np.int64)
-    for key in keys:
-        if key >= 0:
-            starts[key + 1] += 1
-    for group in range(n_groups):
-        starts[group + 1] += starts[group]
-    fill = starts[:-1].copy()
-    items = np.empty(starts[n_groups], dtype=np.int64)
-    for item in range(len(keys)):
-        if keys[item] >= 0:
-            items[fill[keys[item]]] = item
-            fill[keys[item]] += 1
-    return starts, items
-
-
-@kernel
-def by_descending(counts):
-    """Indices of small whole numbers, largest first, equal ones as they stand."""
-    largest = 0
-    for count in counts:
-        largest = max(largest, count)
-    _, ascending = group(largest - counts, largest + 1)
-    return ascending
 
 
 @kernel

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
-from inference.exact.kernels.cluster_tree import ClusterTree, by_descending, group
+from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import by_descending, group
 
 _SMALLEST_TABLE = 4096.0
 """Clusters below this are walked faster than they are rearranged."""

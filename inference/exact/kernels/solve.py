@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree, cost
-from inference.exact.kernels.interaction import interaction_graph
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.log_propagation import propagate_log
 from inference.exact.kernels.ordering import elimination_order
 from inference.exact.kernels.propagation import UNDERFLOW, propagate
 from inference.kernels.compiled import kernel
+from inference.kernels.interaction import interaction_graph
 
 TOO_LARGE = 3
 UNRUN = 4

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.interaction import factors_by_variable
 from inference.kernels.compiled import kernel
+from inference.kernels.interaction import factors_by_variable
 
 
 class Domains(NamedTuple):

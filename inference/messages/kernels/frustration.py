@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.interaction import factors_by_variable
 from inference.kernels.compiled import kernel
+from inference.kernels.interaction import factors_by_variable
 
 _ROUNDING = 1e-12
 """A log odds ratio below this, relative to the table's entries, is that of independence."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.cluster_tree import group
-from inference.exact.kernels.interaction import factors_by_variable
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group
+from inference.kernels.interaction import factors_by_variable
 
 
 @kernel

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.cluster_tree import group
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.order import breadth_first, clear_first, raise_priority
 from inference.messages.kernels.reduction import LARGEST_RANGE
@@ -49,6 +49,9 @@ _TINY = 2.0**-900
 
 OUT_OF_RANGE = 4
 """Besides `schedules.CONVERGED` and its like: zeros made odds too large or small for doubles."""
+
+SCHEDULES_OF_PAIRS = (SWEEP, FLOODING, RESIDUAL, RANDOM)
+"""The schedules of which `_run` has a branch; any other takes the general path."""
 
 
 class Pairs(NamedTuple):

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.cluster_tree import group
-from inference.exact.kernels.interaction import factors_by_variable
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group
+from inference.kernels.interaction import factors_by_variable
 
 LARGEST_RANGE = 150.0
 """Largest log ratio of two positive entries of a table that `pairs` can take."""

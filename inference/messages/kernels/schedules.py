@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.interaction import factors_by_variable
 from inference.kernels.compiled import kernel
+from inference.kernels.interaction import factors_by_variable
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.order import (
     clear_first,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from inference.kernels.compiled import kernel
-from inference.messages.kernels.pairs import OUT_OF_RANGE, solve_pairs
+from inference.messages.kernels.pairs import OUT_OF_RANGE, SCHEDULES_OF_PAIRS, solve_pairs
 from inference.messages.kernels.readout import read_out
 from inference.messages.kernels.reduction import reduce_graph
 from inference.messages.kernels.schedules import ZERO, run
@@ -22,11 +22,11 @@ def reduce_and_solve_pairs(
 
     Returns:
         code, marginals, log_z, residuals: as `solve` returns them; code NOT_PAIRS and nothing
-        else if the graph has other factors or its zeros make odds too large, ZERO if zeros leave
-        some variable without a state.
+        else if the graph has other factors, its zeros make odds too large or pairs do not know the
+        schedule, ZERO if zeros leave some variable without a state.
     """
     graph = reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values)
-    if graph.possible and graph.binary_pairs:
+    if graph.possible and graph.binary_pairs and schedule in SCHEDULES_OF_PAIRS:
         code, marginals, log_z, residuals = solve_pairs(
             graph, schedule, damping, tolerance, max_iterations, seed
         )

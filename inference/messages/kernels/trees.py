@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.cluster_tree import group
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.cluster_tree import ClusterTree, group
+from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group
 
 
 class Matches(NamedTuple):

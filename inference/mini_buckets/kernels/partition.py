@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.cluster_tree import by_descending
 from inference.kernels.compiled import kernel
+from inference.kernels.grouping import by_descending
 
 LARGEST_OVERLAP = 0
 FIRST_FIT = 1

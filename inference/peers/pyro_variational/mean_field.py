@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
-from inference.cavi import check_restarts, random_product
-from inference.kernels.mean_field import evidence_lower_bound
 from inference.peers.pyro_variational.bound import Term, ascend, one_thread
 from inference.peers.pyro_variational.entries import factor_groups
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -27,6 +25,8 @@ from inference.support import (
     restricted,
     state_starts,
 )
+from inference.variational.cavi import check_restarts, random_product
+from inference.variational.kernels.mean_field import evidence_lower_bound
 
 
 @dataclass(frozen=True)

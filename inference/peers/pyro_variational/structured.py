@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError
-from inference.cavi import CoordinateAscent, check_restarts
 from inference.exact.backend import Exact
 from inference.peers.pyro_variational.bound import ascend, one_thread
 from inference.peers.pyro_variational.entries import FactorGroup, factor_groups
@@ -20,6 +19,7 @@ from inference.peers.pyro_variational.forest import TOP, Forest, rooted, spannin
 from inference.peers.pyro_variational.forest_guide import ForestGuide, forest_guide, owned_entries
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.support import grown_box, hard_factors, possible_states, restricted, state_starts
+from inference.variational.cavi import CoordinateAscent, check_restarts
 
 _BYTES = 8
 

@@ -53,7 +53,7 @@ def sensitivity(
     inference in Bayesian networks"; the case of zeros as there, by potentials, not logarithms.
     """
     exact = exact or Exact()
-    facts = fact_graph.compiled
+    facts = fact_graph.compiled_for(encoding)
     graph = facts.to_factor_graph(encoding=encoding)
     result = np.zeros((len(fact_graph.atoms), len(fact_graph.relations)))
     if not len(facts.kinds) or not len(fact_graph.atoms):

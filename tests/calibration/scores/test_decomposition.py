@@ -110,6 +110,27 @@ def test_the_correction_removes_the_bias_of_reliability() -> None:
     assert means[False] == pytest.approx(true + noise, abs=1e-14)
 
 
+def test_the_corrected_terms_are_those_of_the_truth_in_the_mean() -> None:
+    # Ferro and Fricker 2012: p is 0.2 or 0.7, each in one of two bins, and claims with it are true
+    # with 0.3 and 0.6. 3000 draws of 40 claims; errors of the means are given.
+    generator = np.random.default_rng(11)
+    terms: dict[bool, list[tuple[float, ...]]] = {False: [], True: []}
+    for _ in range(3000):
+        high = generator.random(40) < 0.5
+        y = generator.random(40) < np.where(high, 0.6, 0.3)
+        for corrected, own in terms.items():
+            each = murphy_decomposition(np.where(high, 0.7, 0.2), y, n_bins=2, corrected=corrected)
+            own.append((each.reliability, each.resolution, each.uncertainty))
+    truth = np.array([0.01, 0.0225, 0.45 * 0.55])
+    errors = np.std(terms[True], axis=0) / math.sqrt(3000)
+    means = {corrected: np.mean(own, axis=0) for corrected, own in terms.items()}
+    assert (np.abs(means[True] - truth) < 4 * errors).all()
+    # Uncorrected, each is off by the variance of a share of 20 or 40 claims.
+    assert means[False][0] - truth[0] == pytest.approx(0.225 * 2 / 40, rel=0.1)
+    assert means[False][1] - truth[1] == pytest.approx(0.225 * 2 / 40 - 0.2475 / 40, rel=0.25)
+    assert means[False][2] - truth[2] == pytest.approx(-0.2475 / 40, rel=0.25)
+
+
 def test_an_infinite_loss_is_all_miscalibration() -> None:
     terms = corp_decomposition([0.0, 0.2, 0.9], [1, 0, 1], score="log_loss")
     assert terms.score == terms.miscalibration == math.inf

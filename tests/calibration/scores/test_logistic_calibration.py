@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from calibration.forecasts import ScoreStatus
-from calibration.scores import calibration_line, flexible_calibration
+from calibration.scores import (
+    calibration_line,
+    flexible_calibration,
+    flexible_curve,
+    score_table,
+)
 from calibration.scores.logistic import fit_logistic, sigmoid
 from calibration.scores.logistic_calibration import restricted_cubic_spline, weighted_quantiles
+from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
 
 
@@ -140,6 +146,81 @@ def test_weighted_quantiles_are_those_of_repeated_values(seed: int) -> None:
     repeated = np.repeat(values, weight)
     expected = np.quantile(repeated, [0.01, 0.5, 0.9, 1.0], method="inverted_cdf")
     assert list(found) == expected.tolist()
+
+
+def test_left_out_extremes_are_those_of_val_prob() -> None:
+    p, _, y, _ = r_claims()
+    with_ends = p.copy()
+    with_ends[[2, 49]], with_ends[[6, 89]] = 0, 1
+    line = calibration_line(with_ends, y, extremes="leave-out")
+    intercept, slope, *_ = r_values("rms", "left_out")
+    # lrm of rms stops at 1e-7 or so.
+    assert (line.intercept, line.slope) == pytest.approx((intercept, slope), abs=1e-6)
+    assert (line.n_clipped, line.status) == (4, "ok")
+    rest = np.delete(np.arange(y.size), [2, 49, 6, 89])
+    alone = flexible_calibration(p[rest], y[rest])
+    found = flexible_calibration(with_ends, y, extremes="leave-out")
+    for name in ("ici", "e50", "e90", "emax"):
+        assert getattr(found, name) == pytest.approx(getattr(alone, name), abs=1e-9)
+    assert found.n_clipped == 4
+    # Moved, the slope is a matter of where to.
+    moved = [calibration_line(with_ends, y, clip=clip) for clip in (1e-9, 1e-6, 1e-2)]
+    beyond = int(((with_ends < 0.01) | (with_ends > 0.99)).sum())
+    assert [each.n_clipped for each in moved] == [4, 4, beyond]
+    assert moved[0].slope < moved[1].slope < moved[2].slope
+    table = score_table(with_ends, y, n_bootstrap=0, scores=["calibration_slope", "ici", "brier"],
+                        extremes="leave-out")  # fmt: skip
+    assert [row.n_clipped for row in table] == [4, 4, 0]
+    assert table[0].value == line.slope
+    assert table[1].value == found.ici
+    nothing = calibration_line([0, 1, 0], [0, 1, 1], extremes="leave-out")
+    assert (nothing.status, nothing.n_clipped) == ("one_class", 3)
+
+
+def test_loess_is_that_of_r() -> None:
+    p, _, y, _ = r_claims()
+    found = flexible_calibration(p, y, smoother="loess")
+    mean, median, ninety, largest = r_values("stats", "loess")
+    # Normal equations here, a QR decomposition there.
+    assert (found.ici, found.emax) == pytest.approx((mean, largest), abs=1e-10)
+    curve = flexible_curve(p, y, smoother="loess")
+    distance = np.abs(np.interp(p, curve.p, curve.curve) - p)
+    # R's quantiles are between two atoms, ours are of one.
+    assert np.quantile(distance, [0.5, 0.9]) == pytest.approx([median, ninety], abs=1e-10)
+    assert found.e50 == np.quantile(distance, 0.5, method="inverted_cdf")
+    assert (found.status, found.n_clipped) == ("ok", 0)
+    table = score_table(p, y, n_bootstrap=0, scores=["ici"], smoother="loess")
+    assert table[0].value == found.ici
+
+
+def test_loess_takes_a_weight_for_so_many_atoms_and_few_distinct_probabilities() -> None:
+    generator = np.random.default_rng(5)
+    p = np.round(generator.random(80), 1)
+    y = generator.random(80) < p
+    weights = generator.integers(0, 4, 80)
+    weighted = flexible_calibration(p, y, weights=weights, smoother="loess")
+    repeated = flexible_calibration(np.repeat(p, weights), np.repeat(y, weights), smoother="loess")
+    assert weighted.ici == pytest.approx(repeated.ici, abs=1e-10)
+    # At two probabilities the curve goes through both shares.
+    two = flexible_curve([0.2] * 4 + [0.8] * 4, [1, 0, 0, 0, 1, 1, 1, 0], smoother="loess")
+    np.testing.assert_allclose(two.curve, [0.25, 0.75], atol=1e-9)
+    # A quadratic share is found without error, wherever it is not cut.
+    grid = np.repeat(np.linspace(0.05, 0.95, 40), 2)
+    exact = flexible_curve(grid, np.tile([0, 1], 40), weights=np.stack(
+        [1 - np.linspace(0.05, 0.95, 40) ** 2, np.linspace(0.05, 0.95, 40) ** 2], axis=1
+    ).ravel() * 9, smoother="loess")  # fmt: skip
+    np.testing.assert_allclose(exact.curve, exact.p**2, atol=1e-9)
+
+
+def test_a_curve_that_is_not_defined_says_why() -> None:
+    for smoother in ("spline", "loess"):
+        found = flexible_curve([0.2, 0.8], [1, 1], smoother=smoother)
+        assert found.status == "one_class"
+        assert np.isnan(found.curve).all()
+    refused("smoother is 'lowess'; choose one of spline", flexible_curve, [0.1], [1],
+            smoother="lowess")  # fmt: skip
+    refused("extremes is 'drop'; choose one of clip, leave-out", calibration_line, [0.1], [1],
+            extremes="drop")  # fmt: skip
 
 
 def test_clip_is_checked() -> None:

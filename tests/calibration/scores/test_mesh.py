@@ -47,7 +47,7 @@ def test_regressions_on_the_mesh_are_those_on_points(
         line = calibration_line(p, y, weights=weights, clip=clip)
         curve = flexible_calibration(p, y, weights=weights, clip=clip)
         rows = score_table(p, y, weights, None, 5, scores=names, clip=clip)
-        ends = [end for row in rows for end in (row.percentile_lower, row.percentile_upper)]
+        ends = [end for row in rows for end in row.interval]
         return [*astuple(line)[:3], *astuple(curve)[:4], *ends]
 
     on_points = all_numbers()

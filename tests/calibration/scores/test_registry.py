@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from calibration import compare_methods, score_table, summarise
-from calibration.intervals import SUM_METHODS, IntervalMethod, IntervalSettings
+from calibration.intervals import IntervalMethod
 from calibration.scores import MEASURES, REGISTRY, SCORES, Summary
-from calibration.scores.registry import DEFAULT_MEASURES, interval_method
-from calibration.scores.table import TABLE_METHODS
+from calibration.scores.registry import DEFAULT_MEASURES
 from calibration.significance import MEASURES as TESTED
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from tests.calibration.coverage_simulation import draw
@@ -27,7 +26,8 @@ from false ones, whichever way round."""
 def test_every_name_is_in_the_registry_once() -> None:
     assert {*SCORES, *MEASURES} == set(REGISTRY)
     assert set(SCORES) & set(MEASURES) == {"brier", "log_loss"}
-    assert set(TESTED) | set(DEFAULT_MEASURES) | set(WITH_INTERVALS) <= set(MEASURES)
+    assert set(TESTED) == set(REGISTRY)
+    assert set(DEFAULT_MEASURES) | set(WITH_INTERVALS) <= set(MEASURES)
     assert set(MEASURES) <= {field.name for field in fields(Summary)}
     titles = [score.title for score in REGISTRY.values()]
     assert len(set(titles)) == len(titles)
@@ -66,10 +66,22 @@ def test_the_better_way() -> None:
         assert name in UNMOVED or (gain > 0) == score.higher_is_better, name
 
 
-def test_intervals_are_those_that_the_registry_prefers() -> None:
-    for row in score_table(P, Y, responses=RESPONSES, n_bootstrap=20, scores=["brier", "ece"]):
-        assert row.method == interval_method(row.score, TABLE_METHODS) == "percentile"
-        assert row.interval == (row.percentile_lower, row.percentile_upper)
-    assert {interval_method(name, SUM_METHODS) for name in WITH_INTERVALS} == {IntervalMethod.DELTA}
-    delta = summary_intervals(P, Y, RESPONSES, settings=IntervalSettings("delta"))
-    np.testing.assert_equal(summary_intervals(P, Y, RESPONSES), delta)
+def test_a_score_has_the_same_interval_everywhere() -> None:
+    summary = summary_intervals(P, Y, RESPONSES)
+    tested = compare_methods({"own": P, "half": P / 2}, Y, RESPONSES, n_resamples=10)
+    for row in score_table(P, Y, responses=RESPONSES, scores=["brier", "log_loss"]):
+        assert row.method == REGISTRY[row.score].interval is IntervalMethod.DELTA
+        cell = tested.cell("own", row.score)
+        # Sums in another order: a few roundings of doubles.
+        assert row.interval == pytest.approx(summary[row.score], rel=1e-12)
+        assert row.interval == pytest.approx((cell.lower, cell.upper), rel=1e-12)
+
+
+def test_no_p_value_or_test_statistic_has_an_interval() -> None:
+    without = {name for name, score in REGISTRY.items() if score.interval is IntervalMethod.NONE}
+    assert without == {
+        *("spiegelhalter_z", "spiegelhalter_p", "hosmer_lemeshow", "hosmer_lemeshow_p"),
+    }
+    for row in score_table(P, Y, responses=RESPONSES, scores=sorted(without), n_bootstrap=20):
+        assert math.isfinite(row.value)
+        assert all(map(math.isnan, row.interval))

@@ -10,6 +10,7 @@ import pytest
 
 from calibration.scores import auprc, auroc, hosmer_lemeshow, risk_coverage, spiegelhalter
 from calibration.scores.selective import harmonic_numbers
+from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
 
 
@@ -29,6 +30,31 @@ def test_hand_values_of_the_tests() -> None:
     # The upper tail of chi squared with two degrees of freedom is exp(-x/2).
     assert groups.p_value == pytest.approx(math.exp(-expected / 2), abs=1e-13)
     assert hosmer_lemeshow(p, y, n_groups=2, n_fitted=1).degrees_of_freedom == 1
+
+
+def test_hosmer_and_lemeshow_is_that_of_base_r() -> None:
+    p, _, y, _ = r_claims()
+    found = hosmer_lemeshow(p, y)
+    # Deciles by quantile() and cut(), chi squared of ten degrees: nothing was fitted.
+    statistic, p_value = r_values("stats", "hosmer_lemeshow")
+    assert found.statistic == pytest.approx(statistic, rel=1e-10)
+    assert found.p_value == pytest.approx(p_value, rel=1e-9)
+
+
+def test_hosmer_and_lemeshow_fitted_to_the_labels_have_two_degrees_less() -> None:
+    from statsmodels.discrete.discrete_model import Logit
+
+    generator = np.random.default_rng(3)
+    n_runs, p_values = 250, []
+    for _ in range(n_runs):
+        x = generator.normal(size=400)
+        y = generator.random(400) < 1 / (1 + np.exp(-x))
+        columns = np.c_[np.ones(400), x]
+        p = Logit(y.astype(float), columns).fit(disp=False).predict(columns)
+        p_values.append(hosmer_lemeshow(p, y, n_fitted=2).p_value)
+    # Hosmer and Lemeshow's simulation: uniform p-values. The mean of 250 has an error of 0.018.
+    assert np.mean(p_values) == pytest.approx(0.5, abs=4 * 0.018)
+    assert 0 < np.mean(np.array(p_values) < 0.1) < 0.1 + 4 * math.sqrt(0.09 / n_runs)
 
 
 def test_tests_without_variance_or_with_an_infinite_one() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,8 +12,8 @@ import pytest
 from calibration.self_knowledge import SigmaStatus, in_sample_balance, self_knowledge
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
-from calibration.self_knowledge.records import Setting
 from calibration.significance import adjust, clustered_mcnemar
+from factormodels.io.claim_records import Setting
 from tests.calibration.self_knowledge.claims import claim, in_sentence, random_records
 from tests.refusals import refused
 
@@ -47,8 +49,30 @@ def test_p_values_agree_with_statsmodels_and_the_clustered_test() -> None:
         overall = in_sample_balance(records, n_positions=2, method=method).clustered[-1]
         reference = clustered_mcnemar(labels, judged, responses, method=method).p_value
         assert overall == pytest.approx(reference, abs=1e-12)
-    np.testing.assert_allclose(balance.corrected[:2], adjust(balance.clustered[:2]))
-    assert balance.corrected[-1] == balance.clustered[-1]
+    np.testing.assert_allclose(balance.corrected[:2], adjust(balance.p_value[:2]))
+    assert balance.corrected[-1] == balance.p_value[-1]
+
+
+def test_few_responses_are_tested_exactly_by_all_their_signs() -> None:
+    records = [
+        record
+        for record in random_records(2, 9)
+        if record.none_of_the_above and record.label != "IR"
+    ]
+    balance = in_sample_balance(records, n_positions=1)
+    net = Counter[str]()
+    for record in records:
+        net[record.response] += (record.label == "S") - (record.none_of_the_above == "true")
+    sums = [
+        abs(sum(sign * size for sign, size in zip(signs, net.values(), strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(net))
+    ]
+    expected = np.mean([total >= abs(sum(net.values())) for total in sums])
+    # Halves of counts of at most 2^9 choices: exact in binary.
+    assert balance.p_value[-1] == balance.by_response[-1] == expected
+    many = in_sample_balance(random_records(2, 90), n_positions=1)
+    assert math.isnan(many.by_response[-1])
+    assert many.p_value[-1] == many.clustered[-1]
 
 
 def test_counts_by_hand() -> None:

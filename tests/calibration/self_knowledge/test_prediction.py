@@ -11,9 +11,9 @@ from calibration.self_knowledge import Truth, label_shift, out_of_sample, reject
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
 from calibration.self_knowledge.prediction import out_of_sample_counts
-from calibration.self_knowledge.records import Setting
 from calibration.self_knowledge.simulation import simulate_counts
 from factormodels.errors import InputError
+from factormodels.io.claim_records import Setting
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.refusals import refused
 

@@ -13,6 +13,17 @@ from factormodels.io import read_many
 from tests.refusals import refused
 
 REFUSALS = {
+    "cannot_answer": [
+        "I'm sorry, but I couldn't find any noted potter called so.",
+        "I cannot provide a bio for Lee Poe without more to go on.",
+        "I am unable to identify this person.",
+        "Sorry, I can not share details on a private individual.",
+        "As a language model, I was not able to locate any record.",
+    ],
+    "asks_for_more": [
+        "Could you please provide more context on the poet?",
+        "Can you give me some additional information about her?",
+    ],
     "lacks_information": [
         "Sorry, I don't have anything on a painter of that name.",
         "I currently do not have records about this cyclist.",
@@ -55,6 +66,9 @@ ANSWERS = [
     "The band could not find a label, and recorded at home. It provided more than ten songs.",
     "Unfortunately, the mill burnt down in 1911. There was no insurance.",
     "The treaty needs more signatures. Its text is clear, and the parties apologized.",
+    "I could not find her birthplace, but here is what is known: she was a person of the law.",
+    "He said that I cannot provide for my sons. Could you provide shelter, she asked a person.",
+    "They could not find any person on the island.",
     "It seems the comet might return. There are enough observations to say so.",
     "",
 ]
@@ -98,3 +112,22 @@ def test_no_annotated_biography_is_taken_for_a_refusal(shared_data: Path) -> Non
     answered = {graph.id: graph.response for graph in graphs if graph.metadata["annotated"]}
     assert len(answered) == 31
     assert filter_refusals(answered).refused == {}
+
+
+def test_every_refusal_of_chatgpt_is_found_and_no_answer_dropped(shared_data: Path) -> None:
+    # Those that nobody annotated are those that decline.
+    for graph in read_many(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl"):
+        assert bool(refusal_rules(graph.response)) == (not graph.atoms), graph.response
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "I don't have", "I do not have", "I need more information", "Please provide me",
+        "Please clarify", "I apologize", "there isn't enough information",
+        "Unfortunately, there is no", "If you can provide more information",
+        "you could provide more", "It seems you might",
+    ],
+)  # fmt: skip
+def test_the_phrases_of_the_paper_are_found(phrase: str) -> None:
+    assert refusal_rules(f"{phrase} of her.")

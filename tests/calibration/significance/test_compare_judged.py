@@ -30,30 +30,31 @@ def test_of_the_same_claims_it_is_the_test_of_the_table(
     given = data(3)
     how: dict[str, Any] = {"test": test, "alternative": alternative, "n_resamples": 500}
     table = compare_methods(**given, reference="blunt", measures=[measure], **how)
-    found = compare_judged(judged(given, "sharp"), judged(given, "blunt"), measure, **how)
+    (found,) = compare_judged(judged(given, "sharp"), judged(given, "blunt"), [measure], **how)
     cell = table.cell("sharp", measure)
-    assert (found.estimate, found.p_value) == (cell.difference, cell.p_value)
+    assert (found.difference, found.p_value) == (cell.difference, cell.p_value)
+    assert (found.lower, found.upper) == (cell.difference_lower, cell.difference_upper)
 
 
 def test_other_claims_are_compared_by_response() -> None:
     given = data(4)
     first_of_each = np.unique(given["responses"], return_index=True)[1]
     part, whole = judged(given, "sharp", first_of_each), judged(given, "sharp")
-    found = compare_judged(part, whole, "precision", n_resamples=500)
+    (found,) = compare_judged(part, whole, ["precision"], n_resamples=500)
     means = [one.grouping.means(one.supported) for one in (part, whole)]
     expected = paired_permutation(means[0], means[1], np.arange(30), n_permutations=500)
-    assert found.estimate == pytest.approx(expected.estimate, rel=1e-12)
+    assert found.difference == pytest.approx(expected.estimate, rel=1e-12)
     # One number per response: to swap the methods is to swap these.
     assert found.p_value == expected.p_value
     # Pooled, each side is over its own number of claims.
-    found = compare_judged(part, whole, "brier", n_resamples=500)
+    (found,) = compare_judged(part, whole, ["brier"], n_resamples=500)
     losses = [float(((one.p - one.y) ** 2).mean()) for one in (part, whole)]
-    assert found.estimate == pytest.approx(losses[0] - losses[1], rel=1e-12)
+    assert found.difference == pytest.approx(losses[0] - losses[1], rel=1e-12)
 
 
 def test_other_responses_are_refused() -> None:
     given = data(5)
     fewer = judged(given, "sharp", given["responses"] > 0)
-    refused("judge different responses", compare_judged, fewer, judged(given, "sharp"), "brier")
+    refused("judge different responses", compare_judged, fewer, judged(given, "sharp"), ["brier"])
     with pytest.raises(InputError, match="pooled"):
-        compare_judged(judged(given, "same"), judged(given, "sharp"), "brier", test="t")
+        compare_judged(judged(given, "same"), judged(given, "sharp"), ["brier"], test="t")

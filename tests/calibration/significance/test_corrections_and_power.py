@@ -6,15 +6,21 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from calibration.significance import (
     adjust,
+    deviation_of_means,
+    equivalence_power,
     minimum_detectable_effect,
     paired_t_test,
+    responses_for_equivalence,
     responses_needed,
+    sample_size_table,
     standard_deviation_of_differences,
     stars,
 )
+from tests.calibration.references import r_values
 from tests.refusals import refused
 
 # Benjamini and Hochberg 1995, section 4.1: fifteen comparisons of two treatments.
@@ -91,6 +97,47 @@ def test_power_is_how_often_the_test_finds_the_effect() -> None:
     assert found / 600 == pytest.approx(0.8, abs=0.065)
 
 
+def test_sample_size_of_r() -> None:
+    # power.t.test(delta = 0.03, sd = 0.1, power = 0.8, type = "paired") of R 4.2.2.
+    (needed,) = r_values("stats", "responses_needed")
+    assert responses_needed(0.03, 0.1) == math.ceil(needed)
+
+
+def test_equivalence_is_shown_as_often_as_its_power_says() -> None:
+    generator = np.random.default_rng(1)
+    for n_responses, margin in ((8, 1.2), (30, 0.6)):
+        power = equivalence_power(margin, 1.0, n_responses)
+        drawn = generator.normal(0, 1, (4000, n_responses))
+        error = drawn.std(axis=1, ddof=1) / math.sqrt(n_responses)
+        shown = np.abs(drawn.mean(axis=1)) + t.ppf(0.95, n_responses - 1) * error < margin
+        # 4000 draws of a share have a standard deviation of at most 0.0079.
+        assert shown.mean() == pytest.approx(power, abs=4 * 0.0079)
+
+
+def test_a_table_for_planning() -> None:
+    table = sample_size_table(0.2, [0.1, 0.02], powers=[0.8, 0.9])
+    assert [(row.effect, row.power) for row in table] == [
+        (0.1, 0.8), (0.1, 0.9), (0.02, 0.8), (0.02, 0.9),
+    ]  # fmt: skip
+    for row in table:
+        assert row.to_find == responses_needed(row.effect, 0.2, power=row.power)
+        assert equivalence_power(row.effect, 0.2, row.to_exclude) >= row.power
+        assert equivalence_power(row.effect, 0.2, row.to_exclude - 1) < row.power
+    # For many responses (z(0.95) + z(0.9))^2 sd^2 / margin^2, the textbook's normal approximation.
+    expected = (norm.ppf(0.95) + norm.ppf(0.9)) ** 2 * 100
+    assert table[2].to_exclude == pytest.approx(expected, abs=3)
+    assert table.to_frame().shape == (4, 4)
+
+
+def test_deviation_of_means_of_claims() -> None:
+    generator = np.random.default_rng(2)
+    shared = generator.normal(0, math.sqrt(0.3), (20_000, 1))
+    claims = shared + generator.normal(0, math.sqrt(0.7), (20_000, 5))
+    # 20,000 draws: a standard deviation is off by 0.5 %.
+    assert deviation_of_means(1.0, 5, 0.3) == pytest.approx(claims.mean(axis=1).std(), rel=0.02)
+    assert deviation_of_means(2.0, 1, 0.9) == 2.0
+
+
 def test_standard_deviation_of_differences() -> None:
     spread = standard_deviation_of_differences([0.5, 1.0, 0.0], [0.25, 0.25, 0.25])
     assert spread == pytest.approx(np.std([0.25, 0.75, -0.25], ddof=1), rel=1e-12)
@@ -105,3 +152,6 @@ def test_bad_input_is_named() -> None:
     refused("n_responses is 1", minimum_detectable_effect, 1, 1)
     refused(r"power is 0\.01", minimum_detectable_effect, 1, 10, power=0.01)
     refused("effect is 0", responses_needed, 0, 1)
+    refused("margin is 0", responses_for_equivalence, 0, 1)
+    refused("n_claims is 0", deviation_of_means, 1, 0, 0.5)
+    refused("intraclass_correlation is 2", deviation_of_means, 1, 3, 2)

@@ -56,12 +56,12 @@ def test_published_clustered_tests(method: str, psychiatry: float, thyroids: flo
 
 def test_published_plain_tests() -> None:
     # Durkalski et al. 2003: 11.85 and 4.5 without regard to clusters.
-    psychiatry = mcnemar_counts(sum(PSYCHIATRY_ONE), sum(PSYCHIATRY_TWO), 135, exact=False)
+    psychiatry = mcnemar_counts(sum(PSYCHIATRY_ONE), sum(PSYCHIATRY_TWO), 135, method="chi-square")
     assert round(psychiatry.statistic, 2) == 11.85
-    assert mcnemar(glands(PET), glands(SPECT), exact=False).statistic == 4.5
+    assert mcnemar(glands(PET), glands(SPECT), method="chi-square").statistic == 4.5
     # Agresti, Categorical Data Analysis: approval of 1600 people in two surveys, 150 and 86 changed
     # their minds: z^2 = 17.36.
-    assert round(mcnemar_counts(150, 86, 1600, exact=False).statistic, 2) == 17.36
+    assert round(mcnemar_counts(150, 86, 1600, method="chi-square").statistic, 2) == 17.36
 
 
 def test_the_exact_test_is_a_sign_test() -> None:
@@ -78,10 +78,33 @@ def test_the_exact_test_is_a_sign_test() -> None:
         assert result.p_value == pytest.approx(reference, abs=1e-12)
 
 
+def test_mid_p_counts_what_is_as_extreme_half() -> None:
+    for only_first in range(13):
+        for only_second in range(1, 13):
+            total = only_first + only_second
+            chances = [math.comb(total, k) / 2**total for k in range(total + 1)]
+            gap = abs(only_first - only_second)
+            more = sum(chances[k] for k in range(total + 1) if abs(2 * k - total) > gap)
+            equal = sum(chances[k] for k in range(total + 1) if abs(2 * k - total) == gap)
+            found = mcnemar_counts(only_first, only_second, 30, method="mid-p")
+            assert found.p_value == pytest.approx(more + equal / 2, abs=1e-12)
+            assert found.p_value < mcnemar_counts(only_first, only_second, 30).p_value
+
+
+def test_published_mid_p() -> None:
+    # Fagerland, Lydersen and Laake 2013 on airway hyper-responsiveness of 21 children before and
+    # after transplantation, 1 and 7 discordant: exact 0.070, mid-p 0.039, asymptotic 0.034.
+    p_values = [
+        mcnemar_counts(1, 7, 21, method=method).p_value
+        for method in ("exact", "mid-p", "chi-square")
+    ]
+    assert [round(value, 3) for value in p_values] == [0.070, 0.039, 0.034]
+
+
 def test_responses_of_one_claim_give_the_plain_test() -> None:
     generator = np.random.default_rng(1)
     first, second = generator.random((2, 200)) < 0.5
-    plain = mcnemar(first, second, exact=False).statistic
+    plain = mcnemar(first, second, method="chi-square").statistic
     durkalski = clustered_mcnemar(first, second, range(200), method="durkalski")
     assert durkalski.statistic == pytest.approx(plain, rel=1e-12)
     obuchowski = clustered_mcnemar(first, second, range(200))
@@ -125,3 +148,4 @@ def test_bad_input_is_named() -> None:
     refused("responses has 1", clustered_mcnemar, [True, False], [True, False], ["x"])
     with pytest.raises(InputError, match="method is 'yang'; choose one of obuchowski"):
         clustered_mcnemar([True], [True], ["x"], method="yang")
+    refused("method is 'yates'; choose one of exact, mid-p", mcnemar, [True], [1], method="yates")

@@ -43,7 +43,7 @@ def test_gee_is_that_of_statsmodels() -> None:
     from statsmodels.genmod.generalized_estimating_equations import GEE
 
     data = rows(0)
-    result = correctness_regression(**data)
+    result = correctness_regression(**data, errors="robust")
     design = np.c_[np.ones(data["position"].size), data["position"], data["methods"] == "b"]
     reference = GEE(
         data["correct"].astype(float),

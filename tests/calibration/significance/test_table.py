@@ -11,7 +11,7 @@ import pytest
 from calibration import summarise
 from calibration.intervals import IntervalSettings
 from calibration.significance import (
-    MEASURES,
+    USUAL_MEASURES,
     adjust,
     as_latex,
     as_markdown,
@@ -41,7 +41,7 @@ def test_estimates_are_those_of_summarise() -> None:
     table = compare_methods(**given, n_resamples=50, intervals=QUICK)
     for name, p in given["methods"].items():
         row = summarise(p, given["y"], given["responses"])
-        for measure in MEASURES:
+        for measure in USUAL_MEASURES:
             cell = table.cell(name, measure)
             # Sums of some hundred terms, by response first.
             assert cell.estimate == pytest.approx(getattr(row, measure), abs=1e-12), measure
@@ -84,7 +84,7 @@ def test_stars_come_of_corrected_p_values_alone(correction: str) -> None:
     np.testing.assert_allclose(
         [cell.corrected for cell in table.cells], adjust(p_values, correction), equal_nan=True
     )
-    assert table.n_comparisons == 2 * len(MEASURES)
+    assert table.n_comparisons == 2 * len(USUAL_MEASURES)
     for cell in table.cells:
         starred = bool(cell.stars)
         assert starred == (cell.corrected < 0.05)
@@ -110,7 +110,36 @@ def test_bootstrap_finds_what_the_permutation_does() -> None:
     table = compare_methods(**given, test="bootstrap", n_resamples=999, intervals=QUICK)
     assert table.cell("sharp", "brier").p_value < 0.01
     assert table.cell("same", "brier").p_value == 1.0
-    assert len(table.rows()) == 3 * len(MEASURES)
+    assert len(table.rows()) == 3 * len(USUAL_MEASURES)
+
+
+def test_what_is_not_defined_has_a_status_in_its_cell() -> None:
+    given = data(6)
+    given["methods"] = {
+        "blunt": given["methods"]["blunt"],
+        "certain": (~given["y"]).astype(float),
+        "constant": np.full(given["y"].size, 0.5),
+    }
+    names = ["log_loss", "brier", "auroc", "calibration_slope"]
+    table = compare_methods(**given, measures=names, n_resamples=50, intervals=QUICK)
+    loss = table.cell("certain", "log_loss")
+    assert (loss.estimate, loss.status) == (math.inf, "infinite")
+    assert loss.reason == "it has the logarithm of a probability of 0"
+    assert all(math.isnan(each) for each in (loss.lower, loss.difference, loss.p_value))
+    assert table.cell("certain", "calibration_slope").status == "separated"
+    slope = table.cell("constant", "calibration_slope")
+    assert (slope.status, slope.reason) == (
+        "constant_forecast", "all probabilities are the same",
+    )  # fmt: skip
+    # The other cells are whole, and alone are corrected.
+    for name in ("certain", "constant"):
+        assert 0 <= table.cell(name, "brier").p_value <= 1
+        assert table.cell(name, "auroc").status == "ok"
+    assert table.n_comparisons == 2 * 4 - 3
+    page, paper = as_markdown(table), as_latex(table)
+    assert "| certain | ∞ | " in page
+    assert "Slope of constant: constant forecast (all probabilities are the same)." in page
+    assert r"certain & $\infty$ & " in paper
 
 
 def test_text_for_page_and_paper() -> None:
@@ -141,8 +170,8 @@ def test_bad_input_is_named() -> None:
             {"blunt": blunt, "short": blunt[1:]}, given["y"], given["responses"], intervals=QUICK
         )
     refused("reference is 'exact'", compare_methods, **given, reference="exact")
-    with pytest.raises(InputError, match="measure 'auroc' is unknown; choose some of precision"):
-        compare_methods(**given, measures=["auroc"])
+    with pytest.raises(InputError, match="measure 'auc' is unknown; choose some of precision"):
+        compare_methods(**given, measures=["auc"])
     refused("give each measure once", compare_methods, **given, measures=["brier", "brier"])
     with pytest.raises(InputError, match="test is 't', but brier are pooled over claims"):
         compare_methods(**given, measures=["brier"], test="t")
@@ -151,8 +180,10 @@ def test_bad_input_is_named() -> None:
         InputError, match="alternative is 'greater'; choose 'two-sided' or 'better'"
     ):
         compare_methods(**given, alternative="greater")
-    certain = {"blunt": blunt, "sure": (~given["y"]).astype(float)}
-    with pytest.raises(InputError, match=r"the log loss is infinite"):
-        compare_methods(certain, given["y"], given["responses"], intervals=QUICK)
+    with pytest.raises(InputError, match="of calibration_slope neither way is; choose 'two-sided'"):
+        compare_methods(**given, measures=["calibration_slope"], alternative="better")
+    refused("margins has 'brier', which is not", compare_methods, **given, measures=["auroc"],
+            margins={"brier": 0.1})  # fmt: skip
+    refused("margin is 0", compare_methods, **given, measures=["brier"], margins={"brier": 0})
     with pytest.raises(InputError, match="there is no cell of 'x'"):
         compare_methods(**given, measures=["brier"], n_resamples=9, intervals=QUICK).cell("x", "y")

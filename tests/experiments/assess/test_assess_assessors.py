@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from calibration.scores.summary import summarise
+from experiments.assess.response import AssessmentView, assess_graph, judged
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.extraction.assessors import ASSESSORS, assess, posteriors
 from factormodels.io import write_many
+from inference import get_backend
 from tests.experiments.conftest import Invoke
-from tests.experiments.run.test_study_assessors import as_model, keyed, provider
-from tests.factormodels.extraction.server import ScriptedServer
+from tests.experiments.run.test_study_assessors import as_model, keyed, provider, question_of
+from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 pytestmark = pytest.mark.service
 
@@ -33,7 +37,7 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path, invoke: Invoke) -> No
         result = invoke(*command, "--api-base", server.url)
     assert result.exit_code == 0, result.output
     written = read_many(keyed / "o.jsonl")
-    judged, missing = [], 0
+    claims, missing = [], 0
     for graph, original in zip(written, originals, strict=True):
         for name in ("factscore", "factverify"):
             verdicts = assess(original, name, as_model(name))
@@ -44,14 +48,69 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path, invoke: Invoke) -> No
             missing += len(facts["missing"])
             assert facts["prompt"]["name"] == ASSESSORS[name].prompt
         p = graph.metadata["assessors"]["factscore"]["verdicts"]
-        judged += [(p[a.id]["p"], a.label, graph.id) for a in graph.atoms if a.id in p]
+        claims += [(p[a.id]["p"], a.label, graph.id) for a in graph.atoms if a.id in p]
     assert missing > 0
     assert f"{missing} verdicts missing" in result.stderr
-    summary = summarise(*zip(*judged, strict=True))
+    summary = summarise(*zip(*claims, strict=True))
     (row,) = re.findall(r"^--.*\bfactscore\b.*$", result.stdout, re.M)
     assert f"{summary.brier:.3f}" in row.split()
     assert f"{summary.precision:.3f}" in row.split()
     assert re.search(r"^FR1 +implication +exact ", result.stdout, re.M)
+
+
+def shy(request: dict[str, Any], number: int) -> Reply:
+    """The provider, which as FactVerify says nothing on claims of odd length."""
+    odd = len(question_of(request).rpartition("<claim>")[2]) % 2
+    verifying = "verdict" in str(request["messages"]).lower() and request["max_tokens"] > 100
+    return Reply("I would rather not say.") if odd and verifying else provider(request, number)
+
+
+def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(
+    keyed: Path, invoke: Invoke
+) -> None:
+    originals = load("demonstration").graphs[:3]
+    write_many(originals, keyed / "three.jsonl")
+    command = ("assess", "three.jsonl", *OPTIONS, *ASSESSED, "--out", "o.jsonl")
+    with ScriptedServer(shy) as server:
+        result = invoke(*command, "--api-base", server.url)
+    assert result.exit_code == 0, result.output
+    graphs = read_many(keyed / "o.jsonl")
+    rows: dict[str, list[tuple[float, bool | None, str]]] = {}
+    found: list[set[str]] = []
+    for graph in graphs:
+        said = {name: facts["verdicts"] for name, facts in graph.metadata["assessors"].items()}
+        own = graph.metadata["assessment"]["FR1"]["atoms"]
+        for atom in graph.atoms:
+            p = {name: verdicts.get(atom.id, {}).get("p") for name, verdicts in said.items()}
+            found.append({name for name, value in p.items() if value is None})
+            for name, value in {**p, "exact": own[atom.id]["p"]}.items():
+                if not found[-1]:
+                    rows.setdefault(name, []).append((value, atom.label, graph.id))
+    # Claims on which one of the two alone has no verdict.
+    assert {"factverify"} in found
+    left_out = sum(map(bool, found))
+    assert f"{left_out} claims on which not every row has a verdict are left out" in result.stdout
+    for name, claims in rows.items():
+        summary = summarise(*zip(*claims, strict=True))
+        (row,) = re.findall(rf"^\S+ +\S+ +{name} .*$", result.stdout, re.M)
+        assert f"{summary.brier:.3f}" in row.split()
+
+
+def test_what_no_relation_was_found_for_is_no_undecided_claim() -> None:
+    graph = replace(
+        load("demonstration").graphs[0],
+        metadata={"relations": {"missing": [["c1", "a1", "down"], ["c2", "a2", "down"]]}},
+    )
+    graph = replace(graph, relations=tuple(r for r in graph.relations if r.target != "a1"))
+    view = assess_graph(graph, [AssessmentView("FR2", "implication", get_backend("exact"))])["FR2"]
+    # Other relations of the second claim were found.
+    assert view["unanswered"] == ["a1"]
+    assert view["measures"]["missing_atoms"] == 1
+    assert view["measures"]["missing_relations"] == 2
+    assert view["measures"]["n_atoms"] == len(graph.atoms) - 1
+    assessed = replace(graph, metadata={**graph.metadata, "assessment": {"FR2": view}})
+    p = judged(assessed).p["FR2"]
+    assert [one is None for one in p] == [atom.id == "a1" for atom in graph.atoms]
 
 
 @pytest.mark.usefixtures("keyed")

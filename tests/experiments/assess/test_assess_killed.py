@@ -63,7 +63,7 @@ class Provider:
 
 
 def start(folder: Path, url: str, name: str) -> subprocess.Popen[str]:
-    arguments = ["batch.jsonl", "--documents", "notes", "--top-k", "1", "--stride", "all"]
+    arguments = ["batch.jsonl", "--documents", "notes", "--top-k", "1", "--no-revise"]
     arguments += ["--model", "openai/scripted", "--api-base", url, "--concurrency", "8"]
     arguments += ["--out", f"{name}.jsonl", "--cache", f"{name}.sqlite"]
     return subprocess.Popen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from experiments.assess.journal import (
     read_keyed_journal,
 )
 from factormodels.errors import InputError
+from tests.memory import at_most
 
 RECORDS = [b"first", b"", b"the third one", b"\0" * 9]
 HEADER = 16
@@ -162,3 +164,41 @@ def test_a_value_that_is_changed_from_outside_is_not_taken(tmp_path: Path) -> No
             file.write(b"b")
         with pytest.raises(InputError, match="it is damaged"):
             kept["a"]
+
+
+def test_values_beside_a_damaged_one_are_kept(tmp_path: Path, caplog: Any) -> None:
+    path = tmp_path / "kept.bin"
+    with open_keyed_journal(path, ERRORS) as kept:
+        for number in range(4):
+            kept.put(f"k{number}", number)
+    whole = path.read_bytes()
+    values = {f"k{number}": number for number in range(4)}
+    for at in range(whole.index(b"\x89"), len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        caplog.clear()
+        with open_keyed_journal(path, ERRORS) as kept:
+            assert len(kept) == 3
+            assert kept.items() <= values.items()
+            kept.put("k9", 9)
+        # Of the last value nobody knows whether it was ever whole.
+        assert ("kept.bin: 1 places in it are damaged" in caplog.text) == ("k3" in kept)
+        assert len(read_keyed_journal(path, ERRORS)) == 4
+
+
+def test_a_damaged_length_asks_for_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "kept.bin"
+    with open_keyed_journal(path, ERRORS) as kept:
+        kept.put("a", 1)
+        kept.put("b", 2)
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"\x89") + 11] ^= 0x80  # The highest byte of the first length: two gigabytes.
+    path.write_bytes(whole)
+    with at_most(2**20), open_keyed_journal(path, ERRORS) as kept:
+        assert dict(kept) == {"b": 2}
+
+
+def test_a_journal_of_another_kind_is_foreign(path: Path) -> None:
+    with pytest.raises(InputError, match="it is foreign"), open_keyed_journal(path, ERRORS):
+        pass
+    with pytest.raises(InputError, match="it is foreign"):
+        read_keyed_journal(path, ERRORS)

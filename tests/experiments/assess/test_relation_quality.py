@@ -96,7 +96,7 @@ def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None
         (row,) = rows[kind]
         assert row.value == auroc(forecasts[kind].p, forecasts[kind].y)
         assert row.resampled == "responses"
-        assert row.percentile_lower < row.value < row.percentile_upper
+        assert row.lower < row.value < row.upper
     # It is a baseline: far from chance on entailment, and far from good on contradiction.
     assert rows[E][0].value > 0.9
     assert 0.6 < rows[C][0].value < 0.9

@@ -92,4 +92,4 @@ def test_a_table_that_is_gone_is_a_sentence(two: tuple[Path, Path], invoke: Invo
     (two[0] / "datasets.csv").unlink()
     result = invoke("diff", *two)
     assert result.exit_code == 2
-    assert "datasets.csv: the table cannot be read" in result.stderr
+    assert "datasets.csv: there is no such file" in result.stderr

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,7 @@ from experiments.run.processes import (
     status_bytes,
 )
 from factormodels.errors import InputError
+from tests.experiments.conftest import environment
 
 pytestmark = pytest.mark.kill
 
@@ -116,3 +120,47 @@ def test_whichever_of_several_answers_first_is_told(child: Child) -> None:
         child.send(count, 0)
         assert wait([other.fileno(), child.fileno()]) == [child.fileno()]
         child.receive()
+
+
+ORPHANING = """
+import os, sys
+from experiments.run.processes import Child
+from tests.experiments.run.test_processes import count, spin, sleep
+if __name__ == "__main__":
+    children = [Child() for _ in range(3)]
+    print(*(child.call(count, 1)[1] for child in children), flush=True)
+    children[0].send(spin)
+    children[1].send(sleep, 600.0)
+    sys.stdin.read()
+"""
+
+
+def spin(kept: dict[str, Any]) -> None:  # noqa: ARG001
+    """Compute for ten minutes without letting go of the interpreter."""
+    import ctypes
+
+    # PyDLL keeps the lock of the interpreter while the function of the C library runs.
+    ctypes.PyDLL(None).sleep(600)
+
+
+def test_children_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "orphaning.py"
+    script.write_text(ORPHANING)
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as parent:
+        assert parent.stdout is not None
+        children = [int(word) for word in parent.stdout.readline().split()]
+        assert len(children) == 3
+        time.sleep(0.5)
+        handles = [os.pidfd_open(child) for child in children]
+        parent.kill()
+        # The handle of a process is readable once it has ended, whoever its parent is; by
+        # themselves they would end in ten minutes, or never.
+        for handle in handles:
+            assert wait([handle], timeout=30.0), "a child lives on"
+            os.close(handle)

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from experiments.results.rows import read_rows
@@ -179,6 +180,38 @@ def test_only_what_is_needed_is_asked(
     assert "did you mean 'lexical'" in wrong.stderr
 
 
+class Losing(Counting):
+    """The lexical model, which has no answer about some claims, and not every one about others."""
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        found = super().judge(pairs)
+        return [
+            Missing("down")
+            if pair.target == "a1" or (pair.target == "a2" and pair.source == "c1")
+            else one
+            for pair, one in zip(pairs, found, strict=True)
+        ]
+
+
+def test_a_claim_of_which_every_relation_is_missing_has_no_posterior(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "experiments.run.text_models.build_relation_model", lambda *_, **__: Losing()
+    )
+    text = STUDY.replace("[FR1, FR2, FR3]", "[FR2]").replace("[exact, lbp]", "[exact]")
+    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    rows = read_rows(tmp_path / "out" / "rows.parquet")
+    for model, lost in (("lexical", {"a1"}), ("recorded", set())):
+        own = rows[rows["relation_model"] == model]
+        assert set(own[own["p"].isna()]["atom"]) == lost
+    assert pd.read_csv(tmp_path / "out" / "summary.csv").n_missing.tolist() == [0, 3]
+    # Both sides are tested over the claims that both have a posterior of.
+    tests = pd.read_csv(tmp_path / "out" / "significance.csv")
+    n_claims = sum(len(graph.atoms) for graph in load("demonstration").graphs[:3])
+    assert set(tests.n_claims) == {n_claims - 3}
+
+
 def related(graph: FactGraph, variant: str) -> FactGraph:
     return with_relations(merge_duplicate_contexts(graph), LexicalRelations(), variant)
 
@@ -230,7 +263,8 @@ def test_a_local_model_is_known_by_its_content(
 ) -> None:
     loaded: list[Path] = []
 
-    def load_nli(path: Path) -> Counting:
+    def load_nli(path: Path, labels: object = None) -> Counting:
+        assert labels is None
         loaded.append(path)
         return Counting()
 
@@ -277,7 +311,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     assert first.resolved(shared) == shared
     assert second.resolved(shared) == LanguageModelChoice("openai/x", cache="mine.sqlite")
     assert (first.title(shared), second.title(shared)) == (
-        "openai/x (logprobs)", "openai/x (samples)")  # fmt: skip
+        "openai/x", "openai/x (samples)")  # fmt: skip
 
 
 def test_paths_of_a_base_start_in_its_folder(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_backend_without_its_library_stands_in_the_table_as_absent(
 ) -> None:
     path = study_file(
         folder,
-        "study: s\ndatasets: [worked-examples]\n"
+        "study: s\ndatasets: [worked-examples]\noutputs: [markdown, report]\n"
         "backends: [exact, {backend: absent, label: gone}]\n",
     )
     result = invoke("run", path)
@@ -118,6 +118,14 @@ def test_a_backend_without_its_library_stands_in_the_table_as_absent(
     (told,) = (line for line in lines if "is absent" in line)
     assert told.startswith("gone is absent: the backend 'absent' needs no_such_library")
     assert told.endswith("run: pip install 'no[such]'")
+    table = (folder / "results" / "s" / "table.md").read_text()
+    assert "| gone (absent) |" in table
+    assert f"{told}." in table
+    assert "Failed" not in table
+    page = (folder / "results" / "s" / "report" / "index.html").read_text()
+    assert "gone (absent)" in page
+    assert "units failed" not in page
+    assert "no_such_library" in page
 
 
 @pytest.mark.usefixtures("strange_backends")
@@ -132,7 +140,7 @@ def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path, invoke: Inv
     rows = read_rows(folder / "results" / "s" / "rows.parquet")
     status = rows.groupby("backend").status.unique().map(list).to_dict()
     assert status == {
-        "absent": ["failed"],
+        "absent": ["absent"],
         "exact": ["exact"],
         "raising": ["failed"],
         "stuck": ["not_converged"],
@@ -147,7 +155,8 @@ def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path, invoke: Inv
     assert json.loads(rows[rows.backend == "stuck"].setting.iloc[0]) == {"seed": 5}
     summary = pd.read_csv(folder / "results" / "s" / "summary.csv").set_index("backend")
     assert summary.n_not_converged["stuck"] == 2
-    assert summary.n_failed[["raising", "undefined", "absent"]].tolist() == [2, 2, 2]
+    assert summary.n_failed[["raising", "undefined", "absent"]].tolist() == [2, 2, 0]
+    assert summary.n_absent[["raising", "undefined", "absent"]].tolist() == [0, 0, 2]
     assert np.isnan(summary.brier["raising"])
 
 

@@ -42,7 +42,9 @@ outputs: [csv, latex, markdown, reliability]
 
 
 def question_of(request: dict[str, Any]) -> str:
-    return str(request["messages"][-1]["content"])
+    """Return what was asked; below it may stand that an answer to it was of no use."""
+    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "user"]
+    return next(text for text in reversed(asked) if "<" in text)
 
 
 def word_of(question: str) -> str:
@@ -66,7 +68,7 @@ def as_model(name: str) -> AnsweringModel:
     """The scripted provider, called as a function."""
 
     def answer(request: Request) -> Completion:
-        messages = [{"content": one.content} for one in request.messages]
+        messages = [{"role": one.role, "content": one.content} for one in request.messages]
         raw = {"messages": messages, "max_tokens": request.max_tokens}
         return Completion(str(provider(raw, 0).text))
 
@@ -119,7 +121,8 @@ def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path, invoke: Inv
     assert (told["language_model"], told["missing"], told["failed"]) == (
         "openai/scripted", missing, 0)  # fmt: skip
     assert told["answers"] == told["asked"] == sum(len(graph.atoms) for graph in graphs)
-    assert told["prompt_tokens"] == 20 * told["answers"]
+    # What could not be read was asked for twice.
+    assert told["prompt_tokens"] == 20 * (told["answers"] + missing)
     assert [prompt["name"] for prompt in told["prompts"]] == ["assess_factscore"]
     asked = manifest["models"]["relation_models"]["asked"]
     assert [prompt["name"] for prompt in asked["prompts"]] == ["relation", "relation_verbalised"]
@@ -190,7 +193,8 @@ def test_what_is_missing_is_one_sentence(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     # One call at a time: of calls that are cancelled litellm leaves coroutines behind.
-    path = study(folder, "http://127.0.0.1:9/v1", STUDY.replace("concurrency: 8", "concurrency: 1"))
+    # Not on this machine, where no key is needed; nothing is sent there without one.
+    path = study(folder, "http://192.0.2.1/v1", STUDY.replace("concurrency: 8", "concurrency: 1"))
     result = invoke("run", path, *change, "--out", "out")
     assert result.exit_code == 2
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("factormodels: "))
@@ -279,3 +283,24 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(
     with ScriptedServer(provider) as server:
         assert invoke("run", study(keyed, server.url), "--out", "whole").exit_code == 0
     assert_same_files(keyed / "whole", keyed / "out")
+
+
+def test_a_limit_ends_a_study_that_is_gone_on_with(keyed: Path, invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        limit = "language_model.max_calls=20"
+        stopped = invoke("run", path, limit, "--out", "out", "--workers", "1")
+        assert stopped.exit_code == 3
+        assert len(server.requests) == 20
+        assert "factormodels: the limit of 20 calls is reached" in stopped.stderr
+        # The limit is no part of what the study asks: it may be another one, or none.
+        result = invoke("run", path, "--out", "out", "--resume", "--workers", "1")
+        assert result.exit_code == 0, result.output
+        questions = Counter(json.dumps(request, sort_keys=True) for request in server.requests)
+    # What could not be read is not kept, and is the only thing that is asked for again.
+    again = [json.loads(question) for question, count in questions.items() if count > 1]
+    assert all(provider(request, 0).text == "I would rather not say." for request in again)
+    manifest = json.loads((keyed / "out" / "manifest.json").read_text())
+    told = manifest["models"]["relation_models"]["asked"]
+    assert told["not_sent"] == []
+    assert told["origins"] == {"logprobs": told["asked"] - told["missing"]}

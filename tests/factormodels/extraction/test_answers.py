@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from factormodels.extraction.answers import SUREST, read_confidence, read_json, read_label
+from factormodels.extraction.answers import (
+    SUREST,
+    json_values,
+    list_items,
+    read_confidence,
+    read_label,
+    read_stated,
+    says_none,
+)
 from factormodels.extraction.language_model import Completion, Token
 
 LABELS = ("entailment", "contradiction", "neutral")
@@ -119,7 +127,7 @@ def test_certainty_is_never_quite_reached() -> None:
     ],
 )
 def test_json_is_found_in_prose(text: str, value: object) -> None:
-    assert read_json(text) == value
+    assert next(json_values(text), None) == value
 
 
 @pytest.mark.parametrize(
@@ -133,3 +141,98 @@ def test_json_is_found_in_prose(text: str, value: object) -> None:
 def test_confidences_are_probabilities(stated: object, value: float | None) -> None:
     found = read_confidence(stated)
     assert found == (None if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('- {"a": 1}\n- {"a": 2}', [{"a": 1}, {"a": 2}]),
+        ("Here:\n```json\n[]\n```", [[]]),
+        ("[]", [[]]),
+        ("- The list [] is empty.", []),
+        ("As [1] says: [2]", [[1], [2]]),
+    ],
+)
+def test_json_is_found_wherever_it_stands(text: str, values: list[object]) -> None:
+    assert list(json_values(text)) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("- One.\n- Two.", ["One.", "Two."]),
+        ("Here are the claims:\n\n1. One.\n2. Two.", ["One.", "Two."]),
+        ("## Claims\n* One,\n  and more.\n* Two.", ["One, and more.", "Two."]),
+        ("```\n1) One.\n```", ["One."]),
+        ("**Claims:**\n• One.", ["One."]),
+        # Whether these lines are claims is not said.
+        ("I see two.\n- One.", None),
+        ("- One.\nThat is all.", None),
+        ("- One.\n    - Half.", None),
+        ("One.\nTwo.", None),
+        ("", None),
+    ],
+)
+def test_lists_are_read_where_there_is_nothing_else(text: str, items: list[str] | None) -> None:
+    assert list_items(text) == items
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("None", "none.", "N/A", "**No claims**", "```\nNone\n```", "- No verifiable claim."),
+        *("No verifiable claim.", "There are no claims in this sentence.", "No claims found."),
+        *("The sentence contains no verifiable claims.", "I found no claims."),
+        *("This sentence makes no factual claims.", "No factual claims that can be verified"),
+        "No verifiable claim. The sentence is an opinion.",
+    ],
+)
+def test_an_explicit_none_is_understood(text: str) -> None:
+    assert says_none(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("No facts were disclosed by the committee.", "No one made claims.", "I cannot say."),
+        *("He made no claims about the war.", "No claims against the company succeeded.", ""),
+        *("Nothing was found by Edda.", "The bank holds no claims in the city.", "[]"),
+    ],
+)
+def test_a_sentence_about_claims_is_no_none(text: str) -> None:
+    assert not says_none(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ('{"relation": "Entailment", "confidence": "90%"}', ("entailment", 0.9)),
+        ('So:\n```json\n{"relation": "neutral", "confidence": 0.5}\n```', ("neutral", 0.5)),
+        ('{"relation": "neutral", "confidence": 0.5} {"relation": "neutral", "confidence": 0.6}',
+         None),
+        ('{"relation": "neutral"}', None),
+        ("neutral, 0.5", None),
+    ],
+)  # fmt: skip
+def test_a_stated_relation_is_read(text: str, stated: tuple[str, float] | None) -> None:
+    assert read_stated(text, LABELS) == stated
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("It fits.\n**Verdict**: neutral", "neutral"),
+        ("It fits.\nVerdict : **Neutral**.", "neutral"),
+        ("It says so, hence entailment seems wrong.\n\n**Neutral**", "neutral"),
+        ("It is neutral, I think.", None),
+    ],
+)
+def test_a_verdict_stands_after_its_word_or_alone_at_the_end(text: str, label: str | None) -> None:
+    found = read_label(Completion(text), LABELS, after="verdict:")
+    assert (found.name if found else None) == label
+
+
+def test_a_token_without_alternatives_says_nothing_of_the_other_labels() -> None:
+    found = read_label(Completion("neutral", (Token("neutral", math.log(0.4)),)), LABELS)
+    assert found is not None
+    assert found.probability is None

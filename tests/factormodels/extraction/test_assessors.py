@@ -44,6 +44,7 @@ def test_every_label_is_read_and_has_its_value(server: ScriptedServer, name: str
 
 
 def test_an_atom_is_shown_the_contexts_retrieved_for_it(server: ScriptedServer) -> None:
+    server.always(Reply("true"))
     run(server, "factscore", concurrency=1)
     asked = [request["messages"][-1]["content"] for request in server.requests]
     assert "[1] Guide: Forty beds." in asked[0]
@@ -54,6 +55,7 @@ def test_an_atom_is_shown_the_contexts_retrieved_for_it(server: ScriptedServer) 
     assert all("Forty beds." in r["messages"][-1]["content"] for r in server.requests)
     assert all("[2] Painted blue." in r["messages"][-1]["content"] for r in server.requests)
     server.requests.clear()
+    server.always(Reply("Verdict: supported"))
     run(server, "own-knowledge")
     assert all("Painted blue" not in r["messages"][-1]["content"] for r in server.requests)
 
@@ -86,7 +88,7 @@ def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
     [
         Reply(""),
         Reply("I think so."),
-        Reply("supported"),
+        Reply("supported, I think"),
         Reply("A long thought that goes on and", finish="length"),
         Reply("Verdict: supported or contradicted"),
         Reply("no", status=400),
@@ -96,7 +98,11 @@ def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
 def test_what_gives_no_label_is_missing_and_not_scored(
     server: ScriptedServer, reply: Reply
 ) -> None:
-    server.script = lambda _request, number: reply if number == 0 else Reply("Verdict: supported")
+    def script(request: dict[str, Any], _number: int) -> Reply:
+        first = "The hut has forty beds." in str(request["messages"])
+        return reply if first else Reply("Verdict: supported")
+
+    server.script = script
     verdicts = run(server, "factverify", concurrency=1)
     assert verdicts[0].missing
     assert verdicts[0].p_true is None

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from factormodels.errors import LimitReachedError
+from factormodels.extraction.accounting import Ledger, MeteredModel
 from factormodels.extraction.cache import AnswerCache, CachedModel, cache_key
 from factormodels.extraction.language_model import (
     Completion,
@@ -24,6 +26,7 @@ from factormodels.extraction.language_model import (
     Token,
     Usage,
 )
+from factormodels.extraction.prices import Prices
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.refusals import refused
 
@@ -67,14 +70,20 @@ def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_failures_are_asked_again(tmp_path: Path) -> None:
-    fake = Fake(Failure("busy"))
+    failed = Failure("busy", Usage(3, 1, 0.25), outage=True)
+    fake = Fake(failed)
     cache = AnswerCache(tmp_path / "c.db")
     model = CachedModel(fake, cache)
-    assert asyncio.run(model.complete(REQUEST)) == Failure("busy")
+    assert asyncio.run(model.complete(REQUEST)) == failed
     assert len(cache) == 0
+    # A replay fails where the run did.
+    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
+    assert asyncio.run(replay.complete(REQUEST)) == replace(failed, cached=True)
     fake.answer = ANSWER
     assert asyncio.run(model.complete(REQUEST)) == ANSWER
     assert fake.calls == 2
+    assert asyncio.run(replay.complete(REQUEST)) == replace(ANSWER, cached=True)
+    assert cache.failure(cache_key("fake", REQUEST)) is None
 
 
 def test_equal_requests_under_way_are_sent_once(tmp_path: Path) -> None:
@@ -242,3 +251,71 @@ def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
         assert len(server.requests) - asked == 200 - finished
         assert asked - finished <= 8
     assert output.strip() == str([f"answer to question {n}" for n in range(200)])
+
+
+def unreadable(answer: Completion) -> str:
+    return "" if answer.text == ANSWER.text else "it is not the word asked for"
+
+
+def test_what_cannot_be_read_is_neither_kept_nor_replayed(tmp_path: Path) -> None:
+    fake = Fake(replace(ANSWER, text="Well, let me think."))
+    cache = AnswerCache(tmp_path / "c.db")
+    model = CachedModel(fake, cache)
+    strict = replace(REQUEST, fault=unreadable)
+    assert asyncio.run(model.complete(strict)) == fake.answer
+    assert len(cache) == 0
+    # An entry of a time when all was kept.
+    cache.put(cache_key("fake", REQUEST), "fake", REQUEST, fake.answer)  # type: ignore[arg-type]
+    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
+    refused("the replay has no answer", asyncio.run, replay.complete(strict))
+    fake.answer = ANSWER
+    assert asyncio.run(model.complete(strict)) == ANSWER
+    assert asyncio.run(model.complete(strict)) == replace(ANSWER, cached=True)
+    assert fake.calls == 2
+
+
+def test_the_reading_of_an_answer_is_not_in_the_key() -> None:
+    # The value, so that a cache of before is of use.
+    assert cache_key("m", REQUEST) == cache_key("m", replace(REQUEST, fault=unreadable))
+    assert cache_key("m", REQUEST).startswith("77bcfc4da64bc8bd")
+
+
+def test_a_kept_answer_costs_what_it_took_at_the_prices_of_today(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    asyncio.run(CachedModel(Fake(), cache).complete(REQUEST))
+    dear = CachedModel(Fake(), cache, prices=Prices(1.0, 10.0))
+    ledger = Ledger()
+    asyncio.run(MeteredModel(dear, ledger).complete(REQUEST))
+    asyncio.run(MeteredModel(dear, ledger).complete(REQUEST))
+    total = ledger.total
+    assert (total.calls, total.cached, total.cost) == (0, 2, 0.0)
+    # Three tokens asked and one answered, twice.
+    assert total.taken == Usage(6, 2, 26.0)
+
+
+def test_what_a_model_does_not_take_is_known_to_a_replay(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    cache.note_lacking("fake", ["seed"], refused=False)
+    cache.note_lacking("fake", ["logprobs"], refused=True)
+    assert cache.lacking("fake") == {"seed", "logprobs"}
+    assert cache.lacking("fake", refused=True) == {"logprobs"}
+    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
+    assert replay.lacking == {"seed", "logprobs"}
+    with sqlite3.connect(tmp_path / "c.db") as connection:
+        connection.execute("DROP TABLE parameters")
+    assert AnswerCache(tmp_path / "c.db", read_only=True).lacking("fake") == frozenset()
+
+
+def test_whoever_waits_for_a_call_that_ends_in_an_error_is_told_it(tmp_path: Path) -> None:
+    class Limited(Fake):
+        async def complete(self, _request: Request) -> Completion | Failure:
+            await asyncio.sleep(0.01)
+            raise LimitReachedError("enough")
+
+    model = CachedModel(Limited(), AnswerCache(tmp_path / "c.db"))
+
+    async def many() -> list[BaseException | Completion | Failure]:
+        calls = (model.complete(REQUEST) for _ in range(5))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [str(one) for one in asyncio.run(many())] == ["enough"] * 5

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
-from collections.abc import Mapping
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
+from factormodels.extraction.concurrency import run_until_done
+from factormodels.extraction.retrieval.addresses import PrivateAddressError, public_addresses
 from factormodels.extraction.retrieval.http import (
     HttpSettings,
     RequestFailed,
     http_client,
     request,
 )
-from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
+from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 from tests.refusals import refused
 
 pytestmark = pytest.mark.service
 
-QUICK = HttpSettings(timeout=5.0, total=10.0, attempts=3, first_wait=0.001, longest_wait=0.01)
+QUICK = HttpSettings(
+    timeout=5.0,
+    total=10.0,
+    attempts=3,
+    first_wait=0.001,
+    longest_wait=0.01,
+    allow_private_hosts=True,
+)
 
 SECRET = "sk-never-to-be-told"
 
 
 def get(url: str, settings: HttpSettings = QUICK, **options: Any) -> bytes:
-    with http_client(settings) as client:
-        return request(client, "GET", url, settings, **options)[0]
+    async def asked() -> bytes:
+        async with http_client(settings) as client:
+            return (await request(client, "GET", url, settings, **options))[0]
+
+    return run_until_done(asked())
 
 
 def failure(url: str, settings: HttpSettings = QUICK, **options: Any) -> str:
@@ -64,21 +82,27 @@ def test_another_status_is_final(status: int) -> None:
 
 def test_the_server_says_how_long_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("time.sleep", waits.append)
-    asked: Mapping[int, str] = {0: "7", 1: "99999", 2: "Wed, 21 Oct 2015 07:28:00 GMT"}
+
+    async def slept(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr("asyncio.sleep", slept)
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=200), usegmt=True)
+    asked = ["7", "99999", soon, "Wed, 21 Oct 2015 07:28:00 GMT"]
 
     def script(_: Asked, before: int) -> Answer:
-        if before == 3:
+        if before == 4:
             return Answer("good")
         return Answer(status=429, headers={"Retry-After": asked[before]})
 
-    settings = replace(QUICK, attempts=4, first_wait=0.25, longest_wait=30.0)
+    settings = HttpSettings(attempts=5, first_wait=0.25, allow_private_hosts=True)
     with web_server(script) as server:
         get(f"{server.url}/x", settings)
-    # What is asked for, at most the longest wait; a date is not read, so the third wait is four
-    # times the first and a jitter of at most the first.
-    assert waits[:2] == [7.0, 30.0]
-    assert 1.0 <= waits[2] <= 1.25
+    # What is asked for, at most five minutes; a date counts from now, to the second. One that is
+    # past asks for nothing: the fourth wait is eight times the first and a jitter of at most that.
+    assert waits[:2] == [7.0, 300.0]
+    assert 190.0 < waits[2] <= 200.0
+    assert 2.0 <= waits[3] <= 2.25
 
 
 def test_silence_and_broken_connections_are_tried_again() -> None:
@@ -153,18 +177,123 @@ def test_a_key_that_no_header_holds_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"attempts": 0}, {"max_bytes": 0}, {"concurrency": 0}, {"timeout": 0}, {"total": -1}]
+    "bad",
+    [
+        {"attempts": 0},
+        {"max_bytes": 0},
+        {"concurrency": 0},
+        {"timeout": 0},
+        {"total": -1},
+        {"longest_wait": -1},
+    ],
 )
 def test_limits_are_checked(bad: dict[str, Any]) -> None:
     refused(next(iter(bad)), HttpSettings, **bad)
 
 
-def test_a_server_that_drips_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10_000, 7))
-    monkeypatch.setattr(
-        "factormodels.extraction.retrieval.http.time.monotonic", lambda: next(clock)
-    )
-    server: WebServer
-    with web_server(lambda *_: Answer(b"x" * 300_000)) as server:
-        said = failure(f"{server.url}/x", replace(QUICK, attempts=1, total=1.0))
-        assert "no whole answer in time" in said
+@contextmanager
+def dripping(after: bytes) -> Iterator[str]:
+    """Serve connections that get some bytes, and then one of a header every 50 ms, for ever."""
+    stopped = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(0.05)
+
+    def serve() -> None:
+        while not stopped.is_set():
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                continue
+            with connection:
+                try:
+                    connection.sendall(after)
+                    while not stopped.wait(0.05):
+                        connection.sendall(b"x")
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        stopped.set()
+        thread.join()
+        listener.close()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"],
+    ids=["status", "headers", "body"],
+)
+def test_a_server_that_drips_is_left(after: bytes) -> None:
+    # No part of the answer is late; the whole never comes.
+    settings = replace(QUICK, attempts=1, timeout=5.0, total=0.4)
+    with dripping(after) as url:
+        assert "no whole answer in time" in failure(f"{url}/x", settings)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/x",
+        "http://localhost:8080/x",
+        "http://10.1.2.3/x",
+        "http://192.168.0.1/x",
+        "http://169.254.169.254/latest/meta-data",
+        "http://100.64.0.1/x",
+        "http://0.0.0.0/x",
+        "http://[::1]/x",
+        "http://[::ffff:127.0.0.1]/x",
+        "http://[64:ff9b::7f00:1]/x",
+        "http://[2002:7f00:1::]/x",
+        "http://[fd00::1]/x",
+        # Other spellings of 127.0.0.1 that resolvers read.
+        "http://2130706433/x",
+        "http://127.1/x",
+    ],
+)
+def test_an_address_inside_a_network_is_not_fetched(url: str) -> None:
+    assert "--allow-private-hosts" in failure(url, HttpSettings())
+
+
+def test_a_redirect_into_the_machine_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with web_server(redirecting("http://127.0.0.1:9/end")) as server:
+        place, port = server.url, server.url.rpartition(":")[2]
+
+        async def resolved(host: str, _: int) -> list[str]:
+            if host != "public.example":
+                raise PrivateAddressError
+            return ["127.0.0.1"]
+
+        # A name of the internet whose address is, for the test, that of the server.
+        monkeypatch.setattr("factormodels.extraction.retrieval.http.public_addresses", resolved)
+        monkeypatch.setenv("NO_PROXY", "*")
+        said = failure(f"http://public.example:{port}/start", HttpSettings())
+        assert "private network" in said
+        assert len(server.asked) == 1
+        # The address that was looked at is asked, by its name.
+        assert server.asked[0].headers["host"] == f"public.example:{port}"
+        assert place != f"http://public.example:{port}"
+
+
+def test_a_host_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(*_: object, **__: object) -> list[tuple[object, ...]]:
+        return [(0, 0, 0, "", (address, 80)) for address in ("93.184.215.14", "10.0.0.1")]
+
+    async def look_up() -> list[str]:
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+        return await public_addresses("two.example", 80)
+
+    with pytest.raises(PrivateAddressError):
+        run_until_done(look_up())
+
+
+def test_the_contact_is_sent_and_checked() -> None:
+    with web_server(lambda *_: Answer("x")) as server:
+        get(f"{server.url}/x", replace(QUICK, contact="me@example.org"))
+        agent = server.asked[0].headers["user-agent"]
+    assert agent.startswith("factormodels")
+    assert "me@example.org" in agent
+    refused("contact", HttpSettings, contact="a\r\nX-Evil: 1")

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import socket
+import socketserver
+import struct
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from factormodels import Atom, FactGraph
 from factormodels.extraction.accounting import Ledger, MeteredModel
+from factormodels.extraction.assessors import assess
+from factormodels.extraction.call_errors import without_secrets
 from factormodels.extraction.concurrency import each
 from factormodels.extraction.language_model import (
     Completion,
@@ -18,9 +29,13 @@ from factormodels.extraction.language_model import (
     PromptIdentity,
     Request,
 )
-from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings, without_secrets
+from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.prices import Prices
+from factormodels.extraction.provider_keys import is_on_this_machine
 from tests.factormodels.extraction.conftest import KEY
+from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 from tests.refusals import refused
 
 pytestmark = pytest.mark.service
@@ -152,7 +167,12 @@ def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixtur
 
 def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    refused("the model 'openai/test' needs OPENAI_API_KEY", complete, server, attempts=1)
+    assert isinstance(complete(server, attempts=1), Completion)  # on this machine none is needed
+    assert server.headers[0]["authorization"] == "Bearer none"
+    elsewhere = LitellmModel(LitellmSettings("openai/test", attempts=1))
+    refused(
+        "the model 'openai/test' needs OPENAI_API_KEY", asyncio.run, elsewhere.complete(REQUEST)
+    )
 
 
 def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
@@ -190,3 +210,212 @@ def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
 )
 def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
     refused(message, LitellmSettings, **settings)
+
+
+def yes_or_no(answer: Completion) -> str:
+    return "" if answer.text.strip().lower() in ("yes", "no") else "it is not yes or no"
+
+
+STRICT = replace(REQUEST, fault=yes_or_no, temperature=0.0, top_logprobs=2, seed=0)
+
+
+def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
+    server: ScriptedServer,
+) -> None:
+    in_turn(server, Reply("Well..."), Reply("yes"))
+    answer = complete(server, STRICT)
+    assert isinstance(answer, Completion)
+    assert answer.text == "yes"
+    # Both were paid for.
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (40, 4)
+    said = server.requests[1]["messages"]
+    assert said[0] == server.requests[0]["messages"][0]
+    assert said[1]["content"].endswith("\nWho?")
+    assert "it is not yes or no" in said[1]["content"]
+
+
+def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: ScriptedServer) -> None:
+    server.always(Reply("Well..."))
+    ledger = Ledger()
+    answer = asyncio.run(MeteredModel(model(server), ledger).complete(STRICT))
+    assert isinstance(answer, Failure)
+    assert answer.reason == (
+        "the answer cannot be read: it is not yes or no, asked for twice: 'Well...'"
+    )
+    total = ledger.total
+    assert len(server.requests) == 2
+    assert (total.calls, total.failures, total.prompt_tokens) == (0, 1, 40)
+
+
+def test_an_answer_that_was_cut_off_gets_more_room(server: ScriptedServer) -> None:
+    in_turn(server, Reply("Well", finish="length"), Reply("yes"))
+    assert isinstance(complete(server, STRICT), Completion)
+    assert [one["max_tokens"] for one in server.requests] == [1024, 2048]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("logprobs", "You are not allowed to request logprobs from this model"),
+        ("temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
+        ("seed", "property 'seed' is unsupported"),
+        ("max_tokens", "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 403, 422, 500])
+def test_a_parameter_that_the_server_refuses_is_left_out_from_then_on(
+    server: ScriptedServer, name: str, message: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.script = lambda request, _: (
+        Reply(message, status=status) if name in request else Reply("yes")
+    )
+    found: list[str] = []
+    settings = LitellmSettings("openai/test", server.url, attempts=1)
+    one = LitellmModel(settings, remember=found.append)
+    for _ in range(2):
+        assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert [name in request for request in server.requests] == [True, False, False]
+    assert found == [name]
+    # The other name of the longest answer is taken, so that nothing is lost.
+    assert ("refuses" in caplog.text) == (name != "max_tokens")
+    again = LitellmModel(settings, refused=found)
+    assert isinstance(asyncio.run(again.complete(STRICT)), Completion)
+    assert len(server.requests) == 4
+
+
+def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(
+    server: ScriptedServer,
+) -> None:
+    server.always(Reply("the question speaks of temperature", status=400))
+    one = model(server)
+    assert isinstance(asyncio.run(one.complete(STRICT)), Failure)
+    assert one.lacking == frozenset()
+    server.always(Reply("yes"))
+    assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert "temperature" in server.requests[-1]
+
+
+def test_a_length_that_is_too_large_for_one_question_is_left_out_for_that_one(
+    server: ScriptedServer,
+) -> None:
+    server.script = lambda _, number: (
+        Reply("'max_tokens' is too large: 1024. The maximum context length is 512.", status=400)
+        if number == 0
+        else Reply("yes")
+    )
+    one = model(server)
+    for _ in range(2):
+        assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert ["max_tokens" in request for request in server.requests] == [True, False, True]
+
+
+def test_an_unknown_provider_is_named() -> None:
+    refused("the model 'nobody/x' has no provider that litellm knows", LitellmModel,
+            LitellmSettings("nobody/x"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        *(("http://127.0.0.1:8000/v1", True), ("http://localhost", True), ("http://[::1]:1", True)),
+        *(("http://0.0.0.0:8000", True), ("127.0.0.5:80", True), ("http://10.0.0.1", False)),
+        *(("https://api.openai.com/v1", False), ("http://localhost.example.org", False)),
+    ],
+)
+def test_this_machine_is_known_by_its_addresses(address: str, here: bool) -> None:
+    assert is_on_this_machine(address) == here
+
+
+def test_a_price_of_the_user_is_counted(server: ScriptedServer) -> None:
+    server.always(Reply("yes"))
+    answer = complete(server, prices=Prices(1e-6, 2e-6))
+    assert isinstance(answer, Completion)
+    assert answer.usage.cost == pytest.approx(20e-6 + 4e-6)
+
+
+def test_a_pace_holds_for_every_attempt(server: ScriptedServer) -> None:
+    in_turn(server, Reply("slow down", status=429, headers={"Retry-After": "0"}), Reply("fine"))
+    start = time.monotonic()
+    assert isinstance(complete(server, requests_per_minute=300), Completion)
+    assert time.monotonic() - start >= 0.2 - 0.002
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai/x",
+        "anthropic/claude-sonnet-4-5",
+        "ollama_chat/x",
+        "bedrock/converse/amazon.nova-lite-v1:0",
+    ],
+)
+def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
+    answers = {one.model.partition("/")[0]: one.answer for one in reversed(PROVIDERS)}
+    answers["openai"] = ChatCompletions()
+    arrived, all_here = [0], threading.Event()
+    counting = threading.Lock()
+
+    def script(asked: Asked, _: int) -> Answer:
+        # Nobody is answered before all 200 are here, or it is plain that they will not be.
+        with counting:
+            arrived[0] += "messages" in asked.body.decode()
+            if arrived[0] == 200:
+                all_here.set()
+        if not all_here.wait(60.0):
+            return Answer(b"too few", 400)
+        return answers[name.partition("/")[0]](asked)
+
+    with web_server(script) as server:
+        one = LitellmModel(LitellmSettings(name, server.url, concurrency=200, attempts=1))
+        graph = FactGraph("r", tuple(Atom(f"a{n}", f"It is {n}.") for n in range(200)))
+        verdicts = assess(graph, "factverify", one)
+    assert {one.label for one in verdicts} == {"supported"}
+
+
+@contextmanager
+def raw_server(*talks: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
+    """A server that treats its connections in turn, the last way for all that follow."""
+    opened: list[int] = []
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            opened.append(1)
+            self.request.recv(65536)
+            with suppress(OSError):
+                talks[min(len(opened), len(talks)) - 1](self.request)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as running:
+        running.daemon_threads = True
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_address[1]}/v1", opened
+        running.shutdown()
+
+
+def answering(connection: socket.socket) -> None:
+    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": "yes"}}]}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    connection.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
+
+def resetting(connection: socket.socket) -> None:
+    # Closed with a wait of zero seconds for what was not sent: the peer sees a reset.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def dripping(connection: socket.socket) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 400:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("bad", [resetting, dripping])
+def test_connections_that_break_or_drip_are_given_up_and_tried_again(
+    bad: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with raw_server(bad, answering) as (url, opened):
+        settings = LitellmSettings("openai/test", url, timeout=1.0, longest_wait=0.05)
+        answer = asyncio.run(LitellmModel(settings).complete(REQUEST))
+    assert isinstance(answer, Completion), answer
+    assert len(opened) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from factormodels.extraction.pipeline import (
     run_stages,
     sentences_stage,
 )
+from factormodels.extraction.preverification import extract
 from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.queries import ask_queries, build_query
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -64,17 +66,17 @@ def one(claim: Any, sentence: Any = 1) -> str:
         "I cannot do that.",
         "",
         "{}",
-        '{"sentence": 1, "claim": "x"}',
         one(5),
         one("  "),
         one("x", 2),
-        one("x", "1"),
         one("x", True),
         one("x", 1.0),
         '[{"sentence": 1}]',
         '[{"sentence": 1, "claim": "x", "run": "rm"}]',
-        '["x"]',
         '[{"sentence": 1, "claim": "x"}, 5]',
+        f"{one('x')} or {one('y')}",
+        "- x\nThat is all I found.",
+        "x",
         '[{"sentence": 1, "claim": "x"',
         Completion(one("x"), finish="length"),
         Failure("status 500"),
@@ -92,11 +94,33 @@ def test_an_answer_of_another_form_is_a_counted_failure(answer: Any) -> None:
         one("It is red."),
         f"```json\n{one('It is red.')}\n```",
         f"Here: {one(' It is  red. ')} Done.",
+        one("It is red.", "1"),
+        '{"sentence": 1, "claim": "It is red."}',
+        '- {"sentence": 1, "claim": "It is red."}',
+        '{"claims": [{"sentence": 1, "claim": "It is red."}]}',
+        '["It is red."]',
+        "Here are the claims:\n- It is red.",
+        "1. It is red.",
     ],
 )
 def test_wrapping_does_not_matter(answer: str) -> None:
     found = atomize("It is red.", AnsweringModel(lambda _: answer))
     assert [(a.text, a.sentence) for a in found.atoms] == [("It is red.", 1)]
+
+
+@pytest.mark.parametrize("answer", ["[]", "None.", "No verifiable claim.", "- None"])
+def test_an_explicit_none_is_no_failure(answer: str) -> None:
+    found = atomize("It is red.", AnsweringModel(lambda _: answer))
+    assert (found.atoms, found.failures) == ((), ())
+
+
+def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() -> None:
+    listed = "1. It is red.\n2. It is big."
+    found = atomize("It is red. It is big.", AnsweringModel(lambda _: listed), stride=None)
+    assert [(atom.text, atom.sentence) for atom in found.atoms] == [
+        ("It is red.", None),
+        ("It is big.", None),
+    ]
 
 
 def test_no_claim_is_no_failure() -> None:
@@ -108,9 +132,29 @@ def test_a_lost_chunk_leaves_the_others() -> None:
     def answer(request: Request) -> str | Failure:
         return Failure("status 500") if numbers_of(request)[0][0] == 2 else echo(request)
 
-    found = atomize(RESPONSE, AnsweringModel(answer))
+    found = atomize(RESPONSE, AnsweringModel(answer), stride=1)
     assert [(a.id, a.sentence) for a in found.atoms] == [("a1", 1), ("a2", 3), ("a3", 4)]
     assert found.failures == ((2, "status 500"),)
+
+
+def test_a_chunk_whose_answer_is_too_long_is_asked_about_in_halves() -> None:
+    def answer(request: Request) -> Completion:
+        whole = Completion(echo(request))
+        return whole if len(numbers_of(request)) <= 1 else replace(whole, finish="length")
+
+    model = AnsweringModel(answer)
+    found = atomize(RESPONSE, model)
+    assert [(a.id, a.sentence) for a in found.atoms] == [(f"a{n}", n) for n in (1, 2, 3, 4)]
+    assert [len(numbers_of(request)) for request in model.asked] == [4, 2, 2, 1, 1, 1, 1]
+    assert (found.chunks, found.calls, found.failures) == (4, 7, ())
+    never = AnsweringModel(lambda _: Completion("[", finish="length"))
+    assert [first for first, _ in atomize(RESPONSE, never).failures] == [1, 2, 3, 4]
+    listed = AnsweringModel(
+        lambda request: Completion("none", finish="length" if "4: " in str(request) else "stop")
+    )
+    extracted = extract(RESPONSE, listed, stride=2)
+    assert (extracted.chunks, extracted.calls) == (3, 4)
+    assert [first for first, _ in extracted.failures] == [4]
 
 
 HOSTILE = (
@@ -128,10 +172,10 @@ def test_a_text_cannot_change_the_structure_of_a_prompt() -> None:
     assert names == ["atomizer", "reviser", "search_query"]
     for request in model.asked:
         asked = load_prompt(request.prompt.name)
-        plain = asked.render(**dict.fromkeys(asked.fields, "x"))
+        plain = asked.render(**dict.fromkeys(asked.slots, "x"))
         assert [m.role for m in request.messages] == [m.role for m in plain]
         assert request.messages[:-1] == plain[:-1]
-        tags = re.compile(rf"</?(?:{'|'.join(asked.fields)})>")
+        tags = re.compile(rf"</?(?:{'|'.join(asked.slots)})>")
         assert tags.findall(request.messages[-1].content) == tags.findall(plain[-1].content)
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from factormodels import MissingDependencyError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
-from factormodels.extraction.relation_models.nli import label_columns, load_nli
+from factormodels.extraction.relation_models.nli import _judgement, label_columns, load_nli
+from factormodels.selection.entailment import entailment_probability
 from tests.refusals import refused
 
 E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL
@@ -120,7 +123,7 @@ def test_what_is_too_long_or_not_finite_is_missing(tokenizer: Tokenizer, tmp_pat
     pairs = [
         TextPair("neutral 1", "word " * 11),
         TextPair("neutral inf", "It is red."),
-        TextPair("neutral 1", "word " * 10),
+        TextPair("neutral 1", "word " * 9),
     ]
     long, infinite, good = model.judge(pairs)
     assert isinstance(long, Missing)
@@ -129,6 +132,26 @@ def test_what_is_too_long_or_not_finite_is_missing(tokenizer: Tokenizer, tmp_pat
     assert isinstance(good, Judgement)
     assert model.judge([]) == []
     assert len(tokenizer.batches) == 1
+
+
+def test_a_long_premise_is_read_to_its_end_in_windows(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def read(pairs: list[tuple[str, str]]) -> Any:
+        rows = [[3.0 if "1891" in premise else 0.0, 2.0, 0.0] for premise, _ in pairs]
+        return SimpleNamespace(logits=torch.tensor(rows))
+
+    model = replace(load_nli(tmp_path), model=read)
+    # Eleven tokens in all, three of them the hypothesis's: windows of eight words.
+    premise = " ".join(["It", "rains."] * 20 + ["It", "opened", "in", "1891."])
+    (found,) = model.judge([TextPair(premise, "It is red.")])
+    assert isinstance(found, Judgement)
+    assert found.kind is C
+    assert found.distribution is not None
+    assert found.distribution[1] == pytest.approx(math.exp(3) / (math.exp(3) + math.exp(2) + 1))
+    parts = [one for batch in tokenizer.batches for one, _ in batch]
+    assert len(parts) > 5
+    assert all(len(part.split()) <= 8 for part in parts)
+    # Of more than one window's length, nothing is truncated by the tokenizer.
+    assert {word for part in parts for word in part.split()} == set(premise.split())
 
 
 @pytest.mark.parametrize(
@@ -153,12 +176,50 @@ def test_labels_are_read_by_name(
     "names",
     [
         {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"},
-        {0: "entailment", 1: "not_entailment"},
+        {0: "LABEL_0", 1: "LABEL_1"},
         {0: "entailment", 1: "entailment", 2: "neutral", 3: "contradiction"},
     ],
 )
 def test_labels_that_do_not_tell_are_refused(names: dict[int, str]) -> None:
     refused("labels", label_columns, names, "m")
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "expected"),
+    [
+        ({0: "entailment", 1: "not_entailment"}, None, (0, None, None)),
+        ({0: "LABEL_0", 1: "LABEL_1"}, {"LABEL_1": "entailment"}, (1, None, None)),
+        ({0: "LABEL_0"}, None, (0, None, None)),
+    ],
+)
+def test_models_of_one_and_two_labels_say_entailment_alone(
+    names: dict[int, str], labels: dict[str, str] | None, expected: Any
+) -> None:
+    assert label_columns(names, "m", labels) == expected
+    refused("no label 'LABEL_9'", label_columns, {**names, 7: "x"}, "m", {"LABEL_9": "neutral"})
+
+
+@pytest.mark.parametrize(
+    ("logits", "columns", "probability", "kind"),
+    [
+        # A regression gives the probability itself, brought into its range.
+        ([0.83], (0, None, None), 0.83, E),
+        ([-0.02], (0, None, None), 0.0, N),
+        ([1.2], (0, None, None), 1.0, E),
+        ([1.0, 3.0], (1, None, None), 1 / (1 + math.exp(-2.0)), E),
+        ([1.0, 3.0], (0, None, None), 1 / (1 + math.exp(2.0)), N),
+    ],
+)
+def test_a_graded_or_two_way_answer_is_the_probability_of_entailment(
+    logits: list[float], columns: Any, probability: float, kind: RelationKind
+) -> None:
+    answer = _judgement(np.array(logits), columns)
+    assert isinstance(answer, Judgement)
+    assert answer.kind is kind
+    assert entailment_probability(answer) == pytest.approx(probability, abs=1e-15)
+    assert answer.distribution is not None
+    assert answer.distribution[1] == 0.0
+    assert isinstance(_judgement(np.array([math.nan]), (0, None, None)), Missing)
 
 
 @pytest.mark.usefixtures("tokenizer")

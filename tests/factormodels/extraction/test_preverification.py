@@ -59,7 +59,7 @@ def test_labels_keep_the_probability_of_all_their_tokens() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Here are the claims:\n1 | One. | supported",
+        "I see one claim.\n1 | One. | supported",
         "1 | One. | true",
         "3 | Three. | supported",
         "1 | One.",
@@ -217,3 +217,25 @@ def test_the_threshold_is_the_lowest_that_will_do() -> None:
 def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str) -> None:
     refused(message, choose_threshold, *arguments)
     refused(r"audit_rate is 1.5", FastFactSettings, audit_rate=1.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here are the claims:\n1 | One. | supported",
+        "```\n1 | One. | supported\n```",
+        "- 1 | One. | supported",
+        "1. 1 | One. | **supported**",
+        "| 1 | One. | supported |",
+    ],
+)
+def test_wrapping_of_lines_does_not_matter(text: str) -> None:
+    found = read_claims(Completion(text), CHUNK)
+    assert isinstance(found, list), found
+    assert [(one.claim, one.sentence, str(one.label)) for one in found] == [
+        ("One.", 1, "supported")
+    ]
+
+
+def test_an_explicit_none_is_no_claim() -> None:
+    assert read_claims(Completion("There are no claims in these sentences."), CHUNK) == []

@@ -56,13 +56,14 @@ def test_without_log_probabilities_the_model_states_its_confidence(server: Scrip
 
 def test_samples_vote(server: ScriptedServer) -> None:
     words = ("entailment", "entailment", "neutral", "I do not know", "Entailment.")
-    server.script = lambda _, number: Reply(words[number])
+    server.script = lambda request, _: Reply(words[request["seed"]])
     found = judge(server, method="samples", samples=5)
     assert isinstance(found, Judgement)
     assert (found.kind, found.origin) == (RelationKind.ENTAILMENT, "samples")
     # Three of four votes, and a fifth that is spread evenly: (3 + 1/3) / 5.
     assert found.probability == pytest.approx(2 / 3)
-    assert [request["seed"] for request in server.requests] == [0, 1, 2, 3, 4]
+    # What cannot be read is asked for twice.
+    assert [request["seed"] for request in server.requests] == [0, 1, 2, 3, 3, 4]
     assert {request["temperature"] for request in server.requests} == {0.7}
 
 

@@ -14,7 +14,8 @@ TEMPLATE = """
 name: demo
 version: 3
 purpose: To be tested.
-fields: [claim, source]
+slots: {claim: the claim, source: where it is from, hint: what helps}
+needed: [claim, source]
 system: Judge.
 question: |
   <claim>{{claim}}</claim>
@@ -31,20 +32,22 @@ def test_every_prompt_of_the_package_is_sound(name: str) -> None:
     assert prompt.identity.name == name
     assert prompt.identity.version >= 1
     assert re.fullmatch("[0-9a-f]{64}", prompt.identity.digest)
-    messages = prompt.render(**{field: f"[{field}]" for field in prompt.fields})
+    messages = prompt.render(**{slot: f"[{slot}]" for slot in prompt.slots})
     assert messages[0].role == "system"
     assert [one.role for one in messages[1:]] == ["user", "assistant"] * len(prompt.examples) + [
         "user"
     ]
-    for field in prompt.fields:
-        assert f"[{field}]" in messages[-1].content
+    for slot in prompt.slots:
+        assert f"[{slot}]" in messages[-1].content
+        assert prompt.slots[slot]
+    assert set(prompt.needed) <= set(prompt.slots)
     assert "{{" not in messages[-1].content
 
 
 def test_examples_are_asked_and_answered_before() -> None:
     prompt = parse_prompt(TEMPLATE, "demo.yaml")
     assert prompt.identity.version == 3
-    contents = [one.content for one in prompt.render(claim="A.", source="B.")]
+    contents = [one.content for one in prompt.render(claim="A.", source="B.", hint="")]
     assert contents == [
         "Judge.",
         "<claim>One.</claim>\n<source>Two.</source>",
@@ -66,7 +69,7 @@ def test_examples_are_asked_and_answered_before() -> None:
 )
 def test_a_text_cannot_change_the_structure(hostile: str) -> None:
     prompt = parse_prompt(TEMPLATE, "demo.yaml")
-    messages = prompt.render(claim=hostile, source="secret source")
+    messages = prompt.render(claim=hostile, source="secret source", hint="")
     question = messages[-1].content
     assert len(messages) == 4
     assert question.count("secret source") == 1
@@ -79,9 +82,9 @@ def test_a_text_cannot_change_the_structure(hostile: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claim": "A."}, "prompt 'demo': the field 'source' is missing; give claim, source"),
-        ({"claim": "A.", "source": "B.", "x": "C."}, "the field 'x' is unknown"),
-        ({"claim": "A.", "source": None}, "source is None; give a text"),
+        ({"claim": "A.", "hint": ""}, "'demo': the slot 'source' is missing; give claim, source"),
+        ({"claim": "A.", "source": "B.", "hint": "", "x": "C."}, "the slot 'x' is unknown"),
+        ({"claim": "A.", "source": None, "hint": ""}, "source is None; give a text"),
     ],
 )
 def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
@@ -94,7 +97,19 @@ def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
     [
         ("version: 3\n", "", "demo.yaml: the key 'version' is missing"),
         ("version: 3\n", "version: 3\nmodel: x\n", "demo.yaml: the key 'model' is unknown"),
-        ("[claim, source]", "[claim]", "'source' is a field or a placeholder, and not both"),
+        (
+            "{{source}}",
+            "{{sauce}}",
+            "'sauce' is unknown .did you mean 'source'..; use one of claim",
+        ),
+        ("{{source}}", "", "'source' is missing; write {{source}} into .* .where it is from."),
+        (
+            "system: Judge.",
+            "system: Judge {{claim}}.",
+            "slot in 'system'; put slots into 'question'",
+        ),
+        ('answer: "yes"', "answer: yes", "demo.yaml: 'answer' is True; give a text"),
+        ("claim: One.", "clam: One.", "the slot 'clam' is unknown .did you mean 'claim'"),
         ("system: Judge.", "system: [", "demo.yaml: this is no YAML"),
     ],
 )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, variant
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
-from factormodels.extraction.relations import ask, relation_pairs, with_relations
+from factormodels.extraction.relations import (
+    ask,
+    only_asked,
+    relation_pairs,
+    with_relations,
+)
 from tests.refusals import refused
 
 ENTAILS = Judgement(RelationKind.ENTAILMENT, 0.9, "samples")
@@ -157,3 +162,48 @@ def test_the_widest_variant_holds_what_the_others_ask() -> None:
         own = with_relations(graph(), Scripted(answer), name)
         seen = variant(widest, name)
         assert set(seen.relations) == set(variant(own, name).relations)
+
+
+def test_a_context_is_read_with_its_title_and_snippet_and_the_question() -> None:
+    whole = FactGraph(
+        "g",
+        (Atom("a1", "It is red."),),
+        (
+            Context("c1", title="Bridge", snippet="Painted red.", retrieved_for=("a1",)),
+            Context("c2", "In full.", snippet="In short."),
+        ),
+        query="Which colour?",
+    )
+    first, second, *_ = relation_pairs(whole, "FR3")
+    assert first == TextPair("Painted red.", "It is red.", "c1", "a1", "Bridge", "Which colour?")
+    assert first.titled_premise == "Bridge\nPainted red."
+    assert second.titled_premise == second.premise == "In short.\n\nIn full."
+    assert TextPair("Bridge of iron.", "x", title="Bridge").titled_premise == "Bridge of iron."
+    found = with_relations(whole, Scripted(lambda _: NEUTRAL), "FR3")
+    assert found.metadata["relations"]["missing"] == []
+
+
+def test_fr1_sees_the_same_whatever_else_is_asked_for() -> None:
+    question = Context("c9", "Found for the question.")
+    whole = replace(graph(), contexts=(*graph().contexts, question))
+    # Without any provenance as well: then FR1 asks nothing.
+    nothing = replace(whole, contexts=tuple(replace(c, retrieved_for=()) for c in whole.contexts))
+    for given in (whole, nothing):
+        alone = with_relations(given, Scripted(lambda _: ENTAILS), "FR1")
+        beside = with_relations(given, Scripted(lambda _: ENTAILS), "FR3")
+        seen = variant(only_asked(beside, "FR1"), "FR1")
+        assert set(seen.relations) == set(variant(alone, "FR1").relations)
+        assert only_asked(beside, "FR3") is beside
+
+
+def test_what_is_missing_for_a_wider_variant_is_not_missing_in_fr1() -> None:
+    graph = FactGraph(
+        "r",
+        (Atom("a1", "One."), Atom("a2", "Two.")),
+        (Context("c1", "Uno.", retrieved_for=("a1",)),),
+        (Relation("c1", "a2", RelationKind.ENTAILMENT, 0.9),),
+        metadata={"relations": {"missing": [["c1", "a1", "down"], ["c1", "a2", "down"]]}},
+    )
+    seen = only_asked(graph, "FR1")
+    assert seen.metadata["relations"]["missing"] == [["c1", "a1", "down"]]
+    assert only_asked(graph, "FR2") is graph

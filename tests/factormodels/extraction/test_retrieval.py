@@ -78,8 +78,10 @@ def test_bad_documents_are_refused(tmp_path: Path, name: str, content: str, mess
 
 def test_what_is_no_collection_is_refused(tmp_path: Path) -> None:
     refused("no such folder", read_documents, tmp_path / "absent")
+    (tmp_path / "x.doc").write_bytes(b"x")
+    refused("documents are", read_documents, tmp_path / "x.doc")
     (tmp_path / "x.pdf").write_bytes(b"%PDF")
-    refused("documents are", read_documents, tmp_path / "x.pdf")
+    refused("PDF cannot be read", read_documents, tmp_path / "x.pdf")
     refused("holds no text", build_collection, [])
 
 
@@ -228,10 +230,33 @@ def test_passages_become_contexts_equal_ones_once() -> None:
             "queries": 3,
             "passages": 4,
             "contexts": 3,
+            "dropped": [],
             "failures": [["a2", "a page: status 404"], ["a3", "search: no answer in time"]],
         },
     }
     refused("2 queries do not fit 3 atoms", with_contexts, graph, Scripted(answers), ["q1", "q2"])
+
+
+def test_what_is_found_for_the_question_is_retrieved_for_no_atom() -> None:
+    graph = FactGraph("g", (Atom("a1", "Atom 1."),))
+    answers = (
+        Retrieved((passage("one"),)),
+        Retrieved((passage("two"), passage("one")), ("a page: status 404",)),
+    )
+    found = with_contexts(graph, Scripted(answers), ["q1"], question="The question?")
+    assert [(c.id, c.text, c.retrieved_for) for c in found.contexts] == [
+        ("c1", "one", ("a1",)),
+        ("c2", "two", ()),
+    ]
+    assert found.metadata["retrieval"]["queries"] == 2
+    # One of its pages is no loss; that nothing was found is.
+    assert found.metadata["retrieval"]["dropped"] == [["", "a page: status 404"]]
+    assert found.metadata["retrieval"]["failures"] == []
+    lost = (answers[0], Retrieved((), ("search: status 500",)))
+    without = with_contexts(graph, Scripted(lost), ["q1"], question="The question?")
+    assert without.metadata["retrieval"]["failures"] == [["", "search: status 500"]]
+    # Without a question there is nothing to search for.
+    with_contexts(graph, Scripted(answers[:1]), ["q1"], question=" ")
 
 
 @pytest.mark.parametrize(

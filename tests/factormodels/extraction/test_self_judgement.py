@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from calibration.self_knowledge import ModelJudgement, Setting, read_records, self_knowledge
-from calibration.self_knowledge.records import write_records
 from factormodels import Atom, FactGraph, InputError
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
+from factormodels.extraction.prompts import load_prompt
 from factormodels.extraction.self_judgement import (
     SETTINGS,
     SelfJudgement,
@@ -20,6 +20,7 @@ from factormodels.extraction.self_judgement import (
     judge_own_claims,
     read_judgement,
 )
+from factormodels.io.claim_records import write_records
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.refusals import refused
 
@@ -135,7 +136,11 @@ def test_a_pair_that_is_not_made_is_missing_where_it_is_needed(pair: str | Failu
 def test_answers_are_read_into_three(
     setting: str, text: str, finish: str, judgement: str | None
 ) -> None:
-    found = read_judgement(Completion(text, finish=finish), SETTINGS[setting])
+    found = read_judgement(
+        Completion(text, finish=finish),
+        SETTINGS[setting],
+        load_prompt(SETTINGS[setting].prompt),
+    )
     if judgement is None:
         assert isinstance(found, Failure)
     else:

@@ -94,7 +94,12 @@ def web_server(script: Script) -> Iterator[WebServer]:
             """Say nothing."""
 
     stopped = threading.Event()
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    class Server(ThreadingHTTPServer):
+        # Several hundred calls may arrive at once.
+        request_queue_size = 512
+
+    httpd = Server(("127.0.0.1", 0), Handler)
     server = WebServer(f"http://127.0.0.1:{httpd.server_port}")
     thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
     thread.start()

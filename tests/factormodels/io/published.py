@@ -131,6 +131,14 @@ RESPONSE: dict[str, Any] = {
     "model": "a-model",
     "prompt_source": "longfact",
 }
+CLAIM: dict[str, Any] = {
+    "response": "ada",
+    "sentence": 1,
+    "sentences": 4,
+    "claim": "a1",
+    "label": "S",
+    "judgements": {"direct_asking": "true"},
+}
 LONGFACT: dict[str, Any] = {"prompt": "What is a ledger?", "canary": "A canary."}
 QUESTION: dict[str, Any] = {"question": "Why is it blue?", "prompt_source": "eli5"}
 ELI5: dict[str, Any] = {
@@ -153,6 +161,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "wikicontradict": WIKICONTRADICT,
     "factor": FACTOR,
     "unli": UNLI,
+    "claim-records": CLAIM,
     "responses": RESPONSE,
     "longfact": LONGFACT,
     "prompts": QUESTION,

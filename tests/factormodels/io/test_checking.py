@@ -16,6 +16,7 @@ import pytest
 from factormodels import InputError, read_many
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.checking import FileReport, check_file, check_paths
+from factormodels.io.claim_records import read_records
 from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published import (
@@ -60,6 +61,8 @@ def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
     for key in ("q_id", "id"):
         if key in own:
             own[key] = f"{own[key]}-{number}"
+    if "judgements" in own:
+        own["claim"] = f"{own['claim']}-{number}"
     return own
 
 
@@ -121,7 +124,12 @@ def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Pa
 
 @pytest.mark.parametrize("name", [name for name in ALL_RECORDS if name != "factscore-passages"])
 def test_reading_and_checking_agree_on_the_first_wrong_line(name: str, tmp_path: Path) -> None:
-    readers = {"responses": read_many, "prompts": read_prompts, "pairs": read_judged_pairs}
+    readers: dict[str, Any] = {
+        "responses": read_many,
+        "prompts": read_prompts,
+        "pairs": read_judged_pairs,
+        "claims": read_records,
+    }
     reader: Any = readers[format_named(name).holds]
     records = [numbered(ALL_RECORDS[name], number) for number in range(4)]
     path = lines_file(tmp_path, records)

@@ -322,7 +322,7 @@ def test_bad_values_are_told_in_one_sentence(spoil: Any, words: list[str], tmp_p
         ('{"id": "1e999",\n\n "nodes": [1e999]}', ["line 3, column 12", "1e999", "too large"]),
         ('{"nodes": [{"id": "a1", "type": "atom", "id": "a2"}]}', ["'id' is given twice", "'a1'"]),
         ("[" * 200_000, ["nested too deeply"]),
-        (f'{{"version": {"9" * 5000}}}', ["cannot be read"]),
+        (f'{{"version": {"9" * 5000}}}', ["column 13", "999...", "too large for a number"]),
         ("", ["nothing in it"]),
         ("[1, 2]", ["[1, 2]", "not a JSON object"]),
     ],

@@ -14,6 +14,7 @@ import pytest
 
 from factormodels import FactGraph, InputError, RelationKind, read, read_many, variant
 from factormodels.io import read_judged_pairs, read_prompts
+from factormodels.io.claim_records import read_records
 from factormodels.io.published.conflictbank import conflict_graph, parse_conflictbank
 from factormodels.io.published.expertqa import parse_expertqa
 from factormodels.io.published.formats import FORMATS, format_named, format_of
@@ -73,7 +74,12 @@ def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -
     assert known.name == name
     assert format_of({"something": 1, "else": 2}) is None
     assert [form.name for form in FORMATS].count(name) == 1
-    readers = {"responses": read_many, "prompts": read_prompts, "pairs": read_judged_pairs}
+    readers: dict[str, Any] = {
+        "responses": read_many,
+        "prompts": read_prompts,
+        "pairs": read_judged_pairs,
+        "claims": read_records,
+    }
     if known.holds == "passages":
         return
     reader: Any = readers[known.holds]

@@ -245,3 +245,13 @@ def test_importing_the_readers_loads_nothing_heavy() -> None:
         env={**os.environ, "PYTHONPATH": str(root)},
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_a_refused_record_before_what_is_no_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "records.json"
+    path.write_text('[{"a": 1, "a": 2, "b": }]')
+    with pytest.raises(InputError, match=r"records\.json, line 1: column \d+ is not JSON"):
+        read_many(path)
+    path.write_text('[{"b": {"a": 1, "a": 2}, "c": }]')
+    with pytest.raises(InputError, match=r"records\.json, line 1: the key 'a' is given twice"):
+        read_many(path)

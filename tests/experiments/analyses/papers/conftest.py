@@ -48,6 +48,13 @@ def frames_of(study: str, folder: Path, *overrides: str) -> dict[str, Any]:
     return {stem: table.frame for stem, table in tables.items()}
 
 
+SELF_JUDGED = (
+    *("ChatGPT", "Gemini-1.5-pro", "Gemini-1.5-pro with retrieval", "Claude-3-opus"),
+    *("Mixtral-8x7b", "Mistral-Large", "GPT-4", "GPT-4 with retrieval", "Llama-3-70B-Instruct"),
+)
+"""The models of Self-Known's studies, each of which needs records."""
+
+
 def run_study(study: str, folder: Path, *overrides: str) -> AnalysisResults:
     """Run an embedded study, or a file, and return what it wrote."""
     out = folder / "out"
@@ -73,6 +80,9 @@ def say_where(folder: Path, text: str) -> None:
 def small_files(folder: Path) -> None:
     """Write a small file in the form of every dataset of the papers, and say where they are."""
     write_graphs(folder / "graphs.jsonl", GRAPHS[:4])
+    # What people counted, without which there is no F1@K'.
+    counted = [replace(graph, metadata={**graph.metadata, "k_prime": 7}) for graph in GRAPHS[:4]]
+    write_graphs(folder / "counted.jsonl", counted)
     refusal = replace(GRAPHS[5], response="I am sorry, but I do not have information on this.")
     write_graphs(folder / "biographies.jsonl", [*GRAPHS[:3], refusal])
     write_lines(
@@ -85,11 +95,9 @@ def small_files(folder: Path) -> None:
     write_lines(folder / "factscore.jsonl", (_biography(name) for name in ("Ada", "Bea", "Cora")))
     write_lines(folder / "judged.jsonl", map(_record, range(40)))
     models = {
-        "self-judged": (
-            "{ChatGPT: judged.jsonl, GPT-4: judged.jsonl, GPT-4 with retrieval: judged.jsonl}"
-        ),
+        "self-judged": "{" + ", ".join(f"{name}: judged.jsonl" for name in SELF_JUDGED) + "}",
         "fastfact-pipelines": "{FaStfact: graphs.jsonl, VeriScore: graphs.jsonl}",
-        "fastfact-models": "{gemini-2.0-flash-thinking-exp: graphs.jsonl, mine: graphs.jsonl}",
+        "fastfact-models": "{gemini-2.0-flash-thinking-exp: counted.jsonl, mine: counted.jsonl}",
         "generations": "{GPT-4: biographies.jsonl}",
         "factor-expert": "factor.jsonl",
         "factor-news": "factor.jsonl",
@@ -147,7 +155,7 @@ def answer_by_rule(request: Request) -> str:
         return f"By its length.\nVerdict: {'supported' if even else 'contradicted'}"
     if name == "assess_veriscore":
         return "undecided"
-    if name in ("assess_fastfact", "assess_own_knowledge"):
+    if name in ("assess_fastfact", "assess_evidence_and_knowledge"):
         return f"Verdict: {'supported' if name == 'assess_fastfact' else 'undecided'}"
     sentences = re.findall(
         r"^(\d+): (.*)$", _within(question.rsplit("<sentences>", 1)[-1], "sentences"), re.M

@@ -260,16 +260,26 @@ def test_pipelines_are_run_where_a_language_model_is_named(
 
 def test_the_ranking_scores_each_response(bare_folder: Path) -> None:
     graphs = [
-        FactGraph("r1", atoms=tuple(Atom(f"a{n}", f"t{n}", label=n < 3) for n in range(4))),
+        FactGraph(
+            "r1",
+            atoms=tuple(Atom(f"a{n}", f"t{n}", label=n < 3) for n in range(4)),
+            metadata={"k_prime": 4},
+        ),
         FactGraph("r2", atoms=(Atom("a", "t", label=True),), metadata={"k_prime": 5}),
     ]
-    write_graphs(bare_folder / "m.jsonl", graphs)
+    # Nobody counted what this one should say, and no count of its own stands in.
+    uncounted = FactGraph("r3", atoms=graphs[0].atoms)
+    write_graphs(bare_folder / "m.jsonl", [*graphs, uncounted])
     write_graphs(bare_folder / "worse.jsonl", [replace(graphs[0], atoms=graphs[0].atoms[2:])])
-    say_where(bare_folder, "datasets: {fastfact-models: {worse: worse.jsonl, mine: m.jsonl}}")
+    write_graphs(bare_folder / "other.jsonl", [uncounted])
+    files = "{other: other.jsonl, worse: worse.jsonl, mine: m.jsonl}"
+    say_where(bare_folder, f"datasets: {{fastfact-models: {files}}}")
     frame = frames_of("papers/fastfact-leaderboard", bare_folder)["ranking"]
     wanted = f1_at_k_prime([3, 1], [1, 0], [4, 5], 0.1).mean()
     own: Any = rows_of(frame, origin="ours").set_index("model")
-    assert list(own.index) == ["mine", "worse"]
+    assert list(own.index) == ["mine", "worse", "other"]
+    assert own["f1"].isna().tolist() == [False, False, True]
+    assert own["uncounted"].tolist() == [1, 0, 1]
     mine = own.loc["mine"]
     assert mine["f1"] == pytest.approx(wanted, abs=1e-12)
     assert mine["lower"] < mine["f1"] < mine["upper"]
@@ -298,7 +308,8 @@ def test_records_of_a_model_are_read_and_said_in_the_manifest(bare_folder: Path)
     ]
     write_lines(bare_folder / "gpt.jsonl", lines)
     say_where(bare_folder, "datasets: {self-judged: {GPT-4: gpt.jsonl}}")
-    artefacts = run_study("papers/self-known-models", bare_folder).artefacts
+    one = "settings.models=[GPT-4]"
+    artefacts = run_study("papers/self-known-models", bare_folder, one).artefacts
     found: Any = artefacts.tables["claims"].frame
     assert set(found["of"]) == {"GPT-4"}
     overall = found[(found["quantity"] == "factuality") & (found["position"] == "overall")]
@@ -314,7 +325,25 @@ def test_records_of_a_model_are_read_and_said_in_the_manifest(bare_folder: Path)
     }
     say_where(bare_folder, "datasets: {self-judged: gpt.jsonl}")
     with pytest.raises(InputError, match="one for each model"):
-        run_study("papers/self-known-models", bare_folder)
+        run_study("papers/self-known-models", bare_folder, one)
+
+
+def test_a_model_of_a_study_without_records_is_an_error_and_none_answers_for_it(
+    bare_folder: Path,
+) -> None:
+    write_lines(
+        bare_folder / "gpt.jsonl",
+        [
+            {"response": "r", "sentence": 1, "sentences": 1, "claim": f"c{n}", "label": "S",
+             "judgements": {"none_of_the_above": "true"}}
+            for n in range(2)
+        ],
+    )  # fmt: skip
+    say_where(bare_folder, "datasets: {self-judged: {GPT-4: gpt.jsonl}}")
+    for models in ("[GPT-5, GPT-4]", "[GPT-4, gpt4-turbo]"):
+        with pytest.raises(InputError, match=r"the model '(GPT-5|gpt4-turbo)' .* use one of GPT-4"):
+            run_study("papers/self-known-models", bare_folder, f"settings.models={models}")
+    assert not (bare_folder / "out" / "manifest.json").exists()
 
 
 def test_refusals_are_counted_and_not_averaged_over(bare_folder: Path) -> None:

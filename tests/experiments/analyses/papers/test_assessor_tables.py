@@ -14,7 +14,9 @@ import pytest
 from scipy.stats import ttest_rel
 
 from calibration.scores.summary import summarise
-from experiments.analyses.papers.loading import related
+from experiments.analyses import assessors
+from experiments.analyses.context import AnalysisContext
+from experiments.analyses.papers.loading import Block, Evidence, related
 from experiments.analyses.papers.sources import VARIABLE
 from factormodels.errors import InputError
 from factormodels.extraction.asking import identity_of
@@ -26,6 +28,7 @@ from factormodels.variants import variant
 from inference import infer
 from tests.experiments.analyses.papers.conftest import (
     GRAPHS,
+    _untracked,
     answer_by_rule,
     frames_of,
     run_study,
@@ -133,7 +136,7 @@ def test_bold_is_only_where_the_best_differs(tables: dict[str, Any]) -> None:
 
 
 def test_unlabelled_data_have_no_measure_that_needs_labels(bare_folder: Path) -> None:
-    user_files(bare_folder, "askh-google", prompts=("own-knowledge",))
+    user_files(bare_folder, "askh-google", prompts=("evidence-and-knowledge",))
     # The cache holds the answers to this prompt alone.
     tables = frames_of(
         "papers/factreasoner-askh-google", bare_folder, "settings.prompts=[DeepSeek-v3]"
@@ -144,6 +147,49 @@ def test_unlabelled_data_have_no_measure_that_needs_labels(bare_folder: Path) ->
         knows_nothing = ours(frame, MODEL).loc["DeepSeek-v3"]
         assert knows_nothing["precision"] == 0.0
     assert "DeepSeek-v3" in set(tables["table-6"].query("origin == 'printed'")["assessor"])
+
+
+def some_claims_unread(request: Request) -> str:
+    """Nothing that could be read of FactScore, and of FactVerify on claims of odd length."""
+    answer = answer_by_rule(request)
+    odd = request.prompt.name == "assess_factverify" and "contradicted" in answer
+    return "I would rather not say." if odd or answer == "true" else answer
+
+
+def test_what_is_missing_is_a_cell_with_a_reason_and_left_out_on_both_sides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = AnsweringModel(some_claims_unread)
+    evidence = Evidence((Block(MODEL, GRAPHS, model),), "")
+    monkeypatch.setattr(assessors, "load_evidence", lambda *_, **__: evidence)
+    settings = assessors.Settings(
+        "biographies-wikipedia", "biographies", "wikipedia", tables=("3",), tests="4"
+    )
+    made = assessors.run(settings, AnalysisContext("s", 0, Path(), "s", _untracked)).tables
+    table, tests = made["table-3"].frame, made["table-4"].frame
+    mine = ours(table, MODEL)
+    n_claims = sum(len(graph.atoms) for graph in GRAPHS)
+    assert (mine.at["FS", "responses"], mine.at["FS", "missing"]) == (0, n_claims)
+    assert math.isnan(mine.at["FS", "precision"])
+    assert (
+        f"FS of {MODEL} has no verdict on {n_claims} of {n_claims} claims" in made["table-3"].note
+    )
+    assert "I would rather not say" in made["table-3"].note
+    tested = ours(tests.rename(columns={"against": "assessor"}), MODEL)
+    assert math.isnan(tested.at["FS", "precision"])
+    # FactVerify against FR2, each over the claims that FactVerify has a verdict on.
+    judged = [assess(graph, "factverify", model) for graph in GRAPHS]
+    p, _, _ = posteriors_of("FR2")
+    at, own, other = 0, [], []
+    for verdicts in judged:
+        said = [(p[at + n], one.p_true) for n, one in enumerate(verdicts) if not one.missing]
+        at += len(verdicts)
+        if said:
+            own.append(np.mean([one > 0.5 + 1e-9 for one, _ in said]))
+            other.append(np.mean([one == 1.0 for _, one in said]))
+    assert 0 < mine.at["FV", "missing"] < n_claims
+    wanted = ttest_rel(own, other, alternative="greater").pvalue
+    assert tested.at["FV", "precision"] == pytest.approx(wanted, abs=1e-12)
 
 
 PROMPTS = ("factscore", "factverify", "veriscore")

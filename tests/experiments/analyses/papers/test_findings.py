@@ -87,7 +87,8 @@ def check_self_knowledge(claims: list[list[tuple[bool, bool]]], folder: Path) ->
     ]
     write_lines(folder / "gpt.jsonl", records)
     say_where(folder, "datasets: {self-judged: {GPT-4: gpt.jsonl}}")
-    frame = run_study("papers/self-known-models", folder).artefacts.tables["knowledge"].frame
+    results = run_study("papers/self-known-models", folder, "settings.models=[GPT-4]")
+    frame = results.artefacts.tables["knowledge"].frame
     found = frame[frame["position"] == "overall"].set_index("quantity")["estimate"]
     every = [claim for answer in claims for claim in answer]
     known = [sure for right, sure in every if right]

@@ -57,6 +57,7 @@ models:
         ("models: {m: {provider: x}}", "cache is None"),
         ("models: {m: {provider: x, cache: c, replays: true}}", "did you mean 'replay'?"),
         ("models: {m: {provider: x, cache: c, replay: 1}}", "replay is 1"),
+        ("models: {m: {provider: x, cache: c, api_base: 1}}", "api_base is 1"),
         ("datasets: {conflicts", "mend the YAML"),
     ],
 )

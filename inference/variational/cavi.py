@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
-from inference.kernels.mean_field import ascend, evidence_lower_bound
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.support import (
     Support,
@@ -23,6 +22,7 @@ from inference.support import (
     restricted,
     state_starts,
 )
+from inference.variational.kernels.mean_field import ascend, evidence_lower_bound
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from typing import Any, TypeVar
 
 from factormodels.claims import validated_id
 from factormodels.errors import InputError
-from factormodels.io.files import read_text, write_text
+from factormodels.io.files import write_text
 from factormodels.io.json_records import as_object, as_text, located, location, shown, text_field
-from factormodels.io.json_text import check_keys, decode_lines, encode
+from factormodels.io.json_text import check_keys, encode
+from factormodels.io.records import json_records, read_content, strictly
 
 
 class ClaimLabel(StrEnum):
@@ -119,6 +120,11 @@ class ClaimRecord:
         object.__setattr__(self, "log_probabilities", given_logs)
 
     @property
+    def id(self) -> str:
+        """The response and the claim, which together tell a record from others."""
+        return f"{self.response}, {self.claim}"
+
+    @property
     def position(self) -> float:
         """The relative position i/n of the claim's sentence, in (0, 1]."""
         return self.sentence / self.sentences
@@ -143,7 +149,7 @@ def setting_named(setting: str) -> Setting:
 
 
 def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
-    """Records in a JSON Lines file, in order.
+    """Records in a file of JSON Lines, or of a JSON list, in order.
 
     Raises:
         InputError: if the file cannot be read, holds nothing, or a line is malformed, repeats a
@@ -152,16 +158,19 @@ def read_records(path: str | os.PathLike[str]) -> list[ClaimRecord]:
     lines: dict[tuple[str, str], int] = {}
     lengths: dict[str, tuple[int, int]] = {}
     records = []
-    for line, value in decode_lines(read_text(path), path):
+    content = read_content(path, held=True)
+    empty = isinstance(content, str) and not content.strip()
+    for found in strictly(() if empty else json_records(content, path)):
+        line = found.line or 1
         where = location(path, line)
-        record = parse_record(value, where)
+        record = parse_record(found.value, where)
         key = (record.response, record.claim)
-        first = lines.setdefault(key, line)
-        if first != line:
+        if key in lines:
             raise InputError(
                 f"{where}: response {record.response!r} has the claim {record.claim!r} on line "
-                f"{first} already; give each claim once"
+                f"{lines[key]} already; give each claim once"
             )
+        lines[key] = line
         length, stated = lengths.setdefault(record.response, (record.sentences, line))
         if length != record.sentences:
             raise InputError(
@@ -207,15 +216,20 @@ def parse_record(value: object, where: str) -> ClaimRecord:
     for key in ("sentence", "sentences"):
         if key not in obj:
             raise InputError(f"{where}: the key {key!r} is missing; add it")
+    # These name their place themselves; the record names it by response and claim.
+    response, claim = text_field(obj, "response", where), text_field(obj, "claim", where)
+    label = _choice(ClaimLabel, text_field(obj, "label", where), f"{where}: key 'label'")
+    said = _judgements(judgements, where)
+    logs = _log_probabilities_by_setting(obj, where)
     with located(where):
         return ClaimRecord(
-            response=text_field(obj, "response", where),
+            response=response,
             sentence=obj["sentence"],
             sentences=obj["sentences"],
-            claim=text_field(obj, "claim", where),
-            label=_choice(ClaimLabel, text_field(obj, "label", where), "key 'label'"),
-            **_judgements(judgements, where),
-            log_probabilities=_log_probabilities_by_setting(obj, where),
+            claim=claim,
+            label=label,
+            **said,
+            log_probabilities=logs,
         )
 
 
@@ -243,8 +257,9 @@ def as_json_object(record: ClaimRecord) -> dict[str, Any]:
 
 
 def _judgements(given: Mapping[str, Any], where: str) -> dict[str, ModelJudgement]:
+    place = f"{where}: judgements"
     return {
-        name: _choice(ModelJudgement, as_text(value, f"{where}: judgements: {name!r}"), repr(name))
+        name: _choice(ModelJudgement, as_text(value, f"{place}: {name!r}"), f"{place}: {name!r}")
         for name, value in given.items()
         if value is not None
     }

@@ -1,0 +1,151 @@
+"""Calibration profile: what an annotated calibration plot shows of one method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.curves.histograms import LabelHistogram, label_histogram
+from calibration.curves.reliability import ReliabilityBins, reliability_bins
+from calibration.forecasts import LOGIT_CLIP, Sample, ScoreStatus, forecasts, logit_clip
+from calibration.intervals import (
+    bootstrap_settings,
+    of_samples,
+    percentile_interval,
+    replicates,
+    response_weights,
+)
+from calibration.labels import LabelPolicy
+from calibration.scores.families import context_of, sample_scores
+from calibration.scores.logistic import sigmoid
+from calibration.scores.logistic_calibration import Smoother, curve_of, smoother_named
+from calibration.scores.table import ScoreTable, score_table
+from calibration.tabular import Tabular
+from calibration.validation import Floats
+
+ANNOTATED = (
+    *("brier", "auroc", "calibration_intercept", "calibration_slope"),
+    *("ici", "e50", "e90", "emax"),
+)
+"""Scores that are written on the plot unless it is told which."""
+
+_GRID = 101
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationProfile(Tabular):
+    """Curves of labels on p with their band, groups, and scores of one method.
+
+    Attributes:
+        at: float64 (g,), ascending probabilities from the least to the largest p.
+        curve: float64 (g,), flexible curve: share of true atoms; nan where `status` says why.
+        lower: float64 (g,), lower end of its pointwise band over responses.
+        upper: float64 (g,), upper end.
+        line: float64 (g,), logistic curve of slope and intercept; nan where there is none.
+        bins: groups of about equal size.
+        histogram: p of true and of false atoms.
+        scores: scores with their intervals.
+        smoother: ``spline`` or ``loess``.
+        status: of the curve.
+        level: nominal coverage of band and intervals.
+        n_atoms: number of labelled atoms.
+        n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
+    """
+
+    columns: ClassVar = ("at", "curve", "lower", "upper", "line")
+
+    at: Floats
+    curve: Floats
+    lower: Floats
+    upper: Floats
+    line: Floats
+    bins: ReliabilityBins
+    histogram: LabelHistogram
+    scores: ScoreTable
+    smoother: Smoother
+    status: ScoreStatus
+    level: float
+    n_atoms: int
+    n_responses: int | None
+    n_unlabelled: int = 0
+
+
+def calibration_profile(
+    p: ArrayLike,
+    y: Any,
+    *,
+    responses: Any = None,
+    smoother: str = Smoother.SPLINE,
+    scores: Sequence[str] = ANNOTATED,
+    n_bins: int = 10,
+    clip: float = LOGIT_CLIP,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> CalibrationProfile:
+    """What ``val.prob`` of R's rms and CalibrationCurves show, with responses redrawn whole.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False, None where unlabelled.
+        responses: response ids (n,), or None if atoms are independent.
+        smoother: how the flexible curve is fitted, ``spline`` or ``loess``.
+        scores: names of the scores that are written on the plot.
+        n_bins: number of groups.
+        clip: p is moved into [clip, 1 - clip] where its logit is needed.
+        n_bootstrap: number of replicates of the band.
+        seed: seed of the replicates.
+        level: nominal coverage, between 0 and 1.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
+    """
+    chosen, clip = smoother_named(smoother), logit_clip(clip)
+    points = forecasts(p, y, responses=responses, unlabelled=unlabelled)
+    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
+    whole = points.sample()
+    names = ("calibration_slope", "calibration_intercept", "ici")
+    context = context_of(points, names, clip=clip, smoother=chosen)
+    at = np.linspace(points.p[0], points.p[-1], _GRID)
+
+    def curve(sample: Sample) -> Floats:
+        values, _ = curve_of(sample, whole, clip, context.curve_start, chosen)
+        # Between the points that were drawn; the others have no curve of their own.
+        drawn = sample.present
+        return np.interp(at, points.p[drawn], values[drawn])
+
+    drawn = np.full((1, at.size), np.nan)
+    if points.n_responses > 1:
+        weights = response_weights(points.n_responses, n_bootstrap, seed)
+        drawn = replicates(of_samples(points, curve), weights)
+    lower, upper = percentile_interval(drawn, level)
+    line = sample_scores(whole, context, names[:2])
+    inside = np.clip(at, clip, 1 - clip)
+    logit = np.log(inside) - np.log1p(-inside)
+    how: dict[str, Any] = {
+        "responses": responses, "n_bootstrap": n_bootstrap, "seed": seed, "level": level,
+        "unlabelled": unlabelled,
+    }  # fmt: skip
+    return CalibrationProfile(
+        at=at,
+        curve=curve(whole),
+        lower=lower,
+        upper=upper,
+        line=sigmoid(line[names[1]].value + line[names[0]].value * logit),
+        bins=reliability_bins(p, y, n_bins=n_bins, strategy="quantile", **how),
+        histogram=label_histogram(p, y, unlabelled=unlabelled),
+        scores=score_table(p, y, scores=scores, clip=clip, smoother=chosen, **how),
+        smoother=chosen,
+        status=curve_of(whole, whole, clip, context.curve_start, chosen)[1],
+        level=level,
+        n_atoms=points.y.size,
+        n_responses=points.n_responses if points.clustered else None,
+        n_unlabelled=points.n_unlabelled,
+    )

@@ -1,0 +1,133 @@
+"""The annotated calibration plot of one method."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.curves.profile import CalibrationProfile
+from calibration.curves.reliability import HISTOGRAM_BINS
+from calibration.figures.sheet import panel_figure
+from calibration.figures.style import COLOURS
+from calibration.scores.registry import REGISTRY
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_CURVE = {"spline": "Flexible (spline)", "loess": "Flexible (loess)"}
+
+
+def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -> Figure:
+    """Calibration plot with its scores written on it (val.prob of rms, CalibrationCurves).
+
+    The flexible curve with its band, the logistic curve of slope and intercept, groups of about
+    equal size with their intervals, and the diagonal; below, the p of true atoms upwards and of
+    false ones downwards.
+
+    Args:
+        profile: as `calibration_profile` returns it.
+        title: text above the figure, or None.
+
+    Returns:
+        A matplotlib Figure 3.4 inches wide; `save_figure` writes it.
+
+    Raises:
+        InputError: if `profile` is anything else.
+    """
+    if not isinstance(profile, CalibrationProfile):
+        raise InputError(
+            f"profile is of type {type(profile).__name__}; give what calibration_profile returns"
+        )
+    how = "atoms independent"
+    if profile.n_responses is not None:
+        how = f"{profile.n_responses:,} responses"
+    level = f"{100 * profile.level:g}%"
+    entries = [
+        f"{_CURVE[profile.smoother]}, {level} band",
+        "Logistic",
+        f"Groups, {level} intervals",
+        f"Ideal; {profile.n_atoms:,} atoms, {how}",
+    ]
+    return panel_figure(
+        lambda axes: _draw(axes, profile),
+        entries,
+        labels=("Predicted probability of being true", "Observed share of true atoms"),
+        strips=[lambda axes: _draw_labels(axes, profile)],
+        strips_label="Atoms",
+        title=title,
+    )
+
+
+def annotation(profile: CalibrationProfile, digits: int = 3) -> str:
+    """The scores as the plot shows them, a line each."""
+    lines = []
+    for row in profile.scores:
+        text = f"{REGISTRY[row.score].title} "
+        if not math.isfinite(row.value):
+            lines.append(f"{text}({row.status.replace('_', ' ')})")
+            continue
+        text += f"{row.value:.{digits}f}"
+        lower, upper = row.interval
+        if math.isfinite(lower) and math.isfinite(upper):
+            text += f" [{lower:.{digits}f}, {upper:.{digits}f}]"
+        lines.append(text)
+    return "\n".join(lines)
+
+
+def _draw(axes: Axes, profile: CalibrationProfile) -> list[Artist]:
+    (ideal,) = axes.plot(
+        [0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1
+    )
+    axes.fill_between(
+        profile.at, profile.lower, profile.upper,
+        color=COLOURS[0], alpha=0.18, linewidth=0, zorder=2,
+    )  # fmt: skip
+    (curve,) = axes.plot(profile.at, profile.curve, color=COLOURS[0], linewidth=1.2, zorder=4)
+    (line,) = axes.plot(
+        profile.at, profile.line, color=COLOURS[2], linewidth=1.0, linestyle=(0, (5, 2)), zorder=3
+    )
+    bins = profile.bins
+    axes.vlines(
+        bins.mean_predicted, bins.lower, bins.upper,
+        color=COLOURS[1], linewidth=0.9, alpha=0.6, clip_on=False, zorder=5,
+    )  # fmt: skip
+    (groups,) = axes.plot(
+        bins.mean_predicted, bins.observed, color=COLOURS[1], linestyle="none", marker="^",
+        markersize=4.0, markeredgecolor="white", markeredgewidth=0.4, clip_on=False, zorder=6,
+    )  # fmt: skip
+    # Above a curve that lies low, below one that lies high: there the panel is empty.
+    low = bool((profile.curve - profile.at).mean() < 0)
+    place: dict[str, Any] = (
+        {"x": 0.02, "y": 0.98, "ha": "left", "va": "top"}
+        if low
+        else {"x": 0.98, "y": 0.02, "ha": "right", "va": "bottom"}
+    )
+    axes.text(
+        **place, s=annotation(profile), transform=axes.transAxes, fontsize=5.5, linespacing=1.25,
+        parse_math=False, zorder=7,
+        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.0},
+    )  # fmt: skip
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set_xticks(np.linspace(0, 1, 6))
+    axes.set_yticks(np.linspace(0, 1, 6))
+    return [curve, line, groups, ideal]
+
+
+def _draw_labels(axes: Axes, profile: CalibrationProfile) -> None:
+    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[:-1]
+    histogram = profile.histogram
+    for counts, colour in ((histogram.true, COLOURS[0]), (-histogram.false, COLOURS[1])):
+        axes.bar(
+            edges, counts, width=1 / HISTOGRAM_BINS, align="edge", color=colour,
+            edgecolor="white", linewidth=0.4,
+        )  # fmt: skip
+    axes.axhline(0, color="black", linewidth=0.5)
+    most = max(int(histogram.true.max()), int(histogram.false.max()))
+    axes.set_ylim(-1.08 * most, 1.08 * most)
+    axes.set_yticks([-most, most], [f"{most:,} false", f"{most:,} true"], fontsize=5.5)
+    axes.tick_params(labelbottom=False)

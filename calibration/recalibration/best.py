@@ -1,0 +1,137 @@
+"""Recalibration chosen by cross-validation among several maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from calibration.folds import folds_of
+from calibration.forecasts import Sample, forecasts, pooled
+from calibration.grouping import Grouping
+from calibration.labels import LabelPolicy
+from calibration.recalibration.base import Recalibrator
+from calibration.scores.proper import LOSSES, mean_loss
+from calibration.validation import Floats, whole_number
+from factormodels.errors import InputError
+
+
+class BestRecalibrator(Recalibrator):
+    """The recalibrator that does best out of sample, refitted to all atoms.
+
+    Every candidate is cross-fitted over folds of responses and scored on the atoms that it did not
+    see. Ties go to the earlier candidate; one that a fold cannot determine is passed over. In
+    `cross_fit` the choice is made within each outer fold, so that its atoms decide nothing of what
+    they are judged by.
+
+    Args:
+        candidates: recalibrators by name, as `RECALIBRATORS` has them, or None for all of those
+            but this; ``none`` leaves probabilities as they are.
+        loss: what decides: ``log_loss``, ``brier`` or ``spherical``.
+        n_folds: number of inner folds; fewer where there are fewer responses.
+        seed: seed of the folds.
+
+    Attributes:
+        chosen_: name of the best.
+        scores_: mean loss out of sample by name; inf where a fold could not be fitted.
+        best_: the fitted recalibrator; None if probabilities are best left alone.
+    """
+
+    takes_responses = True
+
+    def __init__(
+        self,
+        candidates: Sequence[str] | None = None,
+        loss: str = "log_loss",
+        n_folds: int = 5,
+        seed: int = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.loss = loss
+        self.n_folds = n_folds
+        self.seed = seed
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        responses: Any = None,
+        unlabelled: str = LabelPolicy.EXCLUDE,
+    ) -> Self:
+        """Choose and learn the map.
+
+        Args:
+            X: probabilities in [0, 1], (n,) or (n, 1).
+            y: labels (n,), True or False, None where unlabelled.
+            sample_weight: how many atoms each counts as, (n,), or None.
+            responses: response ids (n,), which no fold splits; None if atoms are independent.
+            unlabelled: what atoms without a label count as, as in `apply_policy`.
+
+        Raises:
+            InputError: as `Recalibrator.fit`, for unknown names, or if no candidate can be fitted.
+        """
+        p = self._probabilities(X, reset=True)
+        points = forecasts(p, self._labels(y), sample_weight, responses, unlabelled)
+        self._learn(points.sample())
+        self.n_unlabelled_ = points.n_unlabelled
+        return self
+
+    def _learn(self, sample: Sample) -> None:
+        makers, points = self._makers(), sample.forecasts
+        n_folds = min(whole_number(self.n_folds, "n_folds", 2), points.n_responses)
+        if n_folds < 2:
+            raise InputError("one response cannot be cross-validated; name a recalibrator")
+        p = np.repeat(points.p, points.sizes)
+        sizes = np.bincount(points.response, minlength=points.n_responses)
+        grouping = Grouping(tuple(range(points.n_responses)), points.response, sizes)
+        fold = folds_of(grouping, n_folds, self.seed)
+        self.scores_ = {
+            name: _loss_out_of_sample(maker, p, points.y, points.weights, fold, self.loss)
+            for name, maker in makers.items()
+        }
+        self.chosen_ = min(self.scores_, key=lambda name: self.scores_[name])
+        if not np.isfinite(self.scores_[self.chosen_]):
+            raise InputError(
+                f"none of {', '.join(makers)} can be fitted in {n_folds} folds; give more atoms"
+            )
+        maker = makers[self.chosen_]
+        self.best_ = None if maker is None else clone(maker).fit(p, points.y, points.weights)
+
+    def _map(self, p: Floats) -> Floats:
+        return p.copy() if self.best_ is None else self.best_.predict(p)
+
+    def _makers(self) -> dict[str, Recalibrator | None]:
+        """Unfitted candidates by name."""
+        from calibration.recalibration import RECALIBRATORS
+
+        if self.loss not in LOSSES:
+            raise InputError(f"loss is {self.loss!r}; choose one of {', '.join(LOSSES)}")
+        known: Mapping[str, Any] = {"none": None} | {
+            name: maker for name, maker in RECALIBRATORS.items() if maker is not BestRecalibrator
+        }
+        names = list(known) if self.candidates is None else self.candidates
+        if isinstance(names, str) or not names or not set(names) <= set(known):
+            raise InputError(f"candidates is {names!r}; give a list of some of {', '.join(known)}")
+        return {name: None if known[name] is None else known[name]() for name in names}
+
+
+def _loss_out_of_sample(
+    maker: Recalibrator | None, p: Floats, y: Floats, weights: Floats, fold: Any, loss: str
+) -> float:
+    """Mean loss of atoms under maps that did not see their fold; inf where one has none."""
+    predicted = p.copy()
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        if maker is None or not weights[inside].any():
+            continue
+        try:
+            learned = clone(maker).fit(p[~inside], y[~inside], weights[~inside])
+        except InputError:
+            return float("inf")
+        predicted[inside] = learned.predict(p[inside])
+    return mean_loss(pooled(predicted, y, weights), loss)

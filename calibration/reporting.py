@@ -1,0 +1,476 @@
+"""Report: every score of one or more models on one table of claims, with intervals and tests.
+
+from calibration import report
+found = report(frame, p="p", y="label", response="answer", model="model")
+found.to_frame(), found.tests, found.to_latex()
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.forecasts import (
+    LOGIT_CLIP,
+    Extremes,
+    ScoreStatus,
+    clipped_weight,
+    extremes_named,
+)
+from calibration.grouping import response_ids
+from calibration.intervals import IntervalSettings
+from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.registry import REGISTRY
+from calibration.scores.summary import summarise
+from calibration.significance.estimated import EstimatedMeasure, estimate_measures
+from calibration.significance.measures import JudgedClaims, measures_named, response_k
+from calibration.significance.summary_intervals import summary_intervals
+from calibration.significance.table import MethodTable, compare_methods
+from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
+from calibration.tabular import Tabular
+from calibration.validation import check_lengths, is_missing
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+REPORTED = (
+    *("brier", "corp_brier_miscalibration", "corp_brier_discrimination", "corp_brier_uncertainty"),
+    *("log_loss", "auroc", "ece", "smooth_ece", "calibration_slope", "calibration_intercept"),
+    *("accuracy", "aurc"),
+)
+"""The scores of a report unless it is told which."""
+
+TESTED = ("brier", "log_loss", "auroc", "ece", "accuracy")
+"""Those of them that are tested unless it is told which."""
+
+
+@dataclass(frozen=True)
+class ReportedModel:
+    """The row of one model.
+
+    Attributes:
+        name: its name.
+        n_claims: number of its labelled claims.
+        n_unlabelled: number of its claims that have no label.
+        n_responses: number of responses that hold a labelled claim.
+        n_extreme: number of labelled claims whose p has no logit, being 0 or 1 to six decimals.
+        scores: its scores by name.
+    """
+
+    name: str
+    n_claims: int
+    n_unlabelled: int
+    n_responses: int
+    n_extreme: int
+    scores: Mapping[str, EstimatedMeasure]
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationReport(Tabular):
+    """Scores of models with intervals over responses, and paired tests between them.
+
+    Attributes:
+        models: a row per model, in order of first appearance.
+        scores: names of the scores, in order.
+        tests: every model but the reference against it, over the claims that all models have;
+            None for a single model, or where claims cannot be paired.
+        level: nominal coverage of the intervals.
+        remarks: what a reader must know, a sentence each.
+    """
+
+    models: tuple[ReportedModel, ...]
+    scores: tuple[str, ...]
+    tests: MethodTable | None
+    level: float
+    remarks: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per model: every score, with its ends and more under SCORE_lower and so on.
+
+        SCORE_coverage is what the interval covers in simulations, where that is not its level.
+        """
+        return [
+            {
+                "model": each.name,
+                "n_claims": each.n_claims,
+                "n_unlabelled": each.n_unlabelled,
+                "n_responses": each.n_responses,
+                "n_extreme": each.n_extreme,
+            }
+            | {
+                key: value
+                for name, score in each.scores.items()
+                for key, value in (
+                    (name, score.value),
+                    (f"{name}_lower", score.lower),
+                    (f"{name}_upper", score.upper),
+                    (f"{name}_coverage", score.coverage),
+                    (f"{name}_status", str(score.status)),
+                )
+            }
+            for each in self.models
+        ]
+
+    def to_markdown(self, digits: int = 3) -> str:
+        """The table as Markdown, models as columns, with its remarks below."""
+        rows = (
+            [escape_markdown(cell, "*_`") for cell in (title, *cells)]
+            for title, cells in self._lines(digits)
+        )
+        titles = ["", *(escape_markdown(each.name, "*_`") for each in self.models)]
+        right = [column > 0 for column in range(len(titles))]
+        remarks = escape_markdown(" ".join(self.remarks), "*")
+        return f"{markdown_table(titles, right, rows)}\n{remarks}\n"
+
+    def to_latex(self, digits: int = 3) -> str:
+        """The table as LaTeX that needs the package booktabs, models as columns."""
+        rows = [
+            [escape_latex(title), *(escape_latex(cell) for cell in cells)]
+            for title, cells in self._lines(digits)
+        ]
+        return latex_table(
+            f"l{'r' * len(self.models)}",
+            ["", *(escape_latex(each.name) for each in self.models)],
+            [("", rows)],
+            width=1 + len(self.models),
+            comments=[r"\usepackage{booktabs}"],
+            foot=escape_latex(" ".join(self.remarks)),
+        )
+
+    def to_html(self, digits: int = 3) -> str:
+        """The table as HTML, models as columns, with its remarks below."""
+        heads = "".join(f"<th>{html.escape(each.name)}</th>" for each in self.models)
+        lines = "".join(
+            f"<tr><th>{html.escape(title)}</th>"
+            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            + "</tr>"
+            for title, cells in self._lines(digits)
+        )
+        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
+        return (
+            f"<table><thead><tr><th></th>{heads}</tr></thead><tbody>{lines}</tbody></table>"
+            f"{remarks}"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _lines(self, digits: int) -> list[tuple[str, list[str]]]:
+        """Title and cells of every line, as plain text."""
+        sizes = [
+            ("Claims", [f"{each.n_claims:,}" for each in self.models]),
+            ("Responses", [f"{each.n_responses:,}" for each in self.models]),
+        ]
+        return sizes + [
+            (
+                REGISTRY[name].title,
+                [
+                    _cell(each.scores[name], self._stars(each.name, name), digits)
+                    for each in self.models
+                ],
+            )
+            for name in self.scores
+        ]
+
+    def _stars(self, model: str, score: str) -> str:
+        """Marks of the corrected p-value against the reference, if there was a test."""
+        if self.tests is None or score not in self.tests.measures:
+            return ""
+        return self.tests.cell(model, score).stars
+
+
+def report(
+    frame: Any,
+    p: str | Sequence[str] = "p",
+    y: str = "y",
+    response: str | None = "response",
+    model: str | None = None,
+    *,
+    claim: str | None = None,
+    fold: str | None = None,
+    scores: Sequence[str] = REPORTED,
+    tested: Sequence[str] = TESTED,
+    reference: str | None = None,
+    correction: str | None = "holm",
+    n_resamples: int = 10_000,
+    intervals: IntervalSettings | None = None,
+    extremes: str = Extremes.CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> CalibrationReport:
+    """Scores of one or more models on a table of claims, with intervals and paired tests.
+
+    The table is long, a row per claim and model, or wide, with a column of probabilities per
+    model. Tests are over the claims that all models have. In a long table claims are known by the
+    column `claim`; without it those of a response are paired in their order, which all models
+    must have in common: as many claims, with the same labels.
+
+    Args:
+        frame: a data frame, columns by name, or rows as dicts.
+        p: column of the probabilities of being true; several columns, one per model, if wide.
+        y: column of the labels, True or False, None where unlabelled.
+        response: column of the response ids; None if every claim is a response of its own.
+        model: column of the model's name, if long; None for one model.
+        claim: column of claim ids, unique within a response and model.
+        fold: column of the folds, if probabilities are cross-fitted: AUROC is then within folds.
+        scores: names of scores, of `calibration.scores.REGISTRY`.
+        tested: names of the scores that are tested between models; none for no tests.
+        reference: the model that the others are tested against; None for the first.
+        correction: of the p-values, as in `compare_methods`.
+        n_resamples: permutations of each test, as in `compare_methods`.
+        intervals: how intervals are made, and the seed of everything.
+        extremes: what becomes of p of 0 and 1 where a score needs their logit: ``clip``, or
+            ``leave-out``; the report says how many there are.
+        unlabelled: what claims without a label count as, as in `apply_policy`.
+
+    Raises:
+        InputError: for a column that is not there, bad values, or unknown names.
+    """
+    measures_named(scores)
+    treatment = extremes_named(extremes)
+    settings = IntervalSettings() if intervals is None else intervals
+    table = _data_frame(frame)
+    judged = _models(table, p, y, response, model, claim, fold)
+    found = tuple(
+        _reported(name, part, tuple(scores), settings, treatment, unlabelled)
+        for name, part in judged.items()
+    )
+    remarks = _remarks(found, settings, treatment, response is not None, fold is not None)
+    tests = None
+    if len(judged) > 1 and tested:
+        paired = _paired(judged)
+        if isinstance(paired, str):
+            remarks.append(paired)
+        else:
+            any_model = next(iter(paired.values()))
+            tests = compare_methods(
+                {name: part.p for name, part in paired.items()},
+                any_model.y,
+                any_model.responses,
+                folds=any_model.folds,
+                reference=reference,
+                measures=tested,
+                correction=correction,
+                n_resamples=n_resamples,
+                intervals=settings,
+                unlabelled=unlabelled,
+            )
+            remarks.append(tests.stars_note())
+    return CalibrationReport(found, tuple(scores), tests, settings.level, tuple(remarks))
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What one model says of its claims; arrays of objects (n_claims,) as the table has them."""
+
+    p: NDArray[Any]
+    y: NDArray[Any]
+    responses: NDArray[Any]
+    claims: list[Hashable] | None
+    folds: NDArray[Any] | None
+
+
+def _data_frame(frame: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(frame, pd.DataFrame):
+        table = frame
+    else:
+        try:
+            table = pd.DataFrame(frame)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"frame is not a table ({error}); give a data frame, columns by name, or rows as "
+                "dicts"
+            ) from None
+    if table.empty:
+        raise InputError("frame is empty; give a row per claim")
+    return table
+
+
+def _models(
+    table: pd.DataFrame,
+    p: str | Sequence[str],
+    y: str,
+    response: str | None,
+    model: str | None,
+    claim: str | None,
+    fold: str | None,
+) -> dict[str, _Judged]:
+    """What each model says, by its name."""
+    columns = [p] if isinstance(p, str) else list(p)
+    for argument, wanted in (("p", columns), ("y", [y]), ("response", [response]),
+                            ("model", [model]), ("claim", [claim]), ("fold", [fold])):  # fmt: skip
+        for name in wanted:
+            if name is not None and name not in table:
+                raise InputError(
+                    f"frame has no column {name!r}; set {argument} to one of "
+                    f"{', '.join(map(str, table.columns))}"
+                )
+    if not columns or len(set(columns)) < len(columns):
+        raise InputError(f"p is {columns!r}; give one column of probabilities, or each once")
+    if model is not None and len(columns) > 1:
+        raise InputError("p names several columns and model another; give one or the other")
+
+    def judged(part: pd.DataFrame, column: str) -> _Judged:
+        responses = np.arange(len(part)) if response is None else _objects(part[response])
+        claims = None if claim is None else response_ids(_objects(part[claim]), "claim")
+        folds = None if fold is None else _objects(part[fold])
+        return _Judged(_objects(part[column]), _objects(part[y]), responses, claims, folds)
+
+    if model is None:
+        return {column: judged(table, column) for column in columns}
+    names = _objects(table[model])
+    for place, name in enumerate(names):
+        if is_missing(name):
+            raise InputError(f"column {model!r} is empty in row {place}; name the model")
+    texts = [str(name) for name in names]
+    return {
+        name: judged(table[[text == name for text in texts]], columns[0])
+        for name in dict.fromkeys(texts)
+    }
+
+
+def _objects(column: Any) -> NDArray[Any]:
+    """Values of a column, what is missing as None."""
+    values = column.to_numpy(dtype=object)
+    return np.array([None if is_missing(value) else value for value in values], dtype=object)
+
+
+def _reported(
+    name: str,
+    part: _Judged,
+    scores: tuple[str, ...],
+    settings: IntervalSettings,
+    extremes: Extremes,
+    unlabelled: str,
+) -> ReportedModel:
+    try:
+        atoms = labelled_atoms(part.p, part.y, unlabelled)
+        grouping = atoms.grouping(part.responses)
+        folds = None if part.folds is None else atoms.grouping(part.folds, "fold").index
+        claims = JudgedClaims(atoms.p, atoms.y, grouping, response_k("median", grouping), folds)
+        of_labels = [score for score in scores if REGISTRY[score].needs_labels]
+        found = dict(estimate_measures(claims, measures_named(of_labels), settings, extremes))
+        if len(of_labels) < len(scores):
+            # What needs no labels is over all claims, as in `summarise`.
+            every = (part.p, part.y, part.responses)
+            summary = summarise(*every, unlabelled=unlabelled)
+            ends = summary_intervals(*every, unlabelled=unlabelled, level=settings.level)
+            for score in scores:
+                if score not in found:
+                    value = getattr(summary, score)
+                    coverage = coverage_warning(score, summary.n_responses, settings.level)
+                    found[score] = EstimatedMeasure(value, *ends[score], ScoreStatus.OK, coverage)
+    except InputError as error:
+        raise InputError(f"model {name!r}: {error}") from None
+    return ReportedModel(
+        name=name,
+        n_claims=atoms.p.size,
+        n_unlabelled=atoms.n_unlabelled,
+        n_responses=len(grouping.responses),
+        n_extreme=int(clipped_weight(claims.forecasts.sample())),
+        scores={score: found[score] for score in scores},
+    )
+
+
+def _paired(judged: Mapping[str, _Judged]) -> dict[str, _Judged] | str:
+    """The claims that all models have, in one order; or why they cannot be paired."""
+    keys = {}
+    for name, part in judged.items():
+        own = _claim_keys(part)
+        if len(set(own)) < len(own):
+            raise InputError(
+                f"model {name!r} has a claim twice; give each claim of a response once"
+            )
+        keys[name] = own
+    first, *others = keys.values()
+    if next(iter(judged.values())).claims is None and any(set(own) != set(first) for own in others):
+        return (
+            "Models are not tested against each other, for they have different numbers of claims; "
+            "name the column of claim ids."
+        )
+    shared = [key for key in first if all(key in own for own in map(set, others))]
+    if not shared:
+        return "Models are not tested against each other, for they have no claim in common."
+    paired = {}
+    for name, part in judged.items():
+        place = {key: position for position, key in enumerate(keys[name])}
+        rows = np.array([place[key] for key in shared])
+        folds = None if part.folds is None else part.folds[rows]
+        paired[name] = _Judged(part.p[rows], part.y[rows], part.responses[rows], None, folds)
+    base, *rest = paired.values()
+    if any(each.y.tolist() != base.y.tolist() for each in rest):
+        return (
+            "Models are not tested against each other, for claims that should be the same have "
+            "different labels."
+        )
+    return paired
+
+
+def _claim_keys(part: _Judged) -> list[tuple[Hashable, Hashable]]:
+    """(response, claim) of every row; the claim's number in its response where it has no id."""
+    responses = response_ids(part.responses)
+    if part.claims is not None:
+        check_lengths(claims=len(part.claims), responses=len(responses))
+        return list(zip(responses, part.claims, strict=True))
+    seen: dict[Hashable, int] = {}
+    keys: list[tuple[Hashable, Hashable]] = []
+    for each in responses:
+        seen[each] = seen.get(each, 0) + 1
+        keys.append((each, seen[each]))
+    return keys
+
+
+def _remarks(
+    models: Sequence[ReportedModel],
+    settings: IntervalSettings,
+    extremes: Extremes,
+    clustered: bool,
+    folds: bool,
+) -> list[str]:
+    """What a reader must know of the scores, a sentence each."""
+    unit = "responses" if clustered else "claims, taken as independent"
+    remarks = [f"In brackets {100 * settings.level:g}% intervals over {unit}."]
+    if any(math.isfinite(own.coverage) for each in models for own in each.scores.values()):
+        remarks.append("What others cover in simulations stands behind them.")
+    if any(each.n_unlabelled for each in models):
+        remarks.append(f"Claims without a label: {_counts(models, 'n_unlabelled')}.")
+    of_logits = any({"calibration_slope", "ici"} & set(each.scores) for each in models)
+    if of_logits and any(each.n_extreme for each in models):
+        become = f"moved to {LOGIT_CLIP:g} and 1 - {LOGIT_CLIP:g}"
+        if extremes is Extremes.LEAVE_OUT:
+            become = "left out"
+        remarks.append(
+            f"Claims with p of 0 or 1, {become} where a score needs their logit: "
+            f"{_counts(models, 'n_extreme')}."
+        )
+    if folds and any("auroc" in each.scores for each in models):
+        remarks.append("Probabilities are cross-fitted: AUROC compares claims of one fold.")
+    return remarks
+
+
+def _counts(models: Sequence[ReportedModel], name: str) -> str:
+    return ", ".join(
+        f"{getattr(each, name):,} of {each.name}" for each in models if getattr(each, name)
+    )
+
+
+def _cell(score: EstimatedMeasure, stars: str, digits: int) -> str:
+    if math.isnan(score.value):
+        return f"({score.status.replace('_', ' ')})"
+    if math.isinf(score.value):
+        return "∞"
+    text = f"{score.value:.{digits}f}{stars}"
+    if math.isfinite(score.lower) and math.isfinite(score.upper):
+        text += f" [{score.lower:.{digits}f}, {score.upper:.{digits}f}]"
+        if math.isfinite(score.coverage):
+            text += f" (covers {score.coverage:.2f})"
+    return text

@@ -1,0 +1,229 @@
+"""Intervals of the scores of a sample of forecasts, each by the method that the registry names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from calibration.forecasts import Estimate, Forecasts, Sample
+from calibration.grouping import Grouping
+from calibration.intervals import (
+    IntervalMethod,
+    IntervalSettings,
+    RatioEstimand,
+    RatioSums,
+    Scale,
+    delta_interval,
+    effective_number,
+    estimate_all,
+    inverted_intervals,
+    jackknife_error,
+    left_out,
+    of_samples,
+    reach,
+    response_weights,
+)
+from calibration.scores.decomposition import uncertainty
+from calibration.scores.deviations import DEVIATION_SCORES
+from calibration.scores.families import ScoreContext, sample_scores
+from calibration.scores.proper import LOSSES, point_losses
+from calibration.scores.ranking import clustered_auroc
+from calibration.scores.registry import REGISTRY
+from calibration.validation import Floats
+
+_STEP = 1e-6
+
+NO_VARIATION = 1e-12
+"""Relative to the score: a smaller standard error is the rounding of one that is 0."""
+
+
+class ScoreInterval(NamedTuple):
+    """Interval of a score; nan where it has none.
+
+    Attributes:
+        lower: lower end.
+        upper: upper end.
+        standard_error: standard error of the score, clustered by response.
+        n_undefined: number of resamples in which the score is not defined.
+    """
+
+    lower: float
+    upper: float
+    standard_error: float
+    n_undefined: int = 0
+
+
+NO_INTERVAL = ScoreInterval(math.nan, math.nan, math.nan)
+
+
+def score_intervals(
+    points: Forecasts,
+    context: ScoreContext,
+    estimates: Mapping[str, Estimate],
+    *,
+    level: float,
+    n_bootstrap: int,
+    seed: int,
+    workers: int = 1,
+) -> dict[str, ScoreInterval]:
+    """Interval over responses of every score, `NO_INTERVAL` where there is none.
+
+    Args:
+        points: the forecasts.
+        context: what scores of samples of them are computed with.
+        estimates: the scores of the data, by name.
+        level: nominal coverage.
+        n_bootstrap: number of replicates of the methods that draw some.
+        seed: seed of the replicates.
+        workers: number of threads of the methods that score samples one by one.
+    """
+    found = dict.fromkeys(estimates, NO_INTERVAL)
+    if points.n_responses < 2:
+        return found
+    names = [name for name, estimate in estimates.items() if math.isfinite(estimate.value)]
+    by_method = {
+        method: [name for name in names if REGISTRY[name].interval is method]
+        for method in IntervalMethod
+    }
+    found |= _of_sums(points, by_method[IntervalMethod.DELTA], level)
+    found |= _of_base_rate(points, by_method[IntervalMethod.BASE_RATE], level)
+    found |= _of_auroc(points, by_method[IntervalMethod.OBUCHOWSKI], level)
+    jackknifed = by_method[IntervalMethod.JACKKNIFE]
+    found |= _by_jackknife(points, context, jackknifed, estimates, level, seed, workers)
+    for own, make in DEVIATION_SCORES.items():
+        if set(own).isdisjoint(by_method[IntervalMethod.INVERSION]):
+            continue
+        scores = make(points, context)
+        if scores is not None:
+            draws = response_weights(points.n_responses, n_bootstrap, seed)
+            columns = inverted_intervals(scores, draws, level)
+            for name, lower, upper, error in zip(own, *columns, strict=True):
+                if name in by_method[IntervalMethod.INVERSION]:
+                    found[name] = ScoreInterval(float(lower), float(upper), float(error))
+    return {name: _within_range(name, found[name]) for name in estimates}
+
+
+def loss_sums(points: Forecasts, name: str) -> RatioSums:
+    """A loss of `calibration.scores.proper.LOSSES` as a ratio of sums over responses, one cell."""
+    if_true, if_false = (np.repeat(each, points.sizes) for each in point_losses(points, name))
+    # A loss that is infinite under the other label does not count: 0 times inf is nan.
+    losses = np.where(points.y == 1, if_true, if_false)
+    return _ratio(points, losses)
+
+
+def _of_sums(points: Forecasts, names: Sequence[str], level: float) -> dict[str, ScoreInterval]:
+    ratios = [
+        RatioEstimand(name, loss_sums(points, name), REGISTRY[name].scale)
+        for name in names
+        if name in LOSSES
+    ]
+    return {
+        each.name: ScoreInterval(
+            float(each.lower[0]), float(each.upper[0]), float(each.standard_error[0])
+        )
+        for each in estimate_all(ratios, IntervalSettings(IntervalMethod.DELTA, level=level))
+    }
+
+
+def _of_base_rate(
+    points: Forecasts, names: Sequence[str], level: float
+) -> dict[str, ScoreInterval]:
+    """Scores of the base rate alone take all values that its interval's base rates have."""
+    if not names:
+        return {}
+    (rate,) = estimate_all(
+        [RatioEstimand("base rate", _ratio(points, points.y))],
+        IntervalSettings(IntervalMethod.DELTA, level=level),
+    )
+    lower, upper = float(rate.lower[0]), float(rate.upper[0])
+    total, own = float(points.weights.sum()), float(rate.estimate[0])
+    found = {}
+    for name in names:
+        # The uncertainty rises up to a base rate of one half and falls beyond it.
+        rates = np.array([lower, upper, min(max(0.5, lower), upper)])
+        values = uncertainty(name, rates, total)
+        step = uncertainty(name, np.clip(np.array([own - _STEP, own + _STEP]), 0, 1), total)
+        error = abs(float(np.diff(step)[0])) / (2 * _STEP) * float(rate.standard_error[0])
+        found[name] = ScoreInterval(float(values.min()), float(values.max()), error)
+    return found
+
+
+def _of_auroc(points: Forecasts, names: Sequence[str], level: float) -> dict[str, ScoreInterval]:
+    if not names:
+        return {}
+    sizes = np.bincount(points.response, minlength=points.n_responses)
+    grouping = Grouping(tuple(range(points.n_responses)), points.response, sizes)
+    p = np.repeat(points.p, points.sizes)
+    found = clustered_auroc([p], points.y, grouping, weights=points.weights)
+    error = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    if not error[0] > NO_VARIATION:
+        return {}
+    size = _effective(points)
+    lower, upper = delta_interval(found.value, error, size, level, Scale.UNIT)
+    return {names[0]: ScoreInterval(float(lower[0]), float(upper[0]), float(error[0]))}
+
+
+def _by_jackknife(
+    points: Forecasts,
+    context: ScoreContext,
+    names: Sequence[str],
+    estimates: Mapping[str, Estimate],
+    level: float,
+    seed: int,
+    workers: int,
+) -> dict[str, ScoreInterval]:
+    if not names:
+        return {}
+
+    def values(sample: Sample) -> Floats:
+        found = sample_scores(sample, context, names)
+        return np.array([found[name].value for name in names])
+
+    statistic = of_samples(points, values, workers)
+    own = np.array([estimates[name].value for name in names])
+    found, groups = left_out(statistic, points.n_responses, seed)
+    error = jackknife_error(found)
+    size = np.full(len(names), min(float(_effective(points)[0]), len(found)))
+    ends = np.empty((2, len(names)))
+    for scale in Scale:
+        at = np.array([REGISTRY[name].scale is scale for name in names])
+        ends[:, at] = delta_interval(own[at], error[at], size[at], level, scale)
+    # A response moves a score as the group does that it is left out with.
+    influence = groups @ np.nan_to_num(own - found)
+    lowest, highest = reach(statistic, influence, (ends[0], ends[1]))
+    ends = np.stack([np.maximum(ends[0], lowest), np.minimum(ends[1], highest)])
+    undefined = (~np.isfinite(found)).sum(axis=0)
+    return {
+        name: ScoreInterval(
+            float(ends[0, column]),
+            float(ends[1, column]),
+            float(error[column]),
+            int(undefined[column]),
+        )
+        for column, name in enumerate(names)
+        if error[column] > NO_VARIATION * abs(own[column])
+    }
+
+
+def _effective(points: Forecasts) -> Floats:
+    return effective_number(points.response_sums(points.weights)[:, np.newaxis])
+
+
+def _within_range(name: str, interval: ScoreInterval) -> ScoreInterval:
+    """The interval without what no population can have."""
+    lowest, highest = REGISTRY[name].range
+    return interval._replace(
+        lower=float(np.maximum(interval.lower, lowest)),
+        upper=float(np.minimum(interval.upper, highest)),
+    )
+
+
+def _ratio(points: Forecasts, values: Floats) -> RatioSums:
+    above, below = (
+        points.response_sums(each)[:, np.newaxis]
+        for each in (points.weights * values, points.weights)
+    )
+    return RatioSums(above, below)

@@ -1,0 +1,330 @@
+"""One method against another in any measure: the difference, its interval, its tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from calibration.intervals import IntervalSettings, clustered_standard_error, student_quantile
+from calibration.scores.families import SAMPLE_SCORES
+from calibration.scores.ranking import clustered_auroc
+from calibration.significance.differences import score_difference
+from calibration.significance.equivalence import equivalence_margin, equivalence_of
+from calibration.significance.measures import JudgedClaims, Measure, measures_named
+from calibration.significance.outcome import (
+    Alternative,
+    SignificanceStatus,
+    SignificanceTest,
+    reason_of,
+)
+from calibration.significance.paired import bootstrap_difference, paired_t_test, permute_difference
+from calibration.significance.sample_tests import bootstrap_scores, jackknife_error, permute_scores
+from calibration.validation import whole_number
+from factormodels.errors import InputError
+
+MEANS_OVER_RESPONSES = (
+    *("precision", "f1_at_k", "precision_mae", "expected_precision", "entropy", "mean_surprisal"),
+    *("human_precision", "supported", "contradicted", "undecided"),
+)
+"""Measures with one number per response, which Student's test takes."""
+
+FEWER = 5
+"""Scores that are no sums over responses take one in so many resamples, for each costs more."""
+
+
+class PairedTest(StrEnum):
+    """Which test compares a method with the reference."""
+
+    PERMUTATION = "permutation"
+    BOOTSTRAP = "bootstrap"
+    T = "t"
+    """FactReasoner's, on one number per response; for measures that are means over responses."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measure of a first method against a second, over the same responses; nan where undefined.
+
+    Attributes:
+        measure: the measure.
+        first: its value under the first method.
+        second: under the second.
+        difference: the first less the second.
+        lower: lower end of the difference's interval, paired by response.
+        upper: its upper end.
+        p_value: of the paired test of no difference.
+        equivalence_p: of two one-sided tests that the difference is within its margin; nan where
+            no margin was given.
+        status: ``ok``, or why a number is missing.
+        reason: the same in words; empty where nothing is missing.
+    """
+
+    measure: str
+    first: float
+    second: float
+    difference: float
+    lower: float
+    upper: float
+    p_value: float
+    equivalence_p: float
+    status: str
+    reason: str
+
+
+def compare_judged(
+    first: JudgedClaims,
+    second: JudgedClaims,
+    measures: Sequence[str],
+    *,
+    test: str = PairedTest.PERMUTATION,
+    alternative: str = Alternative.TWO_SIDED,
+    margins: Mapping[str, float] | None = None,
+    n_resamples: int = 10_000,
+    settings: IntervalSettings | None = None,
+) -> list[Comparison]:
+    """One method against another in every measure; they may have judged other claims.
+
+    Args:
+        first: labelled claims under one method.
+        second: under the other, of the same responses in the same order.
+        measures: some of `MEASURES`.
+        test, alternative, margins, n_resamples: as in `compare_methods`.
+        settings: level of the intervals, and the seed of everything.
+
+    Raises:
+        InputError: for unknown names, or responses that differ.
+    """
+    chosen, kind = measures_named(measures), paired_test_named(test, measures)
+    check_alternative(alternative, chosen)
+    checked = _margins(margins, measures)
+    settings = IntervalSettings() if settings is None else settings
+    if first.grouping.responses != second.grouping.responses:
+        raise InputError("the two methods judge different responses; give the responses of both")
+    n_resamples = whole_number(n_resamples, "n_resamples", 1)
+    found = {
+        measure.name: _difference(measure, first, second, checked.get(measure.name), settings)
+        for measure in chosen
+    }
+    defined = [each for each in chosen if math.isfinite(found[each.name].difference)]
+    p_values = _p_values(defined, first, second, kind, alternative, n_resamples, settings.seed)
+    for name, (p_value, status) in p_values.items():
+        own = found[name]
+        if own.status == SignificanceStatus.OK and status != SignificanceStatus.OK:
+            own = replace(own, status=status, reason=reason_of(status))
+        found[name] = replace(own, p_value=p_value)
+    return [found[measure.name] for measure in chosen]
+
+
+def _difference(
+    measure: Measure,
+    first: JudgedClaims,
+    second: JudgedClaims,
+    margin: float | None,
+    settings: IntervalSettings,
+) -> Comparison:
+    """Difference in one measure with its interval, not tested yet but for equivalence."""
+    values = [measure.value(side) for side in (first, second)]
+    nothing = dict.fromkeys(("difference", "lower", "upper", "p_value", "equivalence_p"), math.nan)
+    comparison = Comparison(
+        measure=measure.name, first=values[0].value, second=values[1].value, **nothing,
+        status=str(SignificanceStatus.OK), reason="",
+    )  # fmt: skip
+    bad = next((each.status for each in values if not math.isfinite(each.value)), None)
+    if bad is not None:
+        return replace(comparison, status=str(bad), reason=reason_of(bad))
+    comparison = replace(comparison, difference=values[0].value - values[1].value)
+    n_responses = len(first.grouping.responses)
+    error, interval, status = _interval(measure, first, second, comparison.difference, settings)
+    comparison = replace(comparison, lower=interval[0], upper=interval[1])
+    if status != SignificanceStatus.OK:
+        comparison = replace(comparison, status=status, reason=reason_of(status))
+    if margin is not None:
+        equivalence = equivalence_of(comparison.difference, error, n_responses, margin)
+        comparison = replace(comparison, equivalence_p=equivalence.p_value)
+    return comparison
+
+
+_Interval = tuple[float, tuple[float, float], str]
+"""Standard error, both ends, status."""
+
+
+def _interval(
+    measure: Measure,
+    first: JudgedClaims,
+    second: JudgedClaims,
+    difference: float,
+    settings: IntervalSettings,
+) -> _Interval:
+    """Interval of a difference, paired by response."""
+    same = first.y.size == second.y.size and np.array_equal(
+        first.grouping.index, second.grouping.index
+    )
+    same = same and np.array_equal(first.y, second.y)
+    if measure.name == "auroc" and same and first.folds is not None:
+        return _cut(measure, *_auroc_interval(first, second, difference, settings.level))
+    if measure.name in SAMPLE_SCORES and measure.ratio is None and same:
+        found = score_difference(
+            measure.name,
+            first.p,
+            second.p,
+            first.y,
+            first.grouping.index,
+            level=settings.level,
+            n_bootstrap=settings.n_bootstrap,
+            seed=settings.seed,
+        )
+        return found.standard_error, (found.lower, found.upper), found.status
+    if measure.ratio is not None:
+        sums, against = measure.sums(first), measure.sums(second)
+        touching = np.minimum(sums.touching(), against.touching())
+        error = clustered_standard_error(sums.influence() - against.influence(), touching)
+        result = bootstrap_difference(sums, against, seed=settings.seed, level=settings.level)
+        return float(error[0]), (result.lower, result.upper), str(result.status)
+    error_of = jackknife_error(first, second, measure.name, settings.seed)
+    n_responses = len(first.grouping.responses)
+    return _cut(measure, *_student(difference, error_of, n_responses, settings.level))
+
+
+def _cut(measure: Measure, error: float, ends: tuple[float, float], status: str) -> _Interval:
+    """The interval without what no two values of a measure can differ by."""
+    lowest, highest = measure.score.range
+    most = highest - lowest
+    return error, (max(ends[0], -most), min(ends[1], most)), status
+
+
+def _auroc_interval(
+    first: JudgedClaims, second: JudgedClaims, difference: float, level: float
+) -> _Interval:
+    """Obuchowski's within folds."""
+    both = clustered_auroc([first.p, second.p], first.y, first.grouping, first.folds)
+    variance = both.covariance[0, 0] + both.covariance[1, 1] - 2 * both.covariance[0, 1]
+    # Of two methods that rank alike it is 0 but for rounding.
+    error = math.sqrt(max(float(variance), 0.0))
+    return _student(difference, error, both.n_responses, level)
+
+
+def _student(difference: float, error: float, n_responses: int, level: float) -> _Interval:
+    if n_responses < 2 or math.isnan(error):
+        return math.nan, (math.nan, math.nan), str(SignificanceStatus.TOO_FEW)
+    if error <= _ROUNDING:
+        return 0.0, (math.nan, math.nan), str(SignificanceStatus.NO_VARIATION)
+    reach = float(student_quantile(level, n_responses - 1)) * error
+    return error, (difference - reach, difference + reach), str(SignificanceStatus.OK)
+
+
+_ROUNDING = 1e-12
+"""A standard error below this is the rounding of one that is 0."""
+
+
+def _p_values(
+    measures: Sequence[Measure],
+    first: JudgedClaims,
+    second: JudgedClaims,
+    kind: PairedTest,
+    alternative: str,
+    n_resamples: int,
+    seed: int,
+) -> dict[str, tuple[float, str]]:
+    """p-value and status of the test of every measure, all of which are defined."""
+    found = {}
+    for measure in measures:
+        if measure.ratio is not None:
+            result = _tested(measure, first, second, kind, alternative, n_resamples, seed)
+            found[measure.name] = (result.p_value, str(result.status))
+    others = [measure for measure in measures if measure.ratio is None]
+    if not others:
+        return found
+    if len(first.grouping.responses) < 2:
+        few = (math.nan, str(SignificanceStatus.TOO_FEW))
+        return found | {measure.name: few for measure in others}
+    names = [measure.name for measure in others]
+    sides = [_side(alternative, measure) for measure in others]
+    fewer = max(1, n_resamples // FEWER)
+    if kind is PairedTest.BOOTSTRAP:
+        tests = bootstrap_scores(first, second, names, sides, n_bootstrap=fewer, seed=seed)
+    else:
+        tests = permute_scores(first, second, names, sides, n_permutations=fewer, seed=seed)
+    ok = str(SignificanceStatus.OK)
+    return found | {
+        name: (float(p_value), ok) for name, p_value in zip(names, tests.p_values, strict=True)
+    }
+
+
+def _tested(
+    measure: Measure,
+    first: JudgedClaims,
+    second: JudgedClaims,
+    kind: PairedTest,
+    alternative: str,
+    n_resamples: int,
+    seed: int,
+) -> SignificanceTest:
+    side = _side(alternative, measure)
+    sums, against = measure.sums(first), measure.sums(second)
+    if kind is PairedTest.T:
+        own = [(part.numerator / part.denominator)[:, 0] for part in (sums, against)]
+        return paired_t_test(own[0], own[1], alternative=side)
+    if kind is PairedTest.BOOTSTRAP:
+        return bootstrap_difference(
+            sums, against, alternative=side, n_bootstrap=n_resamples, seed=seed
+        )
+    return permute_difference(
+        sums, against, alternative=side, n_permutations=n_resamples, seed=seed
+    )
+
+
+def _side(alternative: str, measure: Measure) -> Alternative:
+    if alternative == Alternative.TWO_SIDED:
+        return Alternative.TWO_SIDED
+    return Alternative.GREATER if measure.higher_is_better else Alternative.LESS
+
+
+def check_alternative(alternative: str, measures: Sequence[Measure]) -> None:
+    """Check that every measure has the alternative, ``two-sided`` or ``better``.
+
+    Raises:
+        InputError: for another one, or a measure of which neither way is better.
+    """
+    if alternative not in (Alternative.TWO_SIDED, "better"):
+        raise InputError(f"alternative is {alternative!r}; choose 'two-sided' or 'better'")
+    neither = [measure.name for measure in measures if measure.higher_is_better is None]
+    if alternative == "better" and neither:
+        raise InputError(
+            f"alternative is 'better', but of {', '.join(neither)} neither way is; choose "
+            "'two-sided', or leave them out"
+        )
+
+
+def _margins(margins: Mapping[str, float] | None, measures: Sequence[str]) -> dict[str, float]:
+    checked = {}
+    for name, margin in (margins or {}).items():
+        if name not in measures:
+            raise InputError(
+                f"margins has {name!r}, which is not compared; choose some of {', '.join(measures)}"
+            )
+        checked[name] = equivalence_margin(margin)
+    return checked
+
+
+def paired_test_named(test: str, measures: Sequence[str]) -> PairedTest:
+    """Paired test of a name.
+
+    Raises:
+        InputError: if there is none, or it does not take one of the measures.
+    """
+    try:
+        kind = PairedTest(test)
+    except ValueError:
+        names = ", ".join(PairedTest)
+        raise InputError(f"test is {test!r}; choose one of {names}") from None
+    pooled = [name for name in measures if name not in MEANS_OVER_RESPONSES]
+    if kind is PairedTest.T and pooled:
+        raise InputError(
+            f"test is 't', but {', '.join(pooled)} are pooled over claims; choose 'permutation' or "
+            f"'bootstrap', or measures among {', '.join(MEANS_OVER_RESPONSES)}"
+        )
+    return kind

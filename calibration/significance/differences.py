@@ -1,0 +1,319 @@
+"""The interval of the difference of two methods in any score, over responses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.forecasts import LOGIT_CLIP, Forecasts, Sample, ScoreStatus, forecasts, logit_clip
+from calibration.grouping import Grouping, group_by_response
+from calibration.intervals import (
+    IntervalMethod,
+    RatioSums,
+    Statistic,
+    jackknife_error,
+    left_out,
+    of_samples,
+    reach,
+    redraw_noise,
+    response_weights,
+    student_quantile,
+)
+from calibration.labels import LabelPolicy, apply_policy
+from calibration.scores.deviations import DEVIATION_SCORES
+from calibration.scores.families import ScoreContext, context_of, sample_scores
+from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.scores.proper import LOSSES
+from calibration.scores.ranking import clustered_auroc
+from calibration.scores.registry import REGISTRY
+from calibration.scores.score_intervals import NO_VARIATION, loss_sums
+from calibration.scores.summary import grouped_measures
+from calibration.significance.measures import MEASURES, JudgedClaims, response_k
+from calibration.significance.paired import bootstrap_difference
+from calibration.tabular import Tabular
+from calibration.validation import Floats, check_lengths, open_interval, whole_number
+from factormodels.errors import InputError
+
+_OF_RESPONSES = (
+    *("entropy", "expected_precision", "mean_surprisal"),
+    *("supported", "contradicted", "undecided"),
+)
+"""Means over responses that no `Measure` is."""
+
+Ends = tuple[float, float, float]
+"""Lower and upper end of an interval, and the standard error."""
+
+_NOTHING: Ends = (math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreDifference(Tabular):
+    """One score of two methods over the same responses; nan where a number is not defined.
+
+    Attributes:
+        score: name of the score, one of `calibration.scores.REGISTRY`.
+        first: its value under the first method.
+        second: under the second.
+        difference: the first less the second.
+        lower: lower end of the interval of the difference.
+        upper: upper end.
+        standard_error: standard error of the difference, clustered by response.
+        level: nominal coverage of the interval.
+        method: how the interval is made.
+        n_responses: number of responses.
+        status: ``ok``; the status of the method whose score is not defined, such as ``infinite``
+            or ``one_class``; or ``too_few_responses``, ``no_variation`` or, of a p-value or a test
+            statistic, ``no_interval``, where there is a difference alone.
+    """
+
+    score: str
+    first: float
+    second: float
+    difference: float
+    lower: float
+    upper: float
+    standard_error: float
+    level: float
+    method: str
+    n_responses: int
+    status: str
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row."""
+        return [asdict(self)]
+
+
+def score_difference(
+    score: str,
+    first: ArrayLike,
+    second: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    k: str | float = "median",
+    n_bins: int = 10,
+    clip: float = LOGIT_CLIP,
+    level: float = 0.95,
+    n_bootstrap: int = 2000,
+    seed: int = 0,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> ScoreDifference:
+    """Difference of two methods in a score, with its interval paired by response.
+
+    Args:
+        score: name of the score, one of `calibration.scores.REGISTRY`.
+        first: probabilities (n,) of one method.
+        second: those of the other, of the same atoms.
+        y: labels (n,), True or False, None where unlabelled.
+        responses: response ids (n,).
+        k: how the K of F1@K is chosen, as in `choose_k`.
+        n_bins: number of bins of the scores that have bins.
+        clip: p is moved into [clip, 1 - clip] where a score needs its logit.
+        level: nominal coverage of the interval.
+        n_bootstrap: number of replicates, where the interval is made of some.
+        seed: seed of the replicates.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+
+    Raises:
+        InputError: for an unknown score, bad arrays, lengths that differ, or bad settings.
+    """
+    if score not in REGISTRY:
+        raise InputError(f"score is {score!r}; choose one of {', '.join(REGISTRY)}")
+    level, clip = open_interval(level, "level", 0, 1), logit_clip(clip)
+    n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
+    seed, n_bins = whole_number(seed, "seed", 0), whole_number(n_bins, "n_bins", 1)
+    one, other = (apply_policy(p, y, policy=unlabelled) for p in (first, second))
+    grouping = group_by_response(responses)
+    check_lengths(first=one.kept.size, second=other.kept.size, responses=grouping.index.size)
+    sides = [forecasts(p, y, None, responses, unlabelled) for p in (first, second)]
+    kept = one.grouping(responses)
+    contexts = [context_of(side, (score,), n_bins, clip) for side in sides]
+    method = REGISTRY[score].interval
+    values, status = [], ScoreStatus.OK
+    if method is IntervalMethod.DELTA and score not in LOSSES:
+        sums = [_sums(score, each.p, each.y, kept, k) for each in (one, other)]
+        values = [float(each.estimate()[0]) for each in sums]
+    else:
+        for side, context in zip(sides, contexts, strict=True):
+            found = sample_scores(side.sample(), context, (score,))[score]
+            values.append(found.value)
+            if not math.isfinite(found.value):
+                status = found.status
+        if method is IntervalMethod.DELTA and status is ScoreStatus.OK:
+            sums = [loss_sums(side, score) for side in sides]
+    n_responses = sides[0].n_responses
+    difference = values[0] - values[1] if all(map(math.isfinite, values)) else math.nan
+    ends = _NOTHING
+    if not math.isnan(difference) and n_responses > 1:
+        if method is IntervalMethod.DELTA:
+            ends = _of_sums(sums[0], sums[1], n_bootstrap, seed, level)
+        elif method is IntervalMethod.OBUCHOWSKI:
+            methods = one.p, other.p
+            clustered = clustered_auroc(methods, one.y, kept)
+            ends = _of_auroc(sides, contexts, clustered.covariance, difference, level)
+        elif method is IntervalMethod.INVERSION:
+            ends = _of_deviations(score, sides, contexts, difference, n_bootstrap, seed, level)
+        elif method is IntervalMethod.JACKKNIFE:
+            ends = _by_jackknife(score, sides, contexts, difference, seed, level)
+    lower, upper, error = ends
+    if n_responses < 2:
+        status_text = "too_few_responses"
+    elif status is ScoreStatus.OK and math.isnan(lower):
+        status_text = "no_interval" if method is IntervalMethod.NONE else "no_variation"
+    else:
+        status_text = str(status)
+    return ScoreDifference(
+        score=score,
+        first=values[0],
+        second=values[1],
+        difference=difference,
+        lower=lower,
+        upper=upper,
+        standard_error=error,
+        level=level,
+        method=str(method),
+        n_responses=n_responses,
+        status=status_text,
+    )
+
+
+def _sums(score: str, p: Floats, y: Floats, grouping: Grouping, k: str | float) -> RatioSums:
+    """A mean over responses or a pooled ratio of labelled claims, one cell."""
+    if score in MEASURES:
+        return MEASURES[score].sums(JudgedClaims(p, y, grouping, response_k(k, grouping)))
+    if score == "human_precision":
+        own = grouping.means(y)
+    else:
+        own = getattr(grouped_measures(p, grouping, k, DECISION_TOLERANCE), score)
+    column = np.asarray(own, dtype=np.float64)[:, np.newaxis]
+    return RatioSums(column, np.ones_like(column))
+
+
+def _of_sums(
+    first: RatioSums, second: RatioSums, n_bootstrap: int, seed: int, level: float
+) -> Ends:
+    """The interval of `paired_bootstrap`."""
+    found = bootstrap_difference(first, second, n_bootstrap=n_bootstrap, seed=seed, level=level)
+    error = found.estimate / found.statistic if found.statistic else math.nan
+    return found.lower, found.upper, error
+
+
+def _of_auroc(
+    sides: Sequence[Forecasts],
+    contexts: Sequence[ScoreContext],
+    covariance: Floats,
+    difference: float,
+    level: float,
+) -> Ends:
+    variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    error = math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
+    statistic, n_responses = _statistic("auroc", sides, contexts), sides[0].n_responses
+    found, groups = left_out(statistic, n_responses, 0)
+    influence = groups @ np.nan_to_num(difference - found)
+    return _student(statistic, influence, difference, error, n_responses, level)
+
+
+def _by_jackknife(
+    score: str,
+    sides: Sequence[Forecasts],
+    contexts: Sequence[ScoreContext],
+    difference: float,
+    seed: int,
+    level: float,
+) -> Ends:
+    statistic = _statistic(score, sides, contexts)
+    found, groups = left_out(statistic, sides[0].n_responses, seed)
+    error = float(jackknife_error(found)[0])
+    influence = groups @ np.nan_to_num(difference - found)
+    return _student(statistic, influence, difference, error, len(found), level)
+
+
+def _student(
+    statistic: Statistic,
+    influence: Floats,
+    difference: float,
+    error: float,
+    n_groups: int,
+    level: float,
+) -> Ends:
+    """Student's interval, cut where no resample reaches; none without variation."""
+    if not error > NO_VARIATION:
+        return _NOTHING
+    half = float(student_quantile(level, n_groups - 1)) * error
+    ends = np.array([difference - half]), np.array([difference + half])
+    lowest, highest = reach(statistic, influence, ends)
+    ends = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
+    return float(ends[0][0]), float(ends[1][0]), error
+
+
+def _of_deviations(
+    score: str,
+    sides: Sequence[Forecasts],
+    contexts: Sequence[ScoreContext],
+    difference: float,
+    n_bootstrap: int,
+    seed: int,
+    level: float,
+) -> Ends:
+    """Student's interval about the difference less the bias that replicates show.
+
+    What chance adds to two scores of the same labels is much the same, so that little bias is left
+    in their difference; replicates have as much again.
+    """
+    names, make = next((own, make) for own, make in DEVIATION_SCORES.items() if score in own)
+    made = [
+        scores
+        for side, context in zip(sides, contexts, strict=True)
+        if (scores := make(side, context)) is not None
+    ]
+    if len(made) < len(sides):
+        return _NOTHING
+    column = names.index(score)
+
+    def difference_of(deviations: Sequence[Floats]) -> Floats:
+        values = [
+            scores.statistic(own)[..., column] for scores, own in zip(made, deviations, strict=True)
+        ]
+        return np.asarray(values[0] - values[1])
+
+    def redrawn(*, leverage: bool) -> Floats:
+        weights = [response_weights(sides[0].n_responses, n_bootstrap, seed) for _ in sides]
+        return difference_of(
+            [
+                scores.deviation + redraw_noise(scores, draws, leverage=leverage)
+                for scores, draws in zip(made, weights, strict=True)
+            ]
+        )
+
+    drawn, own = redrawn(leverage=True), difference_of([scores.deviation for scores in made])
+    error = float(drawn.std())
+    if not error > NO_VARIATION:
+        return _NOTHING
+    half = float(student_quantile(level, made[0].effective - 1)) * error
+    centre = difference - float(drawn.mean() - own)
+    reached = np.append(redrawn(leverage=False), difference)
+    return (
+        max(centre - half, float(reached.min())),
+        min(centre + half, float(reached.max())),
+        error,
+    )
+
+
+def _statistic(
+    score: str, sides: Sequence[Forecasts], contexts: Sequence[ScoreContext]
+) -> Statistic:
+    """The difference of two methods in samples of the same responses, of response weights."""
+
+    def of_side(side: Forecasts, context: ScoreContext) -> Statistic:
+        def value(sample: Sample) -> Floats:
+            return np.array([sample_scores(sample, context, (score,))[score].value])
+
+        return of_samples(side, value)
+
+    one, other = (of_side(*pair) for pair in zip(sides, contexts, strict=True))
+    return lambda weights: one(weights) - other(weights)

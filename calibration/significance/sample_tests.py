@@ -1,0 +1,216 @@
+"""Tests of two methods in scores that are no sums over responses, such as AUROC or ECE.
+
+Both methods' claims are ordered together, once. What a method has after its probabilities were
+swapped with the other's in some responses, or in a bootstrap replicate, is then a sample of these
+forecasts in which every response stands twice, once as each method judged it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.forecasts import Forecasts, Sample, forecasts
+from calibration.grouping import group_by_response
+from calibration.intervals import jackknife_weights, response_weights
+from calibration.scores.families import context_of, sample_scores
+from calibration.scores.ranking import concordance
+from calibration.significance.measures import JudgedClaims
+from calibration.significance.outcome import Alternative
+from calibration.significance.paired import swap_masks
+from calibration.validation import Floats, Integers
+
+_SAME = 1e-9
+"""Differences of scores that differ by less are the same but for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTest:
+    """p-values of differences, and how they were found.
+
+    Attributes:
+        test: ``exact_permutation``, ``permutation`` or ``bootstrap``.
+        p_values: float64 (n_scores,).
+    """
+
+    test: str
+    p_values: Floats
+
+
+Differences = Callable[[Floats, Floats], Floats]
+"""From how often each response counts in either role, (2 n_responses,) each, to (n_scores,)."""
+
+
+def permute_scores(
+    first: JudgedClaims,
+    second: JudgedClaims,
+    scores: Sequence[str],
+    alternatives: Sequence[Alternative],
+    *,
+    n_permutations: int,
+    seed: int,
+) -> SampleTest:
+    """Permutation tests that swap the two methods' probabilities in whole responses.
+
+    Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
+    many drawn ones, with 1 added to both counts. A swap in which a score is not defined counts as
+    extreme, which errs on the side of no difference.
+
+    Args:
+        first: labelled claims under one method.
+        second: under the other, of the same responses in the same order.
+        scores: names of scores of samples.
+        alternatives: of each score, about the first less the second.
+        n_permutations: number of swaps.
+        seed: seed of the swaps.
+    """
+    n_responses = len(first.grouping.responses)
+    difference = _differences(first, second, scores)
+    kept = np.ones(n_responses)
+    observed = difference(*_roles(kept, 0 * kept))
+    exact = 2**n_responses <= n_permutations
+    extreme, total = np.zeros(len(scores)), 0
+    for block in swap_masks(n_responses, n_permutations, seed, exact):
+        for swapped in block:
+            extreme += _extreme(difference(*_roles(kept, swapped)), observed, alternatives)
+        total += len(block)
+    p_values = extreme / total if exact else (extreme + 1) / (total + 1)
+    return SampleTest("exact_permutation" if exact else "permutation", p_values)
+
+
+def bootstrap_scores(
+    first: JudgedClaims,
+    second: JudgedClaims,
+    scores: Sequence[str],
+    alternatives: Sequence[Alternative],
+    *,
+    n_bootstrap: int,
+    seed: int,
+) -> SampleTest:
+    """Bootstrap tests over responses, the replicates' differences moved to have mean 0.
+
+    Davison and Hinkley 1997, section 4.4. Arguments are those of `permute_scores`.
+    """
+    n_responses = len(first.grouping.responses)
+    difference = _differences(first, second, scores)
+    kept = np.ones(n_responses)
+    observed = difference(*_roles(kept, 0 * kept))
+    drawn = np.array(
+        [
+            difference(*_roles(weights, 0 * weights))
+            for block in response_weights(n_responses, n_bootstrap, seed)
+            for weights in block
+        ]
+    )
+    extreme = sum(
+        (_extreme(row, observed, alternatives) for row in drawn - np.nanmean(drawn, axis=0)),
+        start=np.zeros(len(scores)),
+    )
+    return SampleTest("bootstrap", (extreme + 1) / (n_bootstrap + 1))
+
+
+def jackknife_error(first: JudgedClaims, second: JudgedClaims, score: str, seed: int) -> float:
+    """Standard error over responses of the difference of two methods in a score (Tukey 1958)."""
+    n_responses = len(first.grouping.responses)
+    difference = _differences(first, second, [score])
+    left_out = np.array(
+        [
+            difference(*_roles(weights, 0 * weights))[0]
+            for block in jackknife_weights(n_responses, seed)
+            for weights in block
+        ]
+    )
+    spread = float(((left_out - left_out.mean()) ** 2).sum())
+    return float(np.sqrt((left_out.size - 1) / left_out.size * spread))
+
+
+def _roles(weights: Floats, swapped: Floats) -> tuple[Floats, Floats]:
+    """Weights of the doubled responses in the role of the first method and of the second."""
+    own, other = weights * (1 - swapped), weights * swapped
+    return np.concatenate([own, other]), np.concatenate([other, own])
+
+
+def _extreme(
+    differences: Floats, observed: Floats, alternatives: Sequence[Alternative]
+) -> NDArray[np.bool_]:
+    """Which differences are at least as extreme as those observed, (n_scores,)."""
+    tails = {
+        Alternative.TWO_SIDED: np.abs(differences) < np.abs(observed) - _SAME,
+        Alternative.GREATER: differences < observed - _SAME,
+        Alternative.LESS: differences > observed + _SAME,
+    }
+    inner = np.array([tails[side][place] for place, side in enumerate(alternatives)])
+    return ~inner
+
+
+@dataclass(frozen=True, eq=False)
+class _Both:
+    """Claims under both methods, ordered together.
+
+    Attributes:
+        points: the forecasts, in which every response stands twice.
+        order: int64 (k,), which of the doubled responses each response of `points` is.
+    """
+
+    points: Forecasts
+    order: Integers
+
+    def sample(self, weights: Floats) -> Sample:
+        return self.points.sample(weights[self.order])
+
+
+def _both(first: JudgedClaims, second: JudgedClaims, kept: Sequence[NDArray[np.bool_]]) -> _Both:
+    """Claims that are kept of both methods, bool (n_claims,) each."""
+    n_responses = len(first.grouping.responses)
+    one, other = kept
+    doubled = np.concatenate(
+        [first.grouping.index[one], n_responses + second.grouping.index[other]]
+    )
+    return _Both(
+        forecasts(
+            np.concatenate([first.p[one], second.p[other]]),
+            np.concatenate([first.y[one], second.y[other]]),
+            responses=doubled,
+        ),
+        np.array(group_by_response(doubled).responses, dtype=np.int64),
+    )
+
+
+def _differences(first: JudgedClaims, second: JudgedClaims, scores: Sequence[str]) -> Differences:
+    everything = [np.ones(side.y.size, dtype=bool) for side in (first, second)]
+    both = _both(first, second, everything)
+    # What a fit to a sample begins with, and its knots, are of both methods' claims together.
+    context = context_of(both.points, scores)
+    strata = []
+    if "auroc" in scores and first.folds is not None and second.folds is not None:
+        strata = [
+            _both(first, second, [first.folds == fold, second.folds == fold])
+            for fold in np.unique(first.folds)
+        ]
+
+    def values(weights: Floats) -> Floats:
+        sample = both.sample(weights)
+        if sample.total <= 0:
+            return np.full(len(scores), np.nan)
+        found = sample_scores(sample, context, scores)
+        return np.array(
+            [
+                _within(strata, weights) if name == "auroc" and strata else found[name].value
+                for name in scores
+            ]
+        )
+
+    def difference(first_role: Floats, second_role: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return values(first_role) - values(second_role)
+
+    return difference
+
+
+def _within(strata: Sequence[_Both], weights: Floats) -> float:
+    """AUROC within folds of a sample."""
+    counts = np.array([concordance(stratum.sample(weights)) for stratum in strata]).sum(axis=0)
+    return float(counts[0] / counts[1]) if counts[1] > 0 else float("nan")

@@ -1,0 +1,332 @@
+"""Tables of what FaStfact says of responses, from the graphs that it leaves."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
+from calibration.intervals import student_quantile
+from experiments.assess.batch import CONSUMPTION_KEY
+from experiments.assess.costs import METHODS, Load
+from factormodels.extraction.accounting import Ledger, StageUsage
+from factormodels.extraction.consumption import total
+from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
+from factormodels.extraction.preverification import STAGE as EXTRACTION
+from factormodels.extraction.preverification import PreLabel, Threshold, choose_threshold
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERIFICATION = "fastfact"
+"""The stage of the verifying calls, which the ledger counts under the assessor's name."""
+
+EVERYTHING = "all"
+
+_LEVEL = 0.95
+_CLAIMS = (
+    *("response", "claim", "sentence", "text", "prelabel", "confidence"),
+    *("skipped", "audited", "verdict", "type", "missing"),
+)
+_EFFORT = (
+    *("sentences", "claims", "verified_share", "extracting_calls", "verifying_calls"),
+    *("audit_calls", "searches", "audit_searches"),
+)
+_SCORES = ("precision", "k_prime", "recall", "f1")
+_FIRST = (
+    *("response", "supported", "unsupported", "irrelevant", "missing", "missing_chunks"),
+    *_SCORES,
+    *_EFFORT,
+    *("pages", "prompt_tokens", "completion_tokens", "cost"),
+)
+
+
+def columns_of(graph: FactGraph) -> dict[str, Any]:
+    """What the input says of a response beside its text, by name."""
+    return {**graph.metadata, **graph.metadata.get("columns", {})}
+
+
+def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
+    """A row per claim: what was said of it, and what it counts as."""
+    import pandas as pd
+
+    rows = [
+        {
+            "response": graph.id,
+            "claim": atom.id,
+            "sentence": atom.sentence,
+            "text": atom.text,
+            **said,
+            "type": CLAIM_TYPES.get(said["verdict"], ""),
+        }
+        for graph in graphs
+        for atom in graph.atoms
+        for said in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
+    ]
+    return pd.DataFrame(rows, columns=list(_CLAIMS))
+
+
+def response_table(
+    graphs: Iterable[FactGraph],
+    k_prime: Mapping[str, float],
+    gamma: float,
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """A row per response: its claims by type, its score, and what it took.
+
+    Args:
+        graphs: the responses.
+        k_prime: K' by id of response, of those that people counted.
+        gamma: of recall at K'.
+        by: columns of the input that are kept, where it has them.
+    """
+    import pandas as pd
+
+    rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
+    own = [name for name in by if any(name in row for row in rows)]
+    frame = pd.DataFrame(rows, columns=[_FIRST[0], *own, *_FIRST[1:]])
+    return frame.astype(dict.fromkeys((*_SCORES, "verified_share", "cost"), "float64"))
+
+
+def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Mean F1@K' and what it is made of, a row per group, the best first.
+
+    Args:
+        responses: of `response_table`.
+        by: columns by which responses are grouped; over the second and later ones there is a row
+            for all of them together, too. Those that the table lacks are left aside.
+    """
+    import pandas as pd
+
+    keys = [name for name in by if name in responses.columns]
+    rows = []
+    for depth in range(min(len(keys), 1), len(keys) + 1):
+        whole = dict.fromkeys(keys[depth:], EVERYTHING)
+        groups = responses.groupby(keys[:depth], sort=False, dropna=False) if depth else None
+        for values, own in [((), responses)] if groups is None else groups:
+            rows.append({**dict(zip(keys, values, strict=False)), **whole, **_mean(own)})
+    rows.sort(key=lambda row: -math.inf if math.isnan(row["f1"]) else row["f1"], reverse=True)
+    return pd.DataFrame(rows)
+
+
+def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
+    """Precision, recall and F1@K', means over responses, for every K' up to twice their claims.
+
+    One K' stands for all responses. Nobody's count is needed, and none is put in its place.
+    """
+    import pandas as pd
+
+    s = responses["supported"].to_numpy(dtype=np.float64)
+    n = responses["unsupported"].to_numpy(dtype=np.float64)
+    longest = max(10, 2 * int((s + n).max(initial=0)))
+    precision = responses["precision"].mean()
+    rows = []
+    for k in range(1, longest + 1):
+        recall, f1 = recall_at_k_prime(s, k, gamma), f1_at_k_prime(s, n, k, gamma)
+        some = bool(len(s))
+        rows.append(
+            {
+                "k_prime": k,
+                "precision": precision,
+                "recall": float(recall.mean()) if some else math.nan,
+                "f1": float(f1.mean()) if some else math.nan,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def cost_table(graphs: Sequence[FactGraph], ledger: Ledger) -> pd.DataFrame:
+    """A row per stage: calls beside the formulas of table 6, tokens and cost of all answers.
+
+    `calls` were asked anew, `cached` taken from the cache, `failures` made in vain. `answers`,
+    tokens and `cost` are of all answers that the responses needed, whoever paid for them and when,
+    and `per_response` is the mean of `cost`. `needed` is how many calls or searches the responses
+    need, `audit` the part of them that the audit needs, which `formula` leaves out. Pages are
+    those that gave evidence.
+    """
+    import pandas as pd
+
+    taken = [graph.metadata.get(CONSUMPTION_KEY, {}) for graph in graphs]
+    efforts = [graph.metadata[FASTFACT_KEY]["effort"] for graph in graphs]
+    formulas = [METHODS["FaStfact"](_load(graph)) for graph in graphs]
+
+    def summed(name: str) -> int:
+        return sum(effort[name] for effort in efforts)
+
+    rows: list[dict[str, Any]] = []
+    for stage, needed, audit, formula in (
+        (EXTRACTION, "extracting_calls", 0, sum(one.extracting for one in formulas)),
+        (VERIFICATION, "verifying_calls", summed("audit_calls"),
+         sum(one.verifying for one in formulas)),
+    ):  # fmt: skip
+        usage = ledger.stages.get(stage, StageUsage())
+        used = total(one[stage] for one in taken if stage in one)
+        rows.append(
+            {
+                "stage": stage,
+                "needed": summed(needed) + audit,
+                "audit": audit,
+                "formula": formula,
+                "calls": usage.calls,
+                "cached": usage.cached,
+                "failures": usage.failures,
+                **used,
+                "cost": _price(used),
+                "per_response": _price(used) / len(graphs) if graphs else math.nan,
+            }
+        )
+    searches = summed("audit_searches")
+    rows.append(
+        {
+            "stage": "searches",
+            "needed": summed("searches") + searches,
+            "audit": searches,
+            "formula": sum(one.searches for one in formulas),
+        }
+    )
+    rows.append({"stage": "pages", "needed": sum(_pages(graph) for graph in graphs)})
+    return pd.DataFrame(rows)
+
+
+def method_table(graphs: Sequence[FactGraph]) -> pd.DataFrame:
+    """Calls and searches that methods need for these responses, by FaStfact's table 6.
+
+    q = 1; of FR1, FR2 and FR3, k = 3 contexts per claim, none of them alike.
+    """
+    import pandas as pd
+
+    rows = []
+    for name, method in METHODS.items():
+        costs = [method(_load(graph)) for graph in graphs]
+        columns = ("extracting", "verifying", "searches", "calls")
+        rows.append(
+            {"method": name, **{one: sum(getattr(cost, one) for cost in costs) for one in columns}}
+        )
+    return pd.DataFrame(rows)
+
+
+def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
+    """How often skipping was wrong, over all responses: one row.
+
+    `skipped` claims, `claims` of them that were audited, `wrong`, the share and its 95% interval
+    (Clopper and Pearson).
+    """
+    import pandas as pd
+
+    facts = [graph.metadata[FASTFACT_KEY] for graph in graphs]
+    skipped = sum(one["skipped"] for fact in facts for one in fact["claims"].values())
+    found = audit_of(
+        sum(fact["audit"]["claims"] for fact in facts),
+        sum(fact["audit"]["wrong"] for fact in facts),
+    )
+    share = found.wrong / found.claims if found.claims else math.nan
+    return pd.DataFrame(
+        [
+            {
+                "skipped": skipped,
+                "claims": found.claims,
+                "wrong": found.wrong,
+                "share": share,
+                "lower": found.lower,
+                "upper": found.upper,
+            }
+        ]
+    )
+
+
+def guaranteed_threshold(claims: pd.DataFrame, target_error: float) -> Threshold:
+    """The lowest θ above which at most a share of the skipped claims is wrong, 95% sure.
+
+    Args:
+        claims: of `claim_table`, every skipped one audited.
+        target_error: that share, between 0 and 1.
+
+    Raises:
+        InputError: if no definite label was verified, or the share is out of range.
+    """
+    definite = claims["prelabel"].isin([str(label) for label in PreLabel if label.definite])
+    verified = ~claims["skipped"].astype(bool) | claims["audited"].astype(bool)
+    known = claims[definite & verified & claims["confidence"].notna() & (claims["type"] != "")]
+    right = known["prelabel"].map(CLAIM_TYPES) == known["type"]
+    return choose_threshold(known["confidence"].tolist(), right.tolist(), target_error)
+
+
+def _response(
+    graph: FactGraph, k_prime: float | None, gamma: float, by: Sequence[str]
+) -> dict[str, Any]:
+    facts = graph.metadata[FASTFACT_KEY]
+    verdicts = [one["verdict"] for one in facts["claims"].values()]
+    counts = Counter(CLAIM_TYPES[verdict] for verdict in verdicts if verdict)
+    s, n = counts["supported"], counts["non-supported"]
+    missing = verdicts.count("")
+    recall = f1 = math.nan
+    # Without any verdict that counts there is a score only if nothing is missing.
+    if k_prime is not None and (s + n or not (missing or facts["failures"])):
+        recall = float(recall_at_k_prime([s], [k_prime], gamma)[0])
+        f1 = float(f1_at_k_prime([s], [n], [k_prime], gamma)[0])
+    used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
+    known = columns_of(graph)
+    return {
+        "response": graph.id,
+        **{name: known[name] for name in by if name in known},
+        "supported": s,
+        "unsupported": n,
+        "irrelevant": counts["irrelevant"],
+        "missing": missing,
+        "missing_chunks": len(facts["failures"]),
+        "precision": s / (s + n) if s + n else math.nan,
+        "k_prime": math.nan if k_prime is None else k_prime,
+        "recall": recall,
+        "f1": f1,
+        **{name: facts["effort"][name] for name in _EFFORT},
+        "pages": _pages(graph),
+        **{name: used[name] for name in ("prompt_tokens", "completion_tokens")},
+        "cost": _price(used),
+    }
+
+
+def _price(used: Mapping[str, Any]) -> float:
+    """The price of some answers in US dollars; NaN where that of none of them is known."""
+    known = used["answers"] > used["unpriced"] or not used["answers"]
+    return float(used["cost"]) if known else math.nan
+
+
+def _mean(responses: pd.DataFrame) -> dict[str, Any]:
+    scores = responses["f1"].dropna()
+    mean, reach = float(scores.mean()), math.nan
+    if len(scores) > 1:
+        error = float(scores.std(ddof=1)) / math.sqrt(len(scores))
+        reach = float(student_quantile(_LEVEL, len(scores) - 1)) * error
+    return {
+        "responses": len(responses),
+        "scored": len(scores),
+        "f1": mean,
+        # No further than any response: no resample of them is.
+        "f1_lower": np.maximum(mean - reach, scores.min()) if len(scores) > 1 else math.nan,
+        "f1_upper": np.minimum(mean + reach, scores.max()) if len(scores) > 1 else math.nan,
+        "precision": float(responses["precision"].mean()),
+        "claims": float((responses["supported"] + responses["unsupported"]).mean()),
+        "missing": int(responses["missing"].sum()),
+        "missing_chunks": int(responses["missing_chunks"].sum()),
+        "cost": float(responses["cost"].mean()),
+    }
+
+
+def _load(graph: FactGraph) -> Load:
+    facts = graph.metadata[FASTFACT_KEY]
+    effort, stride = facts["effort"], facts["settings"]["stride"]
+    return Load(
+        effort["sentences"],
+        effort["claims"],
+        unsure=effort["verified_share"] or 0.0,
+        stride=max(1, effort["sentences"] if stride is None else stride),
+    )
+
+
+def _pages(graph: FactGraph) -> int:
+    return len({(context.link, context.title) for context in graph.contexts})

@@ -1,0 +1,111 @@
+"""A function over many items in threads, which wait for models and servers side by side."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    RelationModel,
+    TextPair,
+)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
+
+
+def one_at_a_time(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The function, which one thread at a time may be in: others wait."""
+    alone = threading.Lock()
+
+    def guarded(*given: Given.args, **named: Given.kwargs) -> Result:
+        with alone:
+            return function(*given, **named)
+
+    return guarded
+
+
+@dataclass(frozen=True)
+class LocalRelations:
+    """A relation model that computes on this machine, for one thread at a time.
+
+    It has the processors for itself then, and the tokenizers of transformers cannot be shared.
+
+    Attributes:
+        model: the model.
+    """
+
+    model: RelationModel
+    _alone: Any = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[LocalRelations], tuple[RelationModel]]:
+        # A lock stays in its process.
+        return LocalRelations, (self.model,)
+
+    @property
+    def name(self) -> str:
+        """The model's name in tables and manifests."""
+        return self.model.name
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """One answer per pair, in order."""
+        with self._alone:
+            return self.model.judge(pairs)
+
+
+def as_ready(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    count: int,
+    stop: threading.Event,
+) -> Iterator[tuple[int, Result]]:
+    """Yield (place of an item, what the function returns for it) as results are ready.
+
+    The first exception is raised here. Whenever the iteration ends, `stop` is set, and threads that
+    are still at work take no further item; the process may end without them.
+
+    Args:
+        function: what is called; with `count` 1 in this thread.
+        items: its arguments, taken in their order.
+        count: threads.
+        stop: tells the function, too, that nobody waits for its results any more.
+    """
+    try:
+        if count <= 1 or len(items) <= 1:
+            for place, item in enumerate(items):
+                yield place, function(item)
+            return
+        ready: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
+        queue, taking = iter(enumerate(items)), threading.Lock()
+
+        def work() -> None:
+            while not stop.is_set():
+                with taking:
+                    place, item = next(queue, (-1, None))
+                if item is None:
+                    return
+                try:
+                    ready.put((place, function(item), None))
+                except BaseException as error:
+                    # Whatever it is, the thread that iterates raises it.
+                    ready.put((place, None, error))
+                    return
+
+        for _ in range(min(count, len(items))):
+            # Daemons: an interrupt need not wait for a server that is slow to answer.
+            context = contextvars.copy_context()
+            threading.Thread(target=context.run, args=(work,), daemon=True).start()
+        for _ in items:
+            place, result, error = ready.get()
+            if error is not None:
+                raise error
+            yield place, result  # type: ignore[misc]
+    finally:
+        stop.set()

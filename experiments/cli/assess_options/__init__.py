@@ -1,0 +1,1 @@
+"""Options of `factormodels assess`, a file for each reason to change them."""

@@ -1,0 +1,33 @@
+"""How a response is taken apart into claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+
+@dataclass(frozen=True)
+class ClaimOptions:
+    """Claims."""
+
+    atoms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Claims: given (as recorded), model (listed by the language model), or sentences "
+            "(each sentence one claim).",
+        ),
+    ] = None
+    stride: Annotated[
+        str, typer.Option(metavar="W", help="Sentences per call that lists claims, or all.")
+    ] = "all"
+    revise: Annotated[
+        bool | None,
+        typer.Option(
+            "--revise/--no-revise",
+            help="Rewrite claims to be understood alone; by default those that the language model "
+            "listed.",
+        ),
+    ] = None

@@ -1,0 +1,76 @@
+"""Where evidence comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+@dataclass(frozen=True)
+class EvidenceOptions:
+    """Evidence."""
+
+    retriever: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Evidence: given (as recorded), local (--documents, or the input's own passages), "
+            "dense (the same by embeddings), wikipedia, or google (key in SERPER_API_KEY).",
+        ),
+    ] = None
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Documents to search: .txt, .md, .html, .pdf, .jsonl; or a dataset."
+        ),
+    ] = None
+    queries: Annotated[
+        bool, typer.Option("--queries", help="Let the language model write the searches.")
+    ] = False
+    question_contexts: Annotated[
+        bool,
+        typer.Option(
+            "--question-contexts",
+            help="Search for the question too: for FR2 and FR3.",
+        ),
+    ] = False
+    top_k: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="Passages per claim; 3, of Google 5."),
+    ] = None
+    reading: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Of a web page: snippet, head (its first 4,000 characters) or chunks (the best).",
+        ),
+    ] = "head"
+    summarise: Annotated[
+        bool,
+        typer.Option(
+            "--summarise",
+            help="Let the language model cut each passage down to what bears on its claims; its "
+            "confidence scales the passage's prior.",
+        ),
+    ] = False
+    embeddings: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of --retriever dense: a folder of sentence-transformers, or a model as litellm "
+            "spells it.",
+        ),
+    ] = None
+    embeddings_base: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Address of a compatible server of embeddings."),
+    ] = None
+    search_base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Address of the search, for a server of one's own; its API alike."
+        ),
+    ] = None

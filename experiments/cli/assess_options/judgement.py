@@ -1,0 +1,59 @@
+"""How claims are related to evidence and judged by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from experiments.cli import options
+
+
+@dataclass(frozen=True)
+class JudgementOptions:
+    """Relations and judgement."""
+
+    relations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Relation model: lexical, model, recorded:FILE or nli:FOLDER."
+        ),
+    ] = None
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The language model's probabilities: automatic (as it allows), logprobs, "
+            "verbalised or samples.",
+        ),
+    ] = "automatic"
+    window: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="TOKENS",
+            help="What the language model reads at once; longer passages in overlapping parts.",
+        ),
+    ] = None
+    least: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, metavar="P", help="Least probability of a relation that counts."
+        ),
+    ] = 0.5
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="FR1, FR2 (default) or FR3; repeatable."),
+    ] = None
+    assessor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Have the language model judge the claims by a prompt too: factscore, "
+            "factverify, veriscore, evidence-and-knowledge, own-knowledge or fastfact; repeatable.",
+        ),
+    ] = None
+    encoding: options.Encoding = "implication"
+    backend: options.BackendName = "exact"
+    set_: options.BackendSettings = None

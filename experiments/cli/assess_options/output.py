@@ -1,0 +1,44 @@
+"""What is written of an assessment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Output."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the graphs with posteriors there, as JSON Lines."),
+    ] = None
+    retry_failed: Annotated[
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Ask again for what an interrupted batch noted as failed or missing.",
+        ),
+    ] = False
+    partial: Annotated[
+        bool,
+        typer.Option(
+            "--partial", help="Assess responses that an outage cut off with what there is of them."
+        ),
+    ] = False
+    report: Annotated[
+        bool,
+        typer.Option("--report", help="Make pages for a browser, in OUT-report (assessed-report)."),
+    ] = False
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Compute on the Dask cluster there, such as tcp://head:8786; models are asked "
+            "from here.",
+        ),
+    ] = None

@@ -1,0 +1,44 @@
+"""How the web is asked, by every command that searches it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from factormodels.extraction.retrieval.http import HttpSettings
+
+
+@dataclass(frozen=True)
+class WebOptions:
+    """Requests to the web."""
+
+    contact: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Mail or page that web servers are told, as Wikipedia asks."
+        ),
+    ] = ""
+    max_wait: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="Longest wait that a web server may ask for."),
+    ] = 300.0
+    allow_private_hosts: Annotated[
+        bool,
+        typer.Option(
+            "--allow-private-hosts",
+            help="Fetch pages inside this machine and private networks too.",
+        ),
+    ] = False
+
+    def settings(self) -> HttpSettings:
+        """Limits of requests to the web."""
+        from factormodels.extraction.retrieval.http import HttpSettings
+
+        return HttpSettings(
+            longest_wait=self.max_wait,
+            contact=self.contact,
+            allow_private_hosts=self.allow_private_hosts,
+        )

@@ -1,0 +1,68 @@
+"""What the terminal shows of a batch of assessed responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments.cli.console import heading, plain_table, show_table
+from experiments.paper.text import counted, number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.assess.response import AssessedResponse, AssessmentView
+
+_MOST_SHOWN = 50
+"""Responses that the terminal shows; the output has them all."""
+
+_MOST_NAMED = 5
+"""Responses that are named where many failed for one reason."""
+
+
+def show_responses(
+    console: Console,
+    responses: Sequence[AssessedResponse],
+    views: Sequence[AssessmentView],
+    assessors: Sequence[str],
+) -> None:
+    """Print a row per response: its claims, Pr by every variant and assessor, what is missing."""
+    from calibration.scores.measures import entropy_warnings
+    from experiments.assess.response import summarise_judged
+
+    names = [*(view.variant for view in views), *assessors]
+    heading(console, "responses")
+    table = plain_table(["response"], ["claims", *(f"Pr {name}" for name in names), "missing"])
+    for response in responses[:_MOST_SHOWN]:
+        # What is to be said of E is said below the measures of all responses.
+        with entropy_warnings():
+            found = summarise_judged([response], names).summaries
+        summaries = [found[name] for name in names]
+        table.add_row(
+            response.response,
+            f"{len(response.labels):,}",
+            *(number(None if one is None else one.precision) for one in summaries),
+            f"{response.lacking:,}" if response.lacking else "",
+        )
+    show_table(console, table)
+    if len(responses) > _MOST_SHOWN:
+        console.print(f"and {len(responses) - _MOST_SHOWN:,} more, not shown; --out has all")
+    console.print()
+
+
+def show_failed(console: Console, failed: Sequence[tuple[str, str]]) -> None:
+    """Print the responses that have no result, with the reasons, and what can be done."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in failed:
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        first = ", ".join(names[:_MOST_NAMED])
+        more = len(names) - _MOST_NAMED
+        who = f"{first} and {more:,} more" if more > 0 else first
+        console.print(f"{who} failed: {reason}", soft_wrap=True)
+    if failed:
+        console.print(
+            f"{counted(len(failed), 'response')} without a result: the same command asks for what "
+            "is missing of them, and for nothing that was answered",
+            soft_wrap=True,
+        )

@@ -1,0 +1,45 @@
+"""`factormodels align`: a pipeline's claims and verdicts against those of annotators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli import findings, options
+
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Responses with claims as FaStfact-Bench's annotation tool writes them.",
+        ),
+    ],
+    gamma: Annotated[
+        float, typer.Option(min=1e-9, metavar="G", help="How fast recall falls, of F1@K'.")
+    ] = 0.1,
+    seed: options.BootstrapSeed = 0,
+    out: findings.OutFolder = None,
+    report: findings.ReportPage = None,
+    json_: findings.Json = False,
+) -> None:
+    """Align a pipeline's claims and verdicts with people's (FaStfact, table 2).
+
+    Per response, overall and by benchmark: claims that annotators removed, added,
+    revised and left unchanged; how often they agree with its verdicts, apart for
+    those at extraction and those from evidence; how far its counts and F1@K' are
+    from theirs. All of it from what the file records. --out keeps every claim with
+    its original and its revised text.
+
+    [b]Examples[/b]
+
+      factormodels align annotated.jsonl
+      factormodels align annotated.jsonl --out results/align --report align.html
+    """
+    from experiments.methods.align import find_alignment
+
+    found = find_alignment(file, {"gamma": gamma, "seed": seed})
+    findings.deliver(found, out=out, report=report, json_=json_)

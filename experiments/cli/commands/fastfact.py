@@ -1,0 +1,143 @@
+"""`factormodels fastfact`: FaStfact's verdicts and score on one's own responses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from experiments.cli.assess_options.model import ModelOptions
+from experiments.cli.assess_options.responses import ResponseOptions
+from experiments.cli.assess_options.web import WebOptions
+from experiments.cli.commands.assess import INCOMPLETE
+from experiments.cli.console import messages, output, show_written
+from experiments.cli.fastfact_options import (
+    ExtractionOptions,
+    FastFactOutputOptions,
+    PageOptions,
+    ScoreOptions,
+)
+from experiments.cli.grouped import grouped
+from experiments.paper.text import counted
+from factormodels.errors import InputError
+
+
+@grouped
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Responses: a text, a table of any kind, a folder of texts, fact graphs, or an "
+            "embedded dataset. - is standard input.",
+        ),
+    ],
+    responses: ResponseOptions,
+    model: ModelOptions,
+    extraction: ExtractionOptions,
+    pages: PageOptions,
+    web: WebOptions,
+    score: ScoreOptions,
+    output_to: FastFactOutputOptions,
+) -> None:
+    """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
+
+    A call takes a chunk of sentences apart into claims and says of each what the
+    model knows; what it is sure of is skipped. The others are searched, the best
+    pieces of the pages found are shown to the verifier, and it gives one of five
+    labels. Without a K' that people counted there is no F1@K': precision and the
+    curve of recall over K' are printed instead. With --out a run may be
+    interrupted at any time: the same command goes on where it stopped.
+
+    [b]Examples[/b]
+
+      factormodels fastfact answers.jsonl --model openai/NAME --documents notes
+      factormodels fastfact answers.jsonl --model openai/NAME \\
+          --retriever google --k-prime 22 --out judged.jsonl
+      factormodels fastfact answers.jsonl --model openai/NAME \\
+          --documents notes --stride 10 --audit 0.2 --tables tables
+      factormodels fastfact answers.jsonl --model openai/NAME \\
+          --documents notes --dry-run
+    """
+    from experiments.assess.batch import BatchOptions, responses_under_way
+    from experiments.assess.fastfact import PageEvidence, Scoring, plan_fastfact, run_fastfact
+    from experiments.assess.fastfact_tables import guaranteed_threshold
+    from experiments.assess.setup import language_model, stride_of
+    from experiments.cli.assessment_tables import show_failed
+    from experiments.cli.fastfact_display import (
+        evaluation_as_json,
+        show_bound,
+        show_evaluation,
+        threshold_sentence,
+    )
+    from experiments.cli.progress import response_progress
+    from experiments.cli.tables import ledger_at_limit
+    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.consumption import Consumption
+    from factormodels.extraction.fastfact import FastFactSettings
+    from factormodels.extraction.prompts.replaced import read_prompts
+
+    if model.model is None:
+        raise InputError("FaStfact asks a language model; name one with --model")
+    if extraction.target_error is not None and extraction.audit < 1:
+        raise InputError("--target-error needs every skipped claim verified; add --audit 1")
+    prompts, budget = read_prompts(model.prompts), model.budget()
+    loaded = responses.load(file)
+    shown: Any = extraction.context
+    plan = plan_fastfact(
+        loaded.graphs,
+        FastFactSettings(
+            stride_of(extraction.stride, "--stride"),
+            shown,
+            extraction.theta,
+            extraction.audit,
+            extraction.seed,
+        ),
+        PageEvidence(
+            **asdict(pages),
+            # No file is made where nothing is sent.
+            cache=None if model.dry_run else model.cache,
+            replay=model.replay,
+            budget=budget,
+            price_search=model.price_search,
+            http=web.settings(),
+        ),
+        Scoring(score.k_prime, score.gamma, tuple(score.by or ("model", "benchmark"))),
+    )
+    remarks, console = messages(), output()
+    for remark in loaded.remarks:
+        remarks.print(remark, soft_wrap=True)
+    if model.dry_run:
+        show_bound(console, plan)
+        return
+    ledger = Ledger()
+    answering = Consumption(
+        language_model(model.settings(), model.cache, ledger, replay=model.replay, budget=budget)
+    )
+    monitor = response_progress(remarks, len(loaded.graphs), ledger)
+    options = BatchOptions(
+        output_to.out,
+        responses_under_way(model.concurrency),
+        output_to.retry_failed,
+        output_to.partial,
+    )
+    with ledger_at_limit(remarks, ledger):
+        found = run_fastfact(plan, answering, ledger, prompts, options, monitor)
+    if output_to.json:
+        console.print(evaluation_as_json(found), soft_wrap=True, markup=False, highlight=False)
+    else:
+        show_evaluation(console, found)
+    if extraction.target_error is not None:
+        chosen = guaranteed_threshold(found.claims, extraction.target_error)
+        remarks.print(threshold_sentence(chosen, extraction.target_error), soft_wrap=True)
+    if output_to.tables is not None:
+        show_written(remarks, found.save(output_to.tables))
+    show_failed(remarks, found.failures)
+    if output_to.out is not None:
+        remarks.print(
+            f"wrote {output_to.out}: {counted(len(found.graphs), 'response')}", soft_wrap=True
+        )
+    if found.failures:
+        raise typer.Exit(INCOMPLETE)

@@ -1,0 +1,180 @@
+"""`factormodels self-knowledge`: what a model says of its own claims, against what people say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli import findings, options
+from experiments.cli.console import messages
+
+COLUMNS = "Columns of the table"
+MEASURES = "What is measured"
+
+
+def _column(help_text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        metavar="COLUMN", help=help_text, rich_help_panel=COLUMNS
+    )
+    return option
+
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Claims with a label and what the model says of each: CSV, TSV, Parquet, JSON "
+            "Lines or JSON.",
+        ),
+    ],
+    response: Annotated[str | None, _column("Id of the response.")] = None,
+    label: Annotated[str | None, _column("What people say of the claim.")] = None,
+    true: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD",
+            help="A label that means true; all others are then false; repeatable.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    irrelevant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD",
+            help="A label of claims that do not count; repeatable.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    judgement: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[SETTING=]COLUMN",
+            help="What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    confidence: Annotated[str | None, _column("Its confidence, from 0 to 1.")] = None,
+    votes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Several answers per claim: a column of lists, or repeated, a column each.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    claim: Annotated[
+        str | None, _column("Id of the claim, where several rows are about one.")
+    ] = None,
+    sentence: Annotated[str | None, _column("Index of its sentence, from 1.")] = None,
+    sentences: Annotated[str | None, _column("Number of sentences of the response.")] = None,
+    position: Annotated[str | None, _column("Relative position, in place of a sentence.")] = None,
+    in_order: Annotated[
+        bool,
+        typer.Option(
+            "--in-order",
+            help="Claims stand in the order of their response: their place is their position.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = False,
+    model_column: Annotated[str | None, _column("The model that is judged.")] = None,
+    condition: Annotated[
+        str | None, _column("What sets answers apart, as with and without retrieval.")
+    ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|NAME",
+            help="How the model was asked: a column, or direct_asking, question_answering or "
+            "none_of_the_above.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="T",
+            help="Confidence or share of votes that counts as judged correct; 0.5 of a "
+            "confidence, a majority of votes.",
+            rich_help_panel=MEASURES,
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T,T,...",
+            help="Other thresholds to tabulate, such as 0.5,0.7,0.9.",
+            rich_help_panel=MEASURES,
+        ),
+    ] = None,
+    bins: options.PositionBins = 5,
+    neither: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="What none of the above counts as: incorrect or exclude.",
+            rich_help_panel=MEASURES,
+        ),
+    ] = "incorrect",
+    interval: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Intervals over responses: bootstrap or delta.",
+            rich_help_panel=MEASURES,
+        ),
+    ] = "bootstrap",
+    seed: options.BootstrapSeed = 0,
+    out: findings.OutFolder = None,
+    report: findings.ReportPage = None,
+    json_: findings.Json = False,
+) -> None:
+    """Measure Self-Known, Self-Unknown and sigma of judged claims.
+
+    Overall and by fifth of the response: factuality, SK, SU, flips, the share
+    judged correct, sigma and Rogan-Gladen, with intervals over responses; the test
+    that sigma is the factuality; prediction of other responses' factuality; whether
+    SK and SU go with the factuality; paired comparisons of models and conditions.
+    Columns are known by their names where these are plain, and it is said.
+
+    [b]Examples[/b]
+
+      factormodels self-knowledge claims.csv
+      factormodels self-knowledge claims.jsonl --confidence p --threshold 0.9 \\
+          --sweep 0.5,0.7,0.9 --true Y
+      factormodels self-knowledge sampled.jsonl --votes answers --in-order \\
+          --out results/self-knowledge --report self-knowledge.html
+    """
+    from experiments.cli.progress import activity
+    from experiments.methods.self_knowledge import find_self_knowledge
+
+    wanted = {
+        "response": response,
+        "claim": claim,
+        "sentence": sentence,
+        "sentences": sentences,
+        "position": position,
+        "in_order": in_order,
+        "label": label,
+        "true": true or (),
+        "irrelevant": irrelevant or (),
+        "judgement": judgement or (),
+        "confidence": confidence,
+        "votes": votes or (),
+        "model": model_column,
+        "condition": condition,
+        "setting": setting,
+        "threshold": threshold,
+        "sweep": findings.numbers(sweep, "--sweep"),
+        "bins": bins,
+        "neither": neither,
+        "interval": interval,
+        "seed": seed,
+    }
+    with activity(messages()) as progress:
+        found = find_self_knowledge(file, wanted, progress)
+    findings.deliver(found, out=out, report=report, json_=json_)

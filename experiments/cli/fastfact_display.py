@@ -1,0 +1,215 @@
+"""What `factormodels fastfact` shows: responses, scores, curves, calls and cost."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from experiments.cli.console import heading, plain_table, show_table
+from experiments.paper.text import ABSENT, counted, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from experiments.assess.fastfact import FastFactEvaluation, FastFactPlan
+    from factormodels.extraction.preverification import Threshold
+
+_CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
+_SCORES = (
+    *(("supported", "S"), ("unsupported", "N"), ("irrelevant", "I"), ("missing", "missing")),
+    *(("precision", "precision"), ("k_prime", "K'"), ("recall", "R_K'"), ("f1", "F1@K'")),
+    *(("claims", "claims"), ("verified_share", "p"), ("searches", "searches"), ("pages", "pages")),
+    *(("cost", "cost (US$)"),),
+)
+
+
+def show_evaluation(console: Console, found: FastFactEvaluation) -> None:
+    """Print the responses, their score or its curve, and what all of it took."""
+    responses = found.responses
+    heading(
+        console, f"{counted(len(responses), 'response')}, {counted(len(found.claims), 'claim')}"
+    )
+    if len(responses) == 1:
+        _show_claims(console, found.claims)
+    _show_frame(console, responses, ["response"], _SCORES)
+    _show_missing(console, responses)
+    if len(found.claims) and found.claims["confidence"].isna().all():
+        console.print("the model gives no log-probabilities: no claim was skipped", soft_wrap=True)
+    scored = responses["f1"].notna()
+    if scored.any():
+        console.print()
+        heading(console, "F1@K', means over responses, with 95% intervals")
+        _show_leaderboard(console, found.summary)
+    if not scored.all():
+        _show_curve(console, found)
+    console.print()
+    _show_cost(console, found)
+    audit = found.audit.iloc[0]
+    if audit["claims"]:
+        console.print(
+            f"audit: {audit['claims']:g} of {audit['skipped']:g} skipped claims verified, "
+            f"{audit['wrong']:g} wrong: {audit['share']:.3f} [{audit['lower']:.3f}, "
+            f"{audit['upper']:.3f}]",
+            soft_wrap=True,
+        )
+
+
+def _show_claims(console: Console, claims: pd.DataFrame) -> None:
+    table = plain_table(["", "known as", "confidence", "verdict"])
+    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    for row in claims.to_dict("records"):
+        verdict = row["verdict"] or "missing"
+        if row["skipped"] and not row["audited"]:
+            verdict += " (skipped)"
+        table.add_row(
+            row["claim"], row["prelabel"], number(row["confidence"]), verdict, row["text"]
+        )
+    show_table(console, table)
+    console.print()
+
+
+def _show_frame(
+    console: Console,
+    frame: pd.DataFrame,
+    left: list[str],
+    right: tuple[tuple[str, str], ...],
+) -> None:
+    table = plain_table(left, [title for _, title in right])
+    for row in frame.to_dict("records"):
+        table.add_row(
+            *(str(row[name]) for name in left), *(_cell(name, row[name]) for name, _ in right)
+        )
+    show_table(console, table)
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None or value != value:
+        return ABSENT
+    if name in ("cost", "per_response"):
+        return f"{value:.4f}"
+    if isinstance(value, int) or name == "k_prime":
+        return f"{value:,g}"
+    return f"{value:,.1f}".removesuffix(".0") if value > 1 else f"{value:.3f}"
+
+
+def _show_missing(console: Console, responses: pd.DataFrame) -> None:
+    claims, chunks = int(responses["missing"].sum()), int(responses["missing_chunks"].sum())
+    if claims or chunks:
+        some = int(((responses["missing"] > 0) | (responses["missing_chunks"] > 0)).sum())
+        console.print(
+            f"missing in {counted(some, 'response')}: {counted(claims, 'verdict')} and the claims "
+            f"of {counted(chunks, 'chunk')}; they count neither as supported nor as false",
+            soft_wrap=True,
+        )
+
+
+def _show_leaderboard(console: Console, summary: pd.DataFrame) -> None:
+    columns = ("responses", "scored", "f1", "precision", "claims", "missing")
+    keys = [name for name in summary.columns if name not in (*columns, "f1_lower", "f1_upper",
+            "missing_chunks", "cost")]  # fmt: skip
+    table = plain_table(
+        keys, ["responses", "scored", "F1@K'", "95%", "precision", "claims", "missing"]
+    )
+    for row in summary.to_dict("records"):
+        interval = (
+            ABSENT
+            if math.isnan(row["f1_lower"])
+            else f"[{row['f1_lower']:.3f}, {row['f1_upper']:.3f}]"
+        )
+        cells = {name: _cell(name, row[name]) for name in columns}
+        cells["f1"] += f"\0{interval}"
+        texts = [part for name in columns for part in cells[name].split("\0")]
+        table.add_row(*(str(row[name]) for name in keys), *texts)
+    show_table(console, table)
+
+
+def _show_curve(console: Console, found: FastFactEvaluation) -> None:
+    lacking = int(found.responses["k_prime"].isna().sum())
+    if not lacking:
+        return
+    console.print()
+    console.print(
+        f"K', the number of claims that people find, is not known of {counted(lacking, 'response')}"
+        " (--k-prime): there is no F1@K'. Means over all responses, for every K' that it could be:",
+        soft_wrap=True,
+    )
+    shown = found.curve[found.curve["k_prime"].isin(_CURVE)]
+    titles = (("precision", "precision"), ("recall", "R_K'"), ("f1", "F1@K' if so"))
+    _show_frame(console, shown.rename(columns={"k_prime": "K'"}), ["K'"], titles)
+
+
+def _show_cost(console: Console, found: FastFactEvaluation) -> None:
+    heading(console, "calls, searches and cost by stage, beside FaStfact's table 6")
+    titles = (
+        *(("needed", "needed"), ("formula", "N/w, pM"), ("audit", "of them audit")),
+        *(("calls", "asked anew"), ("cached", "cached"), ("failures", "failed")),
+        *(("prompt_tokens", "tokens in"), ("completion_tokens", "out")),
+        *(("cost", "cost (US$)"), ("per_response", "per response")),
+    )
+    table = plain_table(["stage"], [title for _, title in titles])
+    for row in found.cost.to_dict("records"):
+        table.add_row(row["stage"], *(_count(name, row[name]) for name, _ in titles))
+    show_table(console, table)
+    console.print(
+        "tokens and cost are of all answers, those from the cache and of no use too; of some "
+        "no price is known"
+        if found.cost["unpriced"].fillna(0).sum()
+        else "tokens and cost are of all answers, those from the cache and of no use too"
+    )
+    console.print()
+    heading(console, "what methods need for these responses, by the formulas of table 6")
+    columns = ("extracting", "verifying", "searches", "calls")
+    methods = found.methods.astype(dict.fromkeys(columns, "float64")).round(1)
+    table = plain_table(["method"], columns)
+    for row in methods.to_dict("records"):
+        table.add_row(row["method"], *(_count(name, row[name]) for name in columns))
+    show_table(console, table)
+
+
+def _count(name: str, value: Any) -> str:
+    if name in ("cost", "per_response") or value != value:
+        return _cell(name, value)
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def evaluation_as_json(found: FastFactEvaluation) -> str:
+    """The tables of an evaluation as JSON, each a list of rows."""
+    from json import dumps, loads
+
+    return dumps(
+        {
+            **{
+                name: loads(table.to_json(orient="records"))
+                for name, table in found.tables().items()
+            },
+            "failures": [list(failure) for failure in found.failures],
+        }
+    )
+
+
+def threshold_sentence(chosen: Threshold, target_error: float) -> str:
+    """What is said of a threshold that was chosen for an error."""
+    if not chosen.skipped:
+        return f"no theta keeps the error of skipping below {target_error:g} for certain enough"
+    return (
+        f"theta {chosen.value:.4g}: {chosen.skipped} claims skipped, {chosen.error:.3f} of them "
+        f"wrong, at most {chosen.upper:.3f} (95% sure, if claims err independently)"
+    )
+
+
+def show_bound(console: Console, plan: FastFactPlan) -> None:
+    """Print what would be asked at most: a dry run sends nothing."""
+    from experiments.assess.costs import CLAIMS_PER_SENTENCE
+    from factormodels.extraction.sentences import split_chunks, split_sentences
+
+    sentences = [split_sentences(graph.response) for graph in plan.graphs]
+    extracting = sum(len(split_chunks(one, plan.settings.stride)) for one in sentences)
+    claims = round(CLAIMS_PER_SENTENCE * sum(map(len, sentences)))
+    heading(console, "dry run: nothing was sent")
+    table = plain_table(["stage"], ["calls"])
+    table.add_row("pre-verification", f"{extracting:,}")
+    table.add_row("fastfact", f"about {claims:,}, less what is skipped")
+    table.add_row("searches", f"about {claims:,}, less what is skipped")
+    show_table(console, table)
+    console.print(f"claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence")

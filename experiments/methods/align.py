@@ -1,0 +1,472 @@
+"""How a pipeline's claims and verdicts align with people's, from what annotators recorded.
+
+Source: FaStfact, section 6, appendix F and table 2.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.claims import ClaimCounts, f1_at_k_prime
+from calibration.claims.agreement import LABEL_TYPES
+from calibration.intervals import IntervalSettings, RatioEstimand, RatioSums, Scale, estimate_all
+from experiments.analyses.papers.judged_claims import VERDICTS
+from experiments.methods.findings import Findings
+from experiments.methods.inputs import parted_options
+from experiments.paper.artefacts import PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.text import counted
+from factormodels.errors import InputError, options_as_arguments
+from factormodels.io.files import read_text
+from factormodels.io.json_records import location
+from factormodels.io.published.fastfact_annotations import (
+    AnnotatedClaim,
+    AnnotatedResponse,
+    Operation,
+    Stage,
+    parse_annotations,
+)
+from factormodels.io.published.fastfact_bench import looks_like_fastfact
+from factormodels.io.reading import records_of
+from factormodels.io.records import strictly
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+COMMAND = "align"
+OVERALL = "Overall"
+
+_TYPES = ("supported", "non-supported", "irrelevant")
+
+_STATISTICS = {
+    "removed": "# removed",
+    "added": "# added",
+    "revised": "# revised",
+    "unchanged": "# unchanged",
+    "agreement_exact": "same verdict, %",
+    "agreement_type": "same type of verdict, %",
+    "agreement_said": "verdict that people said to agree with, %",
+    "k_difference": "|difference of K'|",
+    "supported_difference": "|difference of # supported|",
+    "unsupported_difference": "|difference of # non-supported|",
+    "irrelevant_difference": "|difference of # irrelevant|",
+    "f1_difference": "|difference of F1@K'|",
+    "f1_human": "F1@K' of people",
+    "f1_pipeline": "F1@K' of the pipeline",
+}
+"""What table 2 prints, and what it calls each."""
+
+_PERCENT = ("agreement_exact", "agreement_type", "agreement_said")
+
+
+@dataclass(frozen=True)
+class AlignSettings:
+    """How alignment is measured.
+
+    Attributes:
+        gamma: of F1@K'; the paper does not print its own.
+        n_bootstrap: replicates of the intervals over responses.
+        seed: of the bootstrap.
+    """
+
+    gamma: float = 0.1
+    n_bootstrap: int = 1000
+    seed: int = 0
+
+
+def align(file: str | os.PathLike[str], **options: Any) -> Findings:
+    """Align a pipeline's claims with people's, as the command `factormodels align` does.
+
+    from experiments import align
+    align("annotated.jsonl")["alignment"]
+
+    Args:
+        file: responses in the format of FaStfact-Bench's annotation tool.
+        options: fields of `AlignSettings`, by name.
+
+    Raises:
+        InputError: if the file cannot be read or is of another format, or an option is unknown.
+    """
+    with options_as_arguments():
+        return find_alignment(file, options)
+
+
+def find_alignment(file: str | os.PathLike[str], options: Mapping[str, Any]) -> Findings:
+    """`align`, whose errors name options of the command line.
+
+    Raises:
+        InputError: if the file cannot be read or is of another format, or an option is unknown.
+    """
+    (settings,) = parted_options(options, AlignSettings)
+    responses = read_annotations(file)
+    annotated = [response for response in responses if response.is_annotated]
+    tables: dict[str, PaperTable] = {}
+    if annotated:
+        tables["alignment"] = _alignment(annotated, "benchmark", settings)
+        if len({response.model for response in annotated}) > 1:
+            tables["by-model"] = _alignment(annotated, "model", settings)
+    tables["verdicts"] = _verdicts(responses)
+    if annotated:
+        tables["labels"] = _labels(annotated)
+    tables["responses"] = _by_response(responses)
+    if any(response.tokens for response in responses):
+        tables["tokens"] = _tokens(responses)
+    tables["claims"] = _claims(responses)
+    return Findings(
+        command=COMMAND,
+        source=Path(file).name,
+        sentences=tuple(_sentences(responses, annotated)),
+        tables=tables,
+        settings={"gamma": settings.gamma, "seed": settings.seed},
+        draw=lambda: _figure(annotated) if annotated else {},
+        unshown=("claims",),
+    )
+
+
+def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
+    """The responses of a file of the annotation tool: JSON Lines, or a JSON list.
+
+    Raises:
+        InputError: if the file cannot be read, or a record is malformed or of another format.
+    """
+    found = []
+    for record in strictly(records_of(read_text(file), file)):
+        if not looks_like_fastfact(record.value):
+            raise InputError(
+                f"{location(file, record.line)}: there is no response with claims_lst; give a file "
+                "of FaStfact-Bench's annotation tool"
+            )
+        found.append(parse_annotations(record.value, file, record.line))
+    if not found:
+        raise InputError(f"{file}: the file holds no response; name another")
+    return found
+
+
+def _type_of(label: str) -> str | None:
+    """Type of a verdict or label; None where it is no verdict."""
+    return LABEL_TYPES.get(VERDICTS.get(label, label))
+
+
+def _own_claims(response: AnnotatedResponse) -> list[AnnotatedClaim]:
+    """The claims that the pipeline found."""
+    return [claim for claim in response.claims if claim.operation is not Operation.ADDED]
+
+
+def _human_claims(response: AnnotatedResponse) -> list[AnnotatedClaim]:
+    """The claims as people left them."""
+    return [claim for claim in response.claims if claim.operation is not Operation.REMOVED]
+
+
+def _counts(
+    responses: Sequence[AnnotatedResponse],
+    of: Callable[[AnnotatedResponse], Iterable[AnnotatedClaim]],
+    label: Callable[[AnnotatedClaim], str],
+) -> ClaimCounts:
+    counts = [Counter(_type_of(label(claim)) for claim in of(response)) for response in responses]
+    return ClaimCounts(*([each[kind] for each in counts] for kind in _TYPES))
+
+
+def _judged(response: AnnotatedResponse, stage: Stage | None = None) -> list[AnnotatedClaim]:
+    """Claims that both the pipeline and a person gave a verdict, of one stage or of all."""
+    return [
+        claim
+        for claim in response.claims
+        if _type_of(claim.verdict) and _type_of(claim.human) and stage in (None, claim.stage)
+    ]
+
+
+def _same(claim: AnnotatedClaim) -> bool:
+    one, other = (VERDICTS.get(label, label) for label in (claim.verdict, claim.human))
+    return one == other
+
+
+def _same_type(claim: AnnotatedClaim) -> bool:
+    return _type_of(claim.verdict) == _type_of(claim.human)
+
+
+def _ratios(responses: Sequence[AnnotatedResponse], gamma: float) -> dict[str, RatioSums]:
+    """Each statistic as a ratio of sums over responses, one cell."""
+    one = np.ones(len(responses))
+    ratios: dict[str, RatioSums] = {}
+
+    def mean(name: str, values: Any) -> None:
+        ratios[name] = _ratio(values, one)
+
+    for operation in (Operation.REMOVED, Operation.ADDED, Operation.REVISED, Operation.UNCHANGED):
+        mean(
+            operation.value,
+            [sum(claim.operation is operation for claim in each.claims) for each in responses],
+        )
+    judged = [_judged(response) for response in responses]
+    sizes = [len(claims) for claims in judged]
+    ratios["agreement_exact"] = _ratio([sum(map(_same, each)) for each in judged], sizes)
+    ratios["agreement_type"] = _ratio([sum(map(_same_type, each)) for each in judged], sizes)
+    said = [
+        [claim for claim in each.claims if claim.agreement in ("agreed", "disagreed_corrected")]
+        for each in responses
+    ]
+    ratios["agreement_said"] = _ratio(
+        [sum(claim.agreement == "agreed" for claim in each) for each in said],
+        [len(each) for each in said],
+    )
+    own = _counts(responses, _own_claims, lambda claim: claim.verdict)
+    human = _counts(responses, _human_claims, lambda claim: claim.human)
+    mean("k_difference", np.abs(own.verifiable - human.verifiable))
+    mean("supported_difference", np.abs(own.supported - human.supported))
+    mean("unsupported_difference", np.abs(own.unsupported - human.unsupported))
+    mean("irrelevant_difference", np.abs(own.irrelevant - human.irrelevant))
+    f1 = f1_at_k_prime(own.supported, own.unsupported, human.verifiable, gamma)
+    human_f1 = f1_at_k_prime(human.supported, human.unsupported, human.verifiable, gamma)
+    mean("f1_difference", np.abs(f1 - human_f1))
+    mean("f1_human", human_f1)
+    mean("f1_pipeline", f1)
+    return ratios
+
+
+def _ratio(above: Any, below: Any) -> RatioSums:
+    column = (np.asarray(values, dtype=np.float64)[:, np.newaxis] for values in (above, below))
+    return RatioSums(*column)
+
+
+def _alignment(
+    responses: Sequence[AnnotatedResponse], by: str, settings: AlignSettings
+) -> PaperTable:
+    groups = {OVERALL: list(responses)}
+    for response in responses:
+        groups.setdefault(getattr(response, by) or f"no {by}", []).append(response)
+    if len(groups) == 2:
+        # One group is all of them.
+        groups = {OVERALL: groups[OVERALL]}
+    rows: list[dict[str, Any]] = [
+        {"statistic": name, "title": title} for name, title in _STATISTICS.items()
+    ]
+    intervals = IntervalSettings(n_bootstrap=settings.n_bootstrap, seed=settings.seed)
+    for group, members in groups.items():
+        ratios = _ratios(members, settings.gamma)
+        estimates = estimate_all(
+            [RatioEstimand(name, ratio, Scale.NUMBER) for name, ratio in ratios.items()], intervals
+        )
+        for row, found in zip(rows, estimates, strict=True):
+            factor = 100 if row["statistic"] in _PERCENT else 1
+            for key, values in (
+                (group, found.estimate),
+                (f"{group}_lower", found.lower),
+                (f"{group}_upper", found.upper),
+            ):
+                row[key] = factor * float(values[0])
+    columns = (
+        PaperColumn("title", "statistic"),
+        *(
+            PaperColumn(group, group, digits=2, lower=f"{group}_lower", upper=f"{group}_upper")
+            for group in groups
+        ),
+    )
+    sizes = ", ".join(f"{group} {len(members)}" for group, members in groups.items())
+    return PaperTable(
+        data_frame(rows),
+        columns,
+        "Alignment of the pipeline with people, in the form of FaStfact's table 2: numbers per "
+        "response.",
+        note=(
+            f"Responses: {sizes}. In brackets: 95% intervals over responses. Verdicts are compared "
+            "on the claims that both judged; F1@K' of both is against people's K', with gamma "
+            f"{settings.gamma:g}."
+        ),
+    )
+
+
+def _verdicts(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+    """Verdicts of the pipeline and of people, kept apart by the stage of the pipeline's."""
+    rows = []
+    for stage in (Stage.PRE_VERIFIED, Stage.VERIFIED):
+        own = [
+            claim
+            for response in responses
+            for claim in _own_claims(response)
+            if claim.stage is stage
+        ]
+        judged = [claim for response in responses for claim in _judged(response, stage)]
+        counts = Counter(_type_of(claim.verdict) for claim in own)
+        rows.append(
+            {
+                "stage": stage.value,
+                "claims": len(own),
+                **{kind: counts[kind] for kind in _TYPES},
+                "undecided": counts[None],
+                "judged": len(judged),
+                "exact": _share(judged, _same),
+                "type": _share(judged, _same_type),
+            }
+        )
+    columns = (
+        *text_columns("stage"),
+        *(PaperColumn(name, name, digits=0) for name in ("claims", *_TYPES, "undecided")),
+        PaperColumn("judged", "judged by people", digits=0),
+        PaperColumn("exact", "same verdict, %", digits=1),
+        PaperColumn("type", "same type, %", digits=1),
+    )
+    return PaperTable(
+        data_frame(rows),
+        columns,
+        "Verdicts of the pipeline by stage: at extraction without a search, and from evidence.",
+    )
+
+
+def _share(claims: Sequence[AnnotatedClaim], holds: Callable[[AnnotatedClaim], bool]) -> float:
+    return 100 * sum(map(holds, claims)) / len(claims) if claims else float("nan")
+
+
+def _labels(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+    """How often each verdict of the pipeline met each label of people, by stage."""
+    counts = Counter(
+        (claim.stage.value, claim.verdict or "none", claim.human or "none")
+        for response in responses
+        for claim in _human_claims(response)
+    )
+    rows = [
+        {"stage": stage, "verdict": verdict, "human": human, "claims": count}
+        for (stage, verdict, human), count in sorted(counts.items())
+    ]
+    columns = (
+        *text_columns("stage"),
+        PaperColumn("verdict", "pipeline"),
+        PaperColumn("human", "people"),
+        PaperColumn("claims", "claims", digits=0),
+    )
+    return PaperTable(data_frame(rows), columns, "Verdicts of the pipeline and labels of people.")
+
+
+def _by_response(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+    own = _counts(responses, _own_claims, lambda claim: claim.verdict)
+    human = _counts(responses, _human_claims, lambda claim: claim.human)
+    rows = []
+    for place, response in enumerate(responses):
+        operations = Counter(claim.operation for claim in response.claims)
+        done = {operation.value: float(operations[operation]) for operation in Operation}
+        rows.append(
+            {
+                "response": response.id,
+                "model": response.model,
+                "benchmark": response.benchmark,
+                "claims": len(_own_claims(response)),
+                **(done if response.is_annotated else dict.fromkeys(done, float("nan"))),
+                "k": float(own.verifiable[place]),
+                "k_human": float(human.verifiable[place])
+                if response.is_annotated
+                else float("nan"),
+            }
+        )
+    columns = (
+        *text_columns("response", "model", "benchmark"),
+        PaperColumn("claims", "extracted", digits=0),
+        *(PaperColumn(each.value, each.value, digits=0) for each in Operation),
+        PaperColumn("k", "S + N of the pipeline", digits=0),
+        PaperColumn("k_human", "K' of people", digits=0),
+    )
+    return PaperTable(data_frame(rows), columns, "Responses, and what people did to their claims.")
+
+
+def _tokens(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+    stages = dict.fromkeys(stage for response in responses for stage in response.tokens)
+    rows = []
+    for stage in stages:
+        values = [each.tokens[stage] for each in responses if stage in each.tokens]
+        rows.append({"stage": stage, "responses": len(values), "tokens": float(np.mean(values))})
+    columns = (
+        *text_columns("stage"),
+        PaperColumn("responses", "responses", digits=0),
+        PaperColumn("tokens", "tokens per response", digits=0),
+    )
+    return PaperTable(
+        data_frame(rows), columns, "Tokens of the pipeline, as the file records them."
+    )
+
+
+def _claims(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+    """Every claim with its original and its revised text."""
+    rows = [
+        {
+            "response": response.id,
+            "claim": claim.id,
+            "operation": "" if claim.operation is None else claim.operation.value,
+            "original": claim.original,
+            "text": claim.text,
+            "stage": claim.stage.value,
+            "verdict": claim.verdict,
+            "human": claim.human,
+            "agreement": claim.agreement,
+            "reason": claim.reason,
+        }
+        for response in responses
+        for claim in response.claims
+    ]
+    names = (
+        *("response", "claim", "operation", "original", "text", "stage", "verdict", "human"),
+        *("agreement", "reason"),
+    )
+    return PaperTable(data_frame(rows, list(names)), text_columns(*names), "Claims, one by one.")
+
+
+def _sentences(
+    responses: Sequence[AnnotatedResponse], annotated: Sequence[AnnotatedResponse]
+) -> Iterable[str]:
+    missing = len(responses) - len(annotated)
+    if not annotated:
+        yield (
+            "Nobody annotated this file: it holds the claims and verdicts of the pipeline alone, "
+            "so there is nothing to align them with. The annotation tool adds "
+            "annotation_status_details and annotator_label to each claim."
+        )
+        return
+    operations = Counter(claim.operation for response in annotated for claim in response.claims)
+    done = ", ".join(f"{operations[each]:,} {each.value}" for each in Operation)
+    yield f"{counted(len(annotated), 'annotated response')}: {done} claims."
+    if missing:
+        yield f"{counted(missing, 'response')} without annotation: left out of the alignment."
+    pending = sum(
+        claim.agreement == "verification_pending"
+        for response in annotated
+        for claim in response.claims
+    )
+    if pending:
+        yield f"{counted(pending, 'claim')} whose verdict people left pending: not compared."
+    unknown = sum(
+        _type_of(claim.human) is None and claim.agreement != "verification_pending"
+        for response in annotated
+        for claim in _human_claims(response)
+    )
+    if unknown:
+        yield (
+            f"{counted(unknown, 'claim')} that people kept without a verdict: in the operations, "
+            "and in no count of verdicts."
+        )
+
+
+def _figure(responses: Sequence[AnnotatedResponse]) -> dict[str, PaperFigure]:
+    """The pipeline's number of claims against people's, a point per response."""
+    from calibration.figures.sheet import panel_figure
+
+    own = _counts(responses, _own_claims, lambda claim: claim.verdict).verifiable
+    human = _counts(responses, _human_claims, lambda claim: claim.human).verifiable
+
+    def draw(axes: Axes) -> list[Artist]:
+        most = max(float(np.max([own, human], initial=1.0)), 1.0)
+        line = axes.plot([0, most], [0, most], color="0.7", linestyle="--", linewidth=0.8)
+        points = axes.scatter(human, own, s=14, alpha=0.6, color="C0")
+        return [points, *line]
+
+    figure = panel_figure(
+        draw,
+        ["responses", "equal"],
+        labels=("K' of people", "S + N of the pipeline"),
+    )
+    frame = data_frame({"response": [each.id for each in responses], "human": human, "own": own})
+    return {"claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of people.")}

@@ -1,0 +1,136 @@
+"""What a method found in somebody's data: sentences, tables and figures, to read and to keep."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.paper.table import PaperTable, blocks
+from experiments.study.config import plain_hash
+from experiments.study.plain_yaml import jsonable
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.files import results_folder, write_text
+from factormodels.preview import Preview, Previewed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def no_figures() -> Mapping[str, PaperFigure]:
+    """None of them, for a method that draws nothing."""
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Findings(Previewed):
+    """What a method found; shown as its sentences and its first table.
+
+    Attributes:
+        command: the command that finds the same.
+        source: what the data are called.
+        sentences: what was found, in words: first what was tested, then what a reader must know.
+        tables: the tables by name; the first is the one that is looked for.
+        settings: what was asked, as JSON can hold it.
+        draw: makes the figures, by name.
+        unshown: names of tables that are kept and neither printed nor on the page.
+    """
+
+    command: str
+    source: str
+    sentences: tuple[str, ...]
+    tables: Mapping[str, PaperTable]
+    settings: Mapping[str, Any]
+    draw: Callable[[], Mapping[str, PaperFigure]] = field(default=no_figures)
+    unshown: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> pd.DataFrame:
+        """Numbers of a table, a row per line.
+
+        Raises:
+            InputError: if there is no such table.
+        """
+        if name not in self.tables:
+            raise InputError(unknown_name(f"the table {name!r}", name, self.tables))
+        return self.tables[name].frame
+
+    @property
+    def origin(self) -> Origin:
+        """What files say of where they come from: the command, and a hash of what was asked."""
+        asked = {"command": self.command, "source": self.source, **jsonable(dict(self.settings))}
+        return Origin(self.command, plain_hash(asked))
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the tables (CSV, LaTeX, Markdown), the figures (PDF, PNG, CSV) and findings.json.
+
+        Returns:
+            The files.
+
+        Raises:
+            InputError: if the folder cannot be made or written.
+        """
+        place = Path(folder)
+        with results_folder(place):
+            found = Artefacts(self.tables, self.draw(), self.sentences)
+            paths = list(write_artefacts(found, place, self.origin))
+            paths.append(place / "findings.json")
+            write_text(paths[-1], self.as_json())
+        return paths
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write all of it as one page for a browser, which needs no network.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        from experiments.report.findings_page import write_findings_page
+
+        place = Path(path)
+        if place.is_dir():
+            raise InputError(f"{place}: this is a folder; name a file in it")
+        title = f"{self.command}: {self.source}"
+        found = Artefacts(self.shown(), self.draw(), self.sentences)
+        write_findings_page(place, title, found, self.settings, self.origin)
+        return place
+
+    def as_json(self) -> str:
+        """All but the figures as one JSON object on one line, ending in a newline.
+
+        Keys: command, source, settings, findings (sentences), tables {name: [row]}. A number that
+        is not defined is null.
+        """
+        document = {
+            "command": self.command,
+            "source": self.source,
+            "settings": jsonable(dict(self.settings)),
+            "findings": list(self.sentences),
+            "tables": {
+                name: jsonable(table.frame.to_dict("records"))
+                for name, table in self.tables.items()
+            },
+        }
+        return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def preview(self, most: int) -> Preview:
+        """The findings in words, and the first rows of the first table."""
+        heading = "\n".join((f"{self.command}: {self.source}", *self.sentences))
+        table = next(iter(self.tables.values()))
+        rows = [row for _, part in blocks(table) for row in part]
+        return Preview(
+            heading,
+            [column.title for column in table.columns],
+            [
+                [f"{cell.text}{cell.stars} {cell.interval}".strip() for cell in r]
+                for r in rows[:most]
+            ],
+            len(rows),
+        )
+
+    def shown(self) -> dict[str, PaperTable]:
+        """The tables that are printed."""
+        return {name: table for name, table in self.tables.items() if name not in self.unshown}

@@ -1,0 +1,72 @@
+"""What a method is given: a file, or a table that somebody has in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.tables import Table, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Data = str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]]
+
+IN_MEMORY = "the table"
+"""What a table that is no file is called."""
+
+
+def table_of(data: Data) -> Table:
+    """The table of a file, a data frame, or records.
+
+    Raises:
+        InputError: if the file cannot be read, or there is no row.
+    """
+    if isinstance(data, str | os.PathLike):
+        return read_table(data)
+    # By what it can do: whoever has a data frame has loaded pandas.
+    frame: Any = data
+    records: list[Any]
+    if hasattr(data, "to_dict"):
+        # What is missing in a frame is a number, NaN, whatever the column holds.
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    else:
+        records = list(data)
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, Mapping):
+            kind = type(record).__name__
+            raise InputError(f"row {number} is a {kind}; give a mapping from columns to values")
+    if not records:
+        raise InputError(f"{IN_MEMORY} has no rows; give at least one")
+    rows = tuple({str(key): value for key, value in record.items()} for record in records)
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    return Table(IN_MEMORY, "table", columns, rows, (None,) * len(rows))
+
+
+def name_of(data: Data) -> str:
+    """What data are called: the name of the file, or `IN_MEMORY`."""
+    return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY
+
+
+def parted_options(options: Mapping[str, Any], *kinds: type) -> tuple[Any, ...]:
+    """Settings of several dataclasses from one set of named arguments; lists become tuples.
+
+    Raises:
+        InputError: for a name that is a field of none of them.
+    """
+    names = [{field.name for field in fields(kind)} for kind in kinds]
+    every: Sequence[str] = sorted(set().union(*names))
+    for name in options:
+        if name not in every:
+            raise InputError(unknown_name(f"the argument {name!r}", name, every))
+    given = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+    }
+    return tuple(
+        kind(**{name: value for name, value in given.items() if name in own})
+        for kind, own in zip(kinds, names, strict=True)
+    )

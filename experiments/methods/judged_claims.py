@@ -1,0 +1,558 @@
+"""Claims with a label and what a model says of each, from a table in anybody's columns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from experiments.study.columns import LABEL, MODEL, RESPONSE, Columns
+from factormodels.errors import InputError
+from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
+from factormodels.io.json_records import shown
+from factormodels.io.labels import LabelSpelling, folded, label_spelling
+from factormodels.io.tables import Table
+
+_TRUE = ("true", "correct", "yes", "y", "t", "1", "a", "(a)", "right", "supported")
+_FALSE = ("false", "incorrect", "no", "n", "f", "0", "b", "(b)", "wrong", "unsupported")
+_NEITHER = (
+    *("neither", "none", "none of the above", "c", "(c)", "unsure", "unknown", "not sure"),
+    *("i don't know", "don't know"),
+)
+_JUDGEMENTS: Mapping[str, ModelJudgement] = {
+    **dict.fromkeys(_TRUE, ModelJudgement.TRUE),
+    **dict.fromkeys(_FALSE, ModelJudgement.FALSE),
+    **dict.fromkeys(_NEITHER, ModelJudgement.NEITHER),
+}
+_NO_ANSWER = ("", "nan", "null", "na", "n/a", "missing")
+
+_SETTINGS: Mapping[str, Setting] = {
+    **dict.fromkeys(("direct asking", "direct", "da"), Setting.DIRECT_ASKING),
+    **dict.fromkeys(("question answering", "qa"), Setting.QUESTION_ANSWERING),
+    **dict.fromkeys(
+        ("none of the above", "nota", "noa", "qa noa", "qa nota", "question answering noa"),
+        Setting.NONE_OF_THE_ABOVE,
+    ),
+}
+
+_CLAIM = ("claim id", "claim", "atom id", "atom", "subclaim", "fact")
+_SENTENCE = ("sentence", "sentence index", "sentence id", "sentence number")
+_SENTENCES = ("sentences", "n sentences", "num sentences")
+_POSITION = ("position", "relative position")
+_JUDGEMENT = ("judgement", "judgment", "self judgement", "model judgement", "judged", "answer")
+_CONFIDENCE = ("confidence", "self confidence", "p true")
+_VOTES = ("votes", "answers", "samples")
+_CONDITION = ("condition",)
+_SETTING = ("setting",)
+
+_GRID = 1_000_000
+"""A relative position is a place on a grid so fine that no edge of a bin is missed."""
+
+
+@dataclass(frozen=True)
+class ClaimColumns:
+    """Which columns of a table say what; None where the name of a column tells.
+
+    Attributes:
+        response: id of the response.
+        claim: id (or text) of the claim; without one every row is a claim of its own.
+        sentence: index of the claim's sentence, from 1.
+        sentences: number of sentences of its response; without one, the last that has a claim.
+        position: relative position, as a share or in percent, in place of a sentence.
+        in_order: whether claims stand in the order of their response, so that their place tells
+            their position.
+        label: what a person says of the claim.
+        true: labels that mean true; all others are then false.
+        irrelevant: labels of claims that do not count.
+        judgement: what the model says of it, in one column or, as SETTING=COLUMN, in several.
+        confidence: the model's confidence that it is true, in [0, 1].
+        votes: several answers: a column of lists, or several columns of one answer each.
+        model: the model that is asked.
+        condition: what sets two sets of responses apart, such as with and without retrieval.
+        setting: how the model was asked, where rows differ in it.
+    """
+
+    response: str | None = None
+    claim: str | None = None
+    sentence: str | None = None
+    sentences: str | None = None
+    position: str | None = None
+    in_order: bool = False
+    label: str | None = None
+    true: tuple[str, ...] = ()
+    irrelevant: tuple[str, ...] = ()
+    judgement: tuple[str, ...] = ()
+    confidence: str | None = None
+    votes: tuple[str, ...] = ()
+    model: str | None = None
+    condition: str | None = None
+    setting: str | None = None
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with what the model says of it.
+
+    Attributes:
+        response: id of its response.
+        claim: its id there.
+        sentence: its sentence, from 1; None where its position is not known.
+        sentences: number of sentences, or of places, of its response.
+        label: what a person says.
+        answers: what the model answered, by setting, once or several times.
+        confidence: its confidence, by setting.
+        where: its place in the file.
+    """
+
+    response: str
+    claim: str
+    sentence: int | None
+    sentences: int | None
+    label: ClaimLabel
+    answers: Mapping[Setting, tuple[ModelJudgement, ...]]
+    confidence: Mapping[Setting, float]
+    where: str
+
+    def score(self, setting: Setting) -> float | None:
+        """The confidence, or the share of answers that say true; None where nothing was said."""
+        if setting in self.confidence:
+            return self.confidence[setting]
+        answers = self.answers.get(setting, ())
+        if not answers:
+            return None
+        return sum(answer is ModelJudgement.TRUE for answer in answers) / len(answers)
+
+    def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
+        """What the model says in a setting, at a threshold of its confidence or votes.
+
+        Without a threshold the majority of several answers decides, and as many of one as of the
+        other are neither.
+        """
+        answers = self.answers.get(setting, ())
+        if len(answers) == 1 and setting not in self.confidence:
+            return answers[0]
+        score = self.score(setting)
+        if score is None:
+            return None
+        if threshold is None and score == 0.5:
+            return ModelJudgement.NEITHER
+        reached = score >= threshold if threshold is not None else score > 0.5
+        return ModelJudgement.TRUE if reached else ModelJudgement.FALSE
+
+
+@dataclass(frozen=True)
+class JudgedTable:
+    """The claims of a table.
+
+    Attributes:
+        groups: claims by (model, condition); empty texts where there is no such column.
+        settings: what the settings in which a model was asked are called, in the paper's order.
+        kind: what the model gave: "judgement", "confidence" or "votes".
+        has_positions: whether claims say where they stand.
+        has_sentences: whether they say so by sentences.
+        remarks: what a reader must know of how the table was read.
+    """
+
+    groups: Mapping[tuple[str, str], tuple[JudgedClaim, ...]]
+    settings: Mapping[Setting, str]
+    kind: str
+    has_positions: bool
+    has_sentences: bool
+    remarks: tuple[str, ...]
+
+    def records(self, group: tuple[str, str], threshold: float | None) -> list[ClaimRecord]:
+        """Claims of a group as records, judged at a threshold; None: as `judgement` says."""
+        return [
+            ClaimRecord(
+                one.response,
+                one.sentence or 1,
+                one.sentences or 1,
+                one.claim,
+                one.label,
+                *(one.judgement(setting, threshold) for setting in Setting),
+            )
+            for one in self.groups[group]
+        ]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A column of what the model says.
+
+    Attributes:
+        column: its name.
+        setting: the setting it is of; None: that of the row.
+        is_confidence: whether it holds numbers.
+    """
+
+    column: str
+    setting: Setting | None
+    is_confidence: bool = False
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the columns are; None where there is none."""
+
+    label: str
+    response: str | None
+    claim: str | None
+    sentence: str | None
+    sentences: str | None
+    position: str | None
+    model: str | None
+    condition: str | None
+    setting: str | None
+    said: tuple[_Source, ...]
+    kind: str
+
+
+@dataclass
+class _Draft:
+    """A claim that is being gathered from one row or several."""
+
+    label: ClaimLabel
+    sentence: int | None
+    where: str
+    answers: dict[Setting, list[ModelJudgement]] = field(default_factory=dict)
+    confidence: dict[Setting, float] = field(default_factory=dict)
+
+
+@dataclass
+class _Response:
+    """The claims of a response that are being gathered, by key, and how many places it has."""
+
+    claims: dict[str, _Draft] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    length: int = 0
+
+
+def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
+    """The claims of a table, whose responses may hold lists of them (`flat_rows`).
+
+    Args:
+        table: the table.
+        wanted: which columns say what.
+
+    Raises:
+        InputError: if a column is not there or cannot be told, or a cell cannot be read; the
+            message names the place.
+    """
+    source = table.source
+    names = Columns(column_names_of(table), source)
+    label = names.required("--label", wanted.label, LABEL, "label")
+    rows = flat_rows(table, label)
+    fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
+    nested = all(row.parent is not None for row in rows)
+    found = _columns(names, wanted, label, nested=nested, has_setting=fixed is None)
+    spelling = label_spelling(
+        (row.values.get(label) for row in rows),
+        f"{source}: column {label!r}",
+        wanted.true,
+        wanted.irrelevant,
+    )
+    reader = _Reader(found, spelling, fixed or _untold_setting(rows, found), wanted.in_order)
+    for number, row in enumerate(rows):
+        reader.take(number, row)
+    asked = {
+        setting
+        for responses in reader.groups.values()
+        for response in responses.values()
+        for draft in response.claims.values()
+        for setting in (*draft.answers, *draft.confidence)
+    }
+    if not asked:
+        raise InputError(
+            f"{source}: no labelled claim has an answer of the model; see that "
+            f"{' and '.join(repr(one.column) for one in found.said)} is filled"
+        )
+    told = fixed is not None or found.setting is not None or found.said[0].setting is not None
+    return JudgedTable(
+        groups={group: _finished(responses) for group, responses in reader.groups.items()},
+        settings={
+            setting: setting.value.replace("_", " ") if told else ""
+            for setting in Setting
+            if setting in asked
+        },
+        kind=found.kind,
+        has_positions=bool(wanted.in_order or found.sentence or found.position),
+        has_sentences=found.sentence is not None,
+        remarks=_remarks(names, found, wanted.in_order, reader.n_unlabelled),
+    )
+
+
+def _finished(responses: Mapping[str, _Response]) -> tuple[JudgedClaim, ...]:
+    return tuple(
+        JudgedClaim(
+            name,
+            f"a{number}",
+            draft.sentence,
+            response.length or None,
+            draft.label,
+            {setting: tuple(answers) for setting, answers in draft.answers.items()},
+            draft.confidence,
+            draft.where,
+        )
+        for name, response in responses.items()
+        for number, draft in enumerate(response.claims.values(), 1)
+    )
+
+
+def _remarks(names: Columns, found: _Found, in_order: bool, n_unlabelled: int) -> tuple[str, ...]:
+    remarks = [names.remark()] if names.guessed else []
+    if n_unlabelled:
+        remarks.append(f"{n_unlabelled:,} claims without a label are left out.")
+    if found.sentence and not found.sentences:
+        remarks.append(
+            "The number of sentences of a response is that of the last one with a claim, as no "
+            "column says it."
+        )
+    if not (in_order or found.sentence or found.position):
+        remarks.append(
+            "No column says where a claim stands, so nothing is told by position: name one with "
+            "--sentence or --position, or say --in-order if the claims stand in order."
+        )
+    return tuple(remarks)
+
+
+def _columns(
+    names: Columns, wanted: ClaimColumns, label: str, *, nested: bool, has_setting: bool
+) -> _Found:
+    response = (
+        # An object that holds claims is a response; its own name for it need not be known.
+        names.given("--response", wanted.response)
+        if nested and wanted.response
+        else None
+        if nested
+        else names.required("--response", wanted.response, RESPONSE, "response")
+    )
+    setting = (
+        names.optional("--setting", wanted.setting, _SETTING, "setting") if has_setting else None
+    )
+    # A text that occurs twice is two claims, unless somebody says that it names one.
+    claim = None
+    if wanted.claim is not None or setting is not None:
+        claim = names.optional("--claim", wanted.claim, _CLAIM, "claim")
+    sentence = names.optional("--sentence", wanted.sentence, _SENTENCE, "sentence")
+    position = names.optional("--position", wanted.position, _POSITION, "position")
+    if wanted.in_order and (wanted.sentence or wanted.position):
+        option = "--sentence" if wanted.sentence else "--position"
+        raise InputError(f"--in-order and {option} both say where a claim stands; leave one out")
+    if wanted.in_order:
+        sentence = position = None
+    said, kind = _said(names, wanted)
+    return _Found(
+        label=label,
+        response=response,
+        claim=claim,
+        sentence=sentence,
+        sentences=names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
+        position=None if sentence else position,
+        model=names.optional("--model-column", wanted.model, MODEL, "model"),
+        condition=names.optional("--condition", wanted.condition, _CONDITION, "condition"),
+        setting=setting,
+        said=said,
+        kind=kind,
+    )
+
+
+def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
+    """Columns of what the model says, and what that is."""
+    given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
+    if given > 1:
+        raise InputError(
+            "--judgement, --confidence and --votes are three forms of what the model says; give one"
+        )
+    if wanted.judgement:
+        return tuple(_judgement(names, text) for text in wanted.judgement), "judgement"
+    if wanted.confidence:
+        column = names.given("--confidence", wanted.confidence)
+        return (_Source(column, None, is_confidence=True),), "confidence"
+    if wanted.votes:
+        return tuple(_Source(names.given("--votes", one), None) for one in wanted.votes), "votes"
+    settings = [
+        _Source(name, setting)
+        for name in names.names
+        if (setting := _SETTINGS.get(folded(name.removeprefix("judgements.")))) is not None
+    ]
+    if settings:
+        return tuple(settings), "judgement"
+    for known, kind in ((_JUDGEMENT, "judgement"), (_VOTES, "votes"), (_CONFIDENCE, "confidence")):
+        found = names.optional("", None, known, kind)
+        if found is not None:
+            return (_Source(found, None, is_confidence=kind == "confidence"),), kind
+    raise InputError(
+        f"{names.where}: no column is known to hold what the model says of its claims; name it "
+        "with --judgement, --confidence or --votes; it has "
+        f"{', '.join(names.names)}"
+    )
+
+
+def _judgement(names: Columns, text: str) -> _Source:
+    setting, equals, column = text.partition("=")
+    if not equals or text in names.names:
+        return _Source(names.given("--judgement", text), None)
+    if folded(setting) not in _SETTINGS:
+        raise InputError(
+            f"--judgement {text}: {setting!r} is no setting; use one of {', '.join(Setting)}"
+        )
+    return _Source(names.given("--judgement", column), _SETTINGS[folded(setting)])
+
+
+class _Reader:
+    """Gathers the claims of rows, in which a claim may stand more than once.
+
+    Attributes:
+        groups: responses by (model, condition) and id.
+        n_unlabelled: number of rows without a label.
+    """
+
+    def __init__(
+        self, found: _Found, spelling: LabelSpelling, setting: Setting, in_order: bool
+    ) -> None:
+        self._found, self._spelling = found, spelling
+        self._setting, self._in_order = setting, in_order
+        self.groups: dict[tuple[str, str], dict[str, _Response]] = {}
+        self.n_unlabelled = 0
+
+    def take(self, number: int, row: FlatRow) -> None:
+        """Add what a row says, the number of which tells it from others."""
+        found, where = self._found, row.where
+        group = (_cell(row, found.model), _cell(row, found.condition))
+        name = str(row.parent) if found.response is None else _cell(row, found.response)
+        if not name:
+            raise InputError(f"{where}: column {found.response!r} is empty; name the response")
+        response = self.groups.setdefault(group, {}).setdefault(name, _Response())
+        key = f"row {number}" if found.claim is None else _cell(row, found.claim)
+        order = response.seen.setdefault(key, len(response.seen) + 1)
+        sentence = order if self._in_order else _sentence(row, found)
+        response.length = max(response.length, _length(row, found, sentence))
+        label = self._spelling.read(row.values.get(found.label))
+        if label is None:
+            self.n_unlabelled += 1
+            return
+        draft = response.claims.setdefault(key, _Draft(label, sentence, where))
+        if draft.label != label:
+            raise InputError(
+                f"{where}: claim {key!r} of response {name!r} is {label} here and {draft.label} "
+                "before; give each claim one label"
+            )
+        for one in found.said:
+            setting = one.setting or self._row_setting(row)
+            value = row.values.get(one.column)
+            place = f"{where}: column {one.column!r}"
+            if one.is_confidence:
+                confidence = _confidence(value, place)
+                if confidence is not None:
+                    draft.confidence[setting] = confidence
+            else:
+                answers = _answers(value, place)
+                if answers:
+                    draft.answers.setdefault(setting, []).extend(answers)
+
+    def _row_setting(self, row: FlatRow) -> Setting:
+        if self._found.setting is None:
+            return self._setting
+        word = row.values.get(self._found.setting)
+        if folded(word) not in _SETTINGS:
+            raise InputError(
+                f"{row.where}: column {self._found.setting!r}: {shown(word)} is no setting; use "
+                f"one of {', '.join(Setting)}"
+            )
+        return _SETTINGS[folded(word)]
+
+
+def _untold_setting(rows: Sequence[FlatRow], found: _Found) -> Setting:
+    """Setting of judgements of which it is not said: the third if there are three of them."""
+    three = any(
+        ModelJudgement.NEITHER
+        in _answers(row.values.get(one.column), f"{row.where}: column {one.column!r}")
+        for row in rows
+        for one in found.said
+        if found.kind == "judgement"
+    )
+    return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
+
+
+def _cell(row: FlatRow, column: str | None) -> str:
+    """Cell as a text; empty where there is no column or nothing in it."""
+    value = None if column is None else row.values.get(column)
+    return "" if value is None else str(value).strip()
+
+
+def _sentence(row: FlatRow, found: _Found) -> int | None:
+    """Index of the claim's sentence, or its place on the grid; None where neither is told."""
+    if found.sentence is not None:
+        return _whole(row, found.sentence)
+    if found.position is None:
+        return None
+    place = f"{row.where}: column {found.position!r}"
+    position = _number(row.values.get(found.position), place, "a relative position")
+    # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
+    share = position / 100 if position > 1 else position
+    if not 0 <= share <= 1:
+        raise InputError(f"{place}: {position:g} is no position; give a share or percents")
+    return max(1, round(share * _GRID))
+
+
+def _length(row: FlatRow, found: _Found, sentence: int | None) -> int:
+    """How many places the response has, as far as this row tells."""
+    if found.sentence is not None and found.sentences is not None:
+        length = _whole(row, found.sentences)
+        if sentence is not None and sentence > length:
+            raise InputError(
+                f"{row.where}: sentence {sentence} of {length} does not exist; mend it"
+            )
+        return length
+    return _GRID if found.position is not None else sentence or 0
+
+
+def _whole(row: FlatRow, column: str) -> int:
+    place = f"{row.where}: column {column!r}"
+    value = _number(row.values.get(column), place, "a number of sentences")
+    if value < 1 or not value.is_integer():
+        raise InputError(f"{place}: {value:g} is no place of a sentence; count from 1")
+    return int(value)
+
+
+def _number(value: Any, place: str, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{place}: {shown(value)} is no number; give {what}") from None
+    if not math.isfinite(number):
+        raise InputError(f"{place}: {shown(value)} is not finite; give {what}")
+    return number
+
+
+def _confidence(value: Any, place: str) -> float | None:
+    if folded(value) in _NO_ANSWER:
+        return None
+    number = _number(value, place, "a confidence from 0 to 1")
+    if not 0 <= number <= 1:
+        raise InputError(f"{place}: {number:g} is no confidence; give a number from 0 to 1")
+    return number
+
+
+def _answers(value: Any, place: str) -> list[ModelJudgement]:
+    """Judgements in a cell: one, or a list of several; those that are absent left out."""
+    several: Iterable[Any] = [value]
+    if isinstance(value, list):
+        several = value
+    elif isinstance(value, str) and re.search(r"[|;]", value):
+        several = re.split(r"[|;]", value)
+    found = []
+    for one in several:
+        word = folded(one)
+        if word in _NO_ANSWER:
+            continue
+        if word.rstrip(".") not in _JUDGEMENTS:
+            raise InputError(
+                f"{place}: {shown(one)} is no judgement; write correct or incorrect, yes or no, "
+                "true or false, or A, B or C; empty where there is none"
+            )
+        found.append(_JUDGEMENTS[word.rstrip(".")])
+    return found

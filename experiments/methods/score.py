@@ -1,0 +1,674 @@
+"""Scores of probabilities against labels: any table, every score, tests, figures, recalibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from calibration.intervals import IntervalSettings
+from calibration.scores.measures import entropy_warnings
+from calibration.scores.registry import REGISTRY
+from experiments.methods.findings import Findings
+from experiments.methods.inputs import name_of, parted_options, table_of
+from experiments.paper.artefacts import PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.text import number
+from experiments.study.cell_names import CELL
+from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
+from factormodels.errors import InputError, options_as_arguments
+from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.json_records import shown
+from factormodels.io.labels import folded, label_spelling
+from factormodels.io.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.reporting import CalibrationReport
+    from experiments.methods.inputs import Data
+
+COMMAND = "score"
+RECALIBRATIONS = ("platt", "temperature", "beta", "isotonic", "histogram", "venn-abers", "best")
+
+SCORES = (
+    *("brier", "corp_brier_miscalibration", "corp_brier_discrimination", "corp_brier_uncertainty"),
+    *("log_loss", "auroc", "ece", "calibration_slope", "calibration_intercept", "accuracy"),
+    "aurc",
+)
+"""The scores one wants first."""
+
+_TITLES = {
+    "brier": "Brier",
+    "corp_brier_miscalibration": "MCB",
+    "corp_brier_discrimination": "DSC",
+    "corp_brier_uncertainty": "UNC",
+    "log_loss": "log loss",
+    "auroc": "AUROC",
+    "ece": "ECE",
+    "calibration_slope": "slope",
+    "calibration_intercept": "intercept",
+    "accuracy": "accuracy",
+    "aurc": "risk-coverage",
+}
+
+_UNTESTED = ("corp_brier_uncertainty",)
+"""Of the labels alone: the same for all models of the same claims."""
+
+_REASONS = {
+    "infinite": "p is 0 of a true claim, or 1 of a false one",
+    "one_class": "all labels are the same",
+    "constant_forecast": "all probabilities are the same",
+    "separated": "the probabilities part true from false claims",
+    "no_variance": "there is no variance",
+    "too_few_atoms": "there are too few claims",
+    "clipped": "probabilities of 0 and 1 were moved",
+}
+
+_DATA = ("dataset", "data", "benchmark", "split")
+_CLAIM = ("claim id", "claim", "atom id", "atom")
+_MOST_DRAWN = 6
+"""Models in one figure: more curves than colours tell nothing."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Which columns of a table say what; None where the name of a column tells.
+
+    Attributes:
+        p: the probability of being true; several columns are several models.
+        label: what people say of the claim.
+        true: labels that mean true; all others are then false.
+        irrelevant: labels of claims that do not count.
+        group: the response, which claims of one text share; empty: every claim is its own.
+        by: what is scored apart: a model, a dataset.
+        claim: id of the claim within its group, by which models are paired.
+    """
+
+    p: tuple[str, ...] = ()
+    label: str | None = None
+    true: tuple[str, ...] = ()
+    irrelevant: tuple[str, ...] = ()
+    group: str | None = None
+    by: tuple[str, ...] = ()
+    claim: str | None = None
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How probabilities are scored.
+
+    Attributes:
+        reference: the model that the others are tested against; None: the first.
+        recalibrate: recalibrations, learned on other responses: names of `RECALIBRATIONS`.
+        folds: folds of responses of these.
+        n_bootstrap: replicates of the bootstrap.
+        resamples: permutations of each test.
+        seed: of intervals, tests and folds.
+    """
+
+    reference: str | None = None
+    recalibrate: tuple[str, ...] = ()
+    folds: int = 5
+    n_bootstrap: int = 1000
+    resamples: int = 2000
+    seed: int = 0
+
+    @property
+    def intervals(self) -> IntervalSettings:
+        """How intervals are made."""
+        return IntervalSettings(n_bootstrap=self.n_bootstrap, seed=self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """The models that are scored on the same data.
+
+    Attributes:
+        name: of the data; empty where there is one.
+        frame: columns p, y, group, model and, where there are ids, claim.
+        report: their scores and tests.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    report: CalibrationReport
+
+    def of(self, model: str) -> pd.DataFrame:
+        """Rows of a model."""
+        return self.frame[self.frame["model"] == model]
+
+
+def score(data: Data, **options: Any) -> Findings:
+    """Score probabilities against labels, as the command `factormodels score` does.
+
+    from experiments import score
+    score("claims.csv", p="confidence", label="truth", group="answer")
+
+    Args:
+        data: a file, a data frame, or records, one row per claim (and model).
+        options: fields of `ScoreColumns` and of `ScoreSettings`, by name.
+
+    Raises:
+        InputError: if the data cannot be read, or an option is unknown or does not fit them.
+    """
+    with options_as_arguments():
+        return find_scores(data, options)
+
+
+def find_scores(
+    data: Data, options: Mapping[str, Any], progress: Progress | None = None
+) -> Findings:
+    """`score`, whose errors name options of the command line.
+
+    Raises:
+        InputError: if the data cannot be read, or an option is unknown or does not fit them.
+    """
+    tell = progress or (lambda _: None)
+    listed = {name: (value,) if isinstance(value, str) else value for name, value in options.items()
+              if name in ("p", "by", "true", "irrelevant", "recalibrate")}  # fmt: skip
+    columns, settings = parted_options({**options, **listed}, ScoreColumns, ScoreSettings)
+    recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
+    for name in recalibrations:
+        if name not in RECALIBRATIONS:
+            raise InputError(
+                f"--recalibrate {name}: it is unknown; use some of {', '.join(RECALIBRATIONS)}"
+            )
+    frame, remarks = _frame(table_of(data), columns)
+    # Of a score that is not among these.
+    with entropy_warnings():
+        blocks = [
+            _block(name, part, settings, tell) for name, part in _parts(frame, remarks).items()
+        ]
+    tables = {"scores": _scores(blocks), "intervals": _intervals(blocks)}
+    tested = _tests(blocks)
+    if tested is not None:
+        tables["tests"] = tested
+    if recalibrations:
+        with entropy_warnings():
+            tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, tell, remarks)
+    sentences = [*_verdicts(blocks), *_undefined(blocks), *_said(blocks), *remarks]
+    asked = {key: value for key, value in asdict(columns).items() if value}
+    return Findings(
+        command=COMMAND,
+        source=name_of(data),
+        sentences=tuple(dict.fromkeys(sentences)),
+        tables=tables,
+        settings={**asdict(settings), **asked},
+        draw=lambda: _figures(blocks, settings),
+    )
+
+
+def _frame(table: Table, columns: ScoreColumns) -> tuple[pd.DataFrame, list[str]]:
+    """Probabilities, labels, groups, models and data in columns of known names, and remarks."""
+    names = Columns(table.columns, table.source)
+    given = [names.given("--p", name) for name in columns.p]
+    probabilities = given or [names.required("--p", None, PROBABILITY, "probability")]
+    label = names.required("--label", columns.label, LABEL, "label")
+    group = names.optional("--group", columns.group, RESPONSE, "response")
+    claim = names.optional("--claim", columns.claim, _CLAIM, "claim")
+    by = [names.given("--by", name) for name in columns.by]
+    if not by and len(probabilities) == 1:
+        by = _varying(table, [n for n in names.names if folded(n) in {*MODEL, *_DATA} or n in CELL])
+        if by:
+            names.guessed["model"] = ", ".join(by)
+    spelling = label_spelling(
+        (row.get(label) for row in table.rows),
+        f"{table.source}: column {label!r}",
+        columns.true,
+        columns.irrelevant,
+    )
+    rows = []
+    unanswered = 0
+    for place, row in enumerate(table.rows):
+        said = spelling.read(row.get(label))
+        for column in probabilities:
+            p = _probability(row.get(column), table, place, column)
+            if math.isnan(p):
+                unanswered += 1
+                continue
+            rows.append(
+                {
+                    "p": p,
+                    "y": None
+                    if said in (None, ClaimLabel.IRRELEVANT)
+                    else said is ClaimLabel.SUPPORTED,
+                    "group": place if group is None else str(row.get(group)),
+                    "claim": None if claim is None else str(row.get(claim)),
+                    "by": (*(str(row.get(name)) for name in by),),
+                    "column": column,
+                }
+            )
+    if not rows:
+        raise InputError(f"{table.source}: column {probabilities[0]!r} holds no probability")
+    frame = data_frame(rows)
+    remarks = [names.remark()] if names.guessed else []
+    if unanswered:
+        remarks.append(f"{unanswered:,} rows without a probability are left out.")
+    if group is None:
+        remarks.append(
+            "No column says which claims are of one response, so claims are taken as independent; "
+            "name it with --group."
+        )
+        frame.attrs["ungrouped"] = True
+    frame.attrs["by"] = by
+    frame.attrs["columns"] = probabilities
+    return frame, remarks
+
+
+def _probability(value: Any, table: Table, place: int, column: str) -> float:
+    if folded(value) in ("", "nan", "null", "none", "na", "n/a"):
+        return math.nan
+    try:
+        p = float(value)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{table.place(place, column)}: {shown(value)} is no probability; give a number from 0 "
+            "to 1"
+        ) from None
+    if not 0 <= p <= 1:
+        raise InputError(
+            f"{table.place(place, column)}: {p:g} is no probability; give a number from 0 to 1"
+        )
+    return p
+
+
+def _varying(table: Table, names: Sequence[str]) -> list[str]:
+    """Columns that hold more than one value."""
+    return [name for name in names if len({str(row.get(name)) for row in table.rows}) > 1]
+
+
+def _parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFrame]:
+    """The frame by data, with the models in a column; what parts responses is data."""
+    by: list[str] = frame.attrs["by"]
+    of_data = [
+        place
+        for place, name in enumerate(by)
+        if folded(name) in _DATA
+        or frame.assign(part=[key[place] for key in frame["by"]])
+        .groupby("group")["part"]
+        .nunique()
+        .max()
+        == 1
+    ]
+    # Where every column parts the responses, the models have none in common.
+    if len(of_data) == len(by) and by and not any(folded(name) in _DATA for name in by):
+        of_data = []
+        remarks.append("The models have no response in common, so they are not paired.")
+    several = len(frame.attrs["columns"]) > 1
+
+    def joined(key: Sequence[str], places: Sequence[int]) -> str:
+        return ", ".join(key[place] for place in places)
+
+    rest = [place for place in range(len(by)) if place not in of_data]
+    models = [
+        ", ".join(filter(None, (joined(key, rest), column if several else "")))
+        for key, column in zip(frame["by"], frame["column"], strict=True)
+    ]
+    single = frame.attrs["columns"][0]
+    named = frame.assign(
+        model=[model or single for model in models],
+        data=[joined(key, of_data) for key in frame["by"]],
+    )
+    if named["claim"].isna().any():
+        named = named.drop(columns="claim")
+    parts = {}
+    for name, part in named.groupby("data", sort=False):
+        if part["y"].isna().all():
+            remarks.append(f"{name}: no claim has a label, so nothing is scored.")
+            continue
+        parts[str(name)] = part
+    if not parts:
+        raise InputError("no claim that has a probability has a label; give labelled claims")
+    return parts
+
+
+def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings, tell: Progress) -> _Block:
+    from calibration.reporting import report
+
+    tell(f"scores {name}".strip())
+    models = list(dict.fromkeys(frame["model"]))
+    reference = settings.reference
+    if reference is not None and reference not in models:
+        raise InputError(
+            f"--reference {reference}: there is no such model; it has {', '.join(models)}"
+        )
+    claim = "claim" if "claim" in frame else None
+    if claim and frame.duplicated(["model", "group", "claim"]).any():
+        # An id that is not unique cannot pair claims; their order may.
+        claim = None
+    found = report(
+        frame,
+        p="p",
+        y="y",
+        response="group",
+        model="model",
+        claim=claim,
+        scores=SCORES,
+        tested=_tested() if len(models) > 1 else (),
+        reference=reference,
+        n_resamples=settings.resamples,
+        intervals=settings.intervals,
+    )
+    return _Block(name, frame, found)
+
+
+def _tested() -> list[str]:
+    """Scores that can differ between models of the same claims."""
+    return [each for each in SCORES if each not in _UNTESTED]
+
+
+def _text(value: float, status: str, stars: str = "") -> str:
+    if math.isinf(value):
+        return f"∞ ({_REASONS['infinite']})"
+    if math.isnan(value):
+        return f"-- ({_REASONS.get(status, status)})"
+    return f"{number(value)}{stars}"
+
+
+def _scores(blocks: Sequence[_Block]) -> PaperTable:
+    rows = []
+    for block in blocks:
+        tests = block.report.tests
+        for row in block.report.rows():
+            texts = {}
+            for name in SCORES:
+                stars = ""
+                if tests is not None and name in tests.measures:
+                    stars = tests.cell(row["model"], name).stars
+                texts[f"{name}_text"] = _text(row[name], row[f"{name}_status"], stars)
+            rows.append({"data": block.name, **row, **texts})
+    columns = (
+        *text_columns("model"),
+        PaperColumn("n_claims", "claims", digits=0),
+        *(PaperColumn(f"{name}_text", _TITLES[name], right=True) for name in SCORES),
+    )
+    notes = [block.report.tests.stars_note() for block in blocks if block.report.tests is not None]
+    return PaperTable(
+        data_frame(rows),
+        columns,
+        "Scores.",
+        group="data" if len(blocks) > 1 else "",
+        note=" ".join(
+            (
+                "Brier = MCB - DSC + UNC: miscalibration, discrimination, uncertainty (CORP).",
+                *dict.fromkeys(notes),
+            )
+        ),
+    )
+
+
+def _intervals(blocks: Sequence[_Block]) -> PaperTable:
+    rows = [
+        {
+            "of": ": ".join(filter(None, (block.name, row["model"]))),
+            "score": name,
+            "title": REGISTRY[name].title,
+            "value": row[name],
+            "lower": row[f"{name}_lower"],
+            "upper": row[f"{name}_upper"],
+            "coverage": row[f"{name}_coverage"],
+            "reason": _REASONS.get(row[f"{name}_status"], ""),
+        }
+        for block in blocks
+        for row in block.report.rows()
+        for name in SCORES
+    ]
+    columns = (
+        PaperColumn("title", "score"),
+        PaperColumn("value", "value", digits=3, lower="lower", upper="upper"),
+        PaperColumn("coverage", "covers", digits=2),
+        PaperColumn("reason", ""),
+    )
+    level = 100 * blocks[0].report.level
+    note = (
+        f"In brackets: {level:g}% intervals over responses; covers: what those of so many of them "
+        "cover in simulations, where that is not their level."
+    )
+    return PaperTable(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
+
+
+def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
+    rows = []
+    for block in blocks:
+        if block.report.tests is None:
+            continue
+        for row in block.report.tests.rows():
+            if row["method"] != block.report.tests.reference:
+                of = f"{row['method']} less {block.report.tests.reference}"
+                rows.append(
+                    {
+                        "of": ": ".join(filter(None, (block.name, of))),
+                        **row,
+                        "title": REGISTRY[row["measure"]].title,
+                    }
+                )
+    if not rows:
+        return None
+    columns = (
+        PaperColumn("title", "score"),
+        PaperColumn(
+            "difference",
+            "difference",
+            digits=3,
+            lower="difference_lower",
+            upper="difference_upper",
+            stars="stars",
+        ),
+        PaperColumn("p_value", "p", digits=4),
+        PaperColumn("corrected", "corrected", digits=4),
+        PaperColumn("reason", ""),
+    )
+    return PaperTable(
+        data_frame(rows),
+        columns,
+        "Tests paired by response, on the claims that all models have.",
+        group="of",
+        note="Permutation tests, corrected by Holm over all scores and models of the same data.",
+    )
+
+
+def _recalibrated(
+    blocks: Sequence[_Block],
+    names: Sequence[str],
+    settings: ScoreSettings,
+    tell: Progress,
+    remarks: list[str],
+) -> PaperTable:
+    """Scores of recalibrated probabilities, each learned on other responses."""
+    import numpy as np
+
+    from calibration.recalibration import RECALIBRATORS, BestRecalibrator, cross_fit
+    from calibration.reporting import report
+
+    inner = [name.replace("-", "_") for name in names if name != "best"]
+    rows: list[dict[str, Any]] = []
+    for block in blocks:
+        for model in dict.fromkeys(block.frame["model"]):
+            part = block.of(model)
+            of = ": ".join(filter(None, (block.name, model)))
+            n_folds = min(settings.folds, part["group"].nunique())
+            found: dict[str, Any] = {"as given": part["p"].to_numpy()}
+            fold = np.zeros(len(part), dtype=np.int64)
+            for name in names:
+                tell(f"{of}: {name}")
+                # The choice is made within each fold, from those that were named, or from all.
+                estimator = (
+                    BestRecalibrator(["none", *inner] if inner else None, seed=settings.seed)
+                    if name == "best"
+                    else RECALIBRATORS[name.replace("-", "_")]()
+                )
+                try:
+                    fitted = cross_fit(
+                        estimator,
+                        part["p"].to_numpy(),
+                        part["y"].to_numpy(dtype=object),
+                        part["group"].to_numpy(),
+                        n_folds,
+                        settings.seed,
+                    )
+                except InputError as error:
+                    # Too few claims for one map are no reason to lose the others.
+                    remarks.append(f"{of}: {name} cannot be learned ({error}).")
+                    continue
+                found[name], fold = fitted.p, fitted.fold
+            wide = data_frame(
+                {**found, "y": part["y"].to_numpy(), "group": part["group"].to_numpy(),
+                 "fold": fold}
+            )  # fmt: skip
+            told = report(
+                wide,
+                p=list(found),
+                y="y",
+                response="group",
+                fold="fold",
+                scores=SCORES,
+                tested=_tested() if len(found) > 1 else (),
+                reference="as given",
+                n_resamples=settings.resamples,
+                intervals=settings.intervals,
+            )
+            for row in told.rows():
+                texts = {}
+                for name in SCORES:
+                    stars = ""
+                    if told.tests is not None and name in told.tests.measures:
+                        stars = told.tests.cell(row["model"], name).stars
+                    texts[f"{name}_text"] = _text(row[name], row[f"{name}_status"], stars)
+                rows.append({"of": of, **row, **texts})
+    columns = (
+        PaperColumn("model", "recalibration"),
+        *(PaperColumn(f"{name}_text", _TITLES[name], right=True) for name in SCORES),
+    )
+    return PaperTable(
+        data_frame(rows),
+        columns,
+        "Recalibrated probabilities, each by a map that was learned on other responses.",
+        group="of",
+        note=(
+            "Stars: paired against the probabilities as given. best is chosen within the folds, so "
+            "that no claim decides on the map it is judged by. AUROC compares claims of one fold."
+        ),
+    )
+
+
+def _verdicts(blocks: Sequence[_Block]) -> list[str]:
+    """The best by Brier score of each data, and how sure that is, in words."""
+    sentences = []
+    for block in blocks:
+        rows = block.report.rows()
+        of = f"{block.name}: " if block.name else ""
+        if len(rows) == 1:
+            row = rows[0]
+            sentences.append(
+                f"{of}{row['model']} has a Brier score of {number(row['brier'])} "
+                f"[{number(row['brier_lower'])}, {number(row['brier_upper'])}] on "
+                f"{row['n_claims']:,} claims of {row['n_responses']:,} responses; always saying "
+                f"the base rate has {number(row['corp_brier_uncertainty'])}."
+            )
+            continue
+        best = min(rows, key=lambda row: row["brier"])
+        tests = block.report.tests
+        text = f"{of}{best['model']} has the lowest Brier score, {number(best['brier'])}"
+        if tests is not None:
+            better = [
+                cell
+                for row in rows
+                if (cell := tests.cell(row["model"], "brier")).stars and cell.better
+            ]
+            text += (
+                f"; {len(better)} of {len(rows) - 1} are significantly better than "
+                f"{tests.reference} by it"
+            )
+        sentences.append(f"{text}.")
+    return sentences
+
+
+def _undefined(blocks: Sequence[_Block]) -> list[str]:
+    """Which scores have no finite value, and why."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for block in blocks:
+        for row in block.report.rows():
+            for name in SCORES:
+                status = row[f"{name}_status"]
+                if not math.isfinite(row[name]):
+                    key = (REGISTRY[name].title, _REASONS.get(status, status))
+                    found.setdefault(key, []).append(
+                        ", ".join(filter(None, (block.name, row["model"])))
+                    )
+    return [
+        f"{title} has no finite value, since {reason}: {'; '.join(models[:4])}"
+        f"{f' and {len(models) - 4} more' if len(models) > 4 else ''}."
+        for (title, reason), models in found.items()
+    ]
+
+
+def _said(blocks: Sequence[_Block]) -> list[str]:
+    """What the reports say, those of one sentence for all data said once."""
+    return [
+        f"{block.name}: {remark}" if block.name and "without a label" in remark else remark
+        for block in blocks
+        for remark in block.report.remarks
+        if not remark.startswith(("In brackets", "*"))
+    ]
+
+
+def _figures(blocks: Sequence[_Block], settings: ScoreSettings) -> dict[str, PaperFigure]:
+    """Reliability with bands, and risk against coverage, of each data."""
+    from calibration.curves import corp_curve, risk_curve
+    from calibration.figures import corp_diagram, risk_coverage_figure
+
+    figures = {}
+    for place, block in enumerate(blocks, 1):
+        models = list(dict.fromkeys(block.frame["model"]))
+        rows = {row["model"]: row for row in block.report.rows()}
+        drawn = sorted(models, key=lambda model: rows[model]["brier"])[:_MOST_DRAWN]
+        suffix = f"-{place}" if len(blocks) > 1 else ""
+        of = ", ".join(
+            filter(
+                None,
+                (
+                    block.name,
+                    f"the {_MOST_DRAWN} of {len(models)} models with the lowest Brier score"
+                    if len(models) > len(drawn)
+                    else "",
+                ),
+            )
+        )
+        curves, risks = {}, {}
+        for model in drawn:
+            part = block.of(model)
+            arrays = (part["p"].to_numpy(), part["y"].to_numpy(dtype=object))
+            wanted: Any = {
+                "responses": part["group"].to_numpy(),
+                "n_bootstrap": settings.n_bootstrap,
+                "seed": settings.seed,
+            }
+            curves[model] = corp_curve(*arrays, **wanted)
+            risks[model] = risk_curve(*arrays, **wanted)
+        data = data_frame(
+            [
+                {"model": model, "p": p, "recalibrated": r}
+                for model, curve in curves.items()
+                for p, r in zip(curve.p.tolist(), curve.recalibrated.tolist(), strict=True)
+            ]
+        )
+        title = "Reliability with bands over responses"
+        figures[f"reliability{suffix}"] = PaperFigure(
+            corp_diagram(curves), data, ": ".join(filter(None, (title, of)))
+        )
+        risk_data = data_frame(
+            [
+                {"model": model, "coverage": c, "risk": r}
+                for model, curve in risks.items()
+                for c, r in zip(curve.coverage.tolist(), curve.risk.tolist(), strict=True)
+            ]
+        )
+        title = "Risk against coverage"
+        figures[f"risk-coverage{suffix}"] = PaperFigure(
+            risk_coverage_figure(risks), risk_data, ": ".join(filter(None, (title, of)))
+        )
+    return figures

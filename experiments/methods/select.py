@@ -1,0 +1,307 @@
+"""Core on anybody's responses: which claims count, with labels or without, with claims or as text.
+
+Source: Core, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.assess.inputs import load_responses
+from experiments.assess.setup import AssessmentOptions, relation_model
+from experiments.methods.findings import Findings
+from experiments.methods.inputs import parted_options
+from experiments.padding.robustness import CoreChoices
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.text import counted
+from factormodels.errors import InputError, options_as_arguments
+from factormodels.extraction.sentences import split_sentences
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import Selection, subclaims_of
+from factormodels.selection import select as select_claims
+
+if TYPE_CHECKING:
+    from factormodels.selection import Core, Subclaim
+
+COMMAND = "select"
+
+
+@dataclass(frozen=True)
+class SelectSettings:
+    """How claims are selected.
+
+    Attributes:
+        relations: who entails whom: ``lexical``, ``recorded:FILE`` or ``nli:FOLDER``.
+        labels: relation of each label of an NLI model, such as ``LABEL_0=entailment``, where their
+            names do not tell.
+        weights: ``informativeness`` or ``uniform``.
+        rule: claims exclude each other if ``either`` entails the other, or ``both``.
+        domain: domain of the bleached claims.
+        templates: file of one's own bleached claims.
+        share: least share of claims that their sentence entails; None asks for none.
+        epsilon: what is taken off each informativeness.
+        cap: relation model whose answer caps it at 0, such as a ternary one beside a graded one.
+    """
+
+    relations: str = "lexical"
+    labels: tuple[str, ...] = ()
+    weights: str = "informativeness"
+    rule: str = "either"
+    domain: str = "people"
+    templates: str | None = None
+    share: float | None = None
+    epsilon: float = 0.01
+    cap: str | None = None
+
+    def choices(self) -> CoreChoices:
+        """How selection is set up for each response.
+
+        Raises:
+            InputError: for an unknown name or a setting out of range.
+            MissingDependencyError: if a relation model needs a library that is not installed.
+        """
+        labels = parse_labels(self.labels)
+        model, _ = relation_model(self.relations, AssessmentOptions(), labels)
+        cap = None if self.cap is None else relation_model(self.cap, AssessmentOptions())[0]
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise InputError(f"--share {self.share:g}: it is no share; give a number from 0 to 1")
+        return CoreChoices(
+            model,
+            self.weights,
+            self.rule,  # type: ignore[arg-type]
+            templates=None if self.templates is None else Path(self.templates),
+            domain=self.domain,
+            share=self.share,
+            epsilon=self.epsilon,
+            cap=cap,
+        )
+
+
+def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
+    """Relation of each label, from texts such as LABEL_0=entailment; None if there are none.
+
+    Raises:
+        InputError: for a text without a relation, or one that is unknown.
+    """
+    known = ("entailment", "contradiction", "neutral", "other")
+    found = {}
+    for text in texts:
+        label, equals, relation = text.partition("=")
+        if not equals or relation not in known:
+            raise InputError(
+                f"--labels {text}: write LABEL=RELATION, the relation one of {', '.join(known)}"
+            )
+        found[label] = relation
+    return found or None
+
+
+def select(responses: str | os.PathLike[str] | Iterable[FactGraph], **options: Any) -> Findings:
+    """Select the claims that count, as the command `factormodels select` does.
+
+    from experiments import select
+    select("responses.jsonl", share=0.5)["responses"]
+
+    Args:
+        responses: a file of responses, with claims or as text; or fact graphs.
+        options: fields of `SelectSettings`, by name.
+
+    Raises:
+        InputError: if the file cannot be read, or an option is unknown or out of range.
+        MissingDependencyError: if a relation model needs a library that is not installed.
+    """
+    with options_as_arguments():
+        if isinstance(responses, str | os.PathLike):
+            loaded = load_responses(Path(responses))
+            return find_selection(
+                loaded.graphs, Path(responses).name, options, remarks=loaded.remarks
+            )
+        return find_selection(tuple(responses), "the responses", options)
+
+
+def find_selection(
+    graphs: Sequence[FactGraph],
+    source: str,
+    options: Mapping[str, Any],
+    *,
+    remarks: Sequence[str] = (),
+    advance: Callable[[], None] | None = None,
+) -> Findings:
+    """`select` of responses that were read, whose errors name options of the command line.
+
+    Args:
+        graphs: the responses.
+        source: what they are called.
+        options: fields of `SelectSettings`, by name.
+        remarks: what a reader must know of how they were read.
+        advance: called after each response.
+
+    Raises:
+        InputError: for an unknown option, one out of range, or responses without a sentence.
+    """
+    (settings,) = parted_options(options, SelectSettings)
+    choices = settings.choices()
+    taken_apart = 0
+    found: list[tuple[FactGraph, Selection]] = []
+    empty = 0
+    for graph in graphs:
+        whole = graph
+        if not graph.atoms and graph.response.strip():
+            whole = with_sentences(graph)
+            taken_apart += 1
+        if whole.atoms:
+            core: Core = choices.core(whole)
+            found.append((whole, select_claims(claims_with_sources(whole, settings), core)))
+        else:
+            empty += 1
+        if advance is not None:
+            advance()
+    if not found:
+        raise InputError(f"{source}: no response has a claim or a text; name other data")
+    sentences = [_summary(found), *remarks]
+    if taken_apart:
+        sentences.append(
+            f"{counted(taken_apart, 'response')} without claims: each sentence is taken for one; "
+            "`factormodels assess --atoms model` lists claims with a language model."
+        )
+    if empty:
+        sentences.append(f"{counted(empty, 'response')} without claims and text: left out.")
+    missing = sum(one.missing for _, one in found)
+    if missing:
+        sentences.append(f"{missing:,} judgements are missing; they exclude nothing.")
+    if settings.relations.startswith("nli:"):
+        sentences.append(
+            "P(c|h) of a graded model is its output; that of a model of two or three labels is "
+            "the share of its label for entailment, which is not the same thing."
+        )
+    return Findings(
+        command=COMMAND,
+        source=source,
+        sentences=tuple(sentences),
+        tables={"responses": _responses(found), "claims": _claims(found)},
+        settings=asdict(settings),
+        unshown=("claims",),
+    )
+
+
+def with_sentences(graph: FactGraph) -> FactGraph:
+    """The response with each of its sentences for a claim."""
+    from factormodels.extraction.atomizer import sentence_atoms
+
+    return replace(graph, atoms=sentence_atoms(graph.response))
+
+
+def claims_with_sources(graph: FactGraph, settings: SelectSettings) -> list[Subclaim]:
+    """The claims of a response, with their sentences where a share of faithful ones is asked for.
+
+    A claim whose sentence cannot be told, since its annotators counted other sentences than there
+    are, has the whole response for its source.
+    """
+    claims = subclaims_of(graph)
+    if settings.share is None:
+        return claims
+    if not graph.response.strip():
+        raise InputError(
+            f"--share: the response {graph.id!r} has no text, which says whether a claim is "
+            "faithful to it; leave --share out"
+        )
+    sentences = split_sentences(graph.response)
+    counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)
+    return [
+        replace(
+            claim,
+            source=sentences[atom.sentence - 1]
+            if counted_alike and atom.sentence is not None and atom.sentence <= len(sentences)
+            else graph.response,
+        )
+        for claim, atom in zip(claims, graph.atoms, strict=True)
+    ]
+
+
+def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:
+    rows = []
+    for graph, selection in found:
+        chosen = {claim.id for claim in selection.chosen}
+        labels = [(atom.label, atom.id in chosen) for atom in graph.atoms]
+        before = [label for label, _ in labels if label is not None]
+        after = [label for label, kept in labels if kept and label is not None]
+        rows.append(
+            {
+                "response": graph.id,
+                "claims": len(selection.claims),
+                "selected": len(chosen),
+                "share": len(chosen) / len(selection.claims),
+                "true_before": sum(before) / len(before) if before else float("nan"),
+                "true_after": sum(after) / len(after) if after else float("nan"),
+                "status": selection.solution.status,
+            }
+        )
+    labelled = any(row["true_before"] == row["true_before"] for row in rows)
+    columns = (
+        *text_columns("response"),
+        PaperColumn("claims", "claims", digits=0),
+        PaperColumn("selected", "selected", digits=0),
+        PaperColumn("share", "share left", digits=2),
+        *(
+            (
+                PaperColumn("true_before", "true before", digits=2),
+                PaperColumn("true_after", "true after", digits=2),
+            )
+            if labelled
+            else ()
+        ),
+        *text_columns("status"),
+    )
+    return PaperTable(data_frame(rows), columns, "Claims that count, by response.")
+
+
+def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:
+    rows = []
+    for graph, selection in found:
+        chosen = set(selection.solution.chosen)
+        decided = selection.entailments.decided
+        for place, claim in enumerate(selection.claims):
+            near = [
+                other
+                for other in sorted(chosen)
+                if other != place and (decided[place, other] or decided[other, place])
+            ]
+            weight = float(selection.program.weights[place])
+            rows.append(
+                {
+                    "response": graph.id,
+                    "claim": claim.id,
+                    "text": claim.text,
+                    "weight": weight,
+                    "selected": place in chosen,
+                    # A claim of no worth is left out by itself, another for one that is kept.
+                    "because": ""
+                    if place in chosen
+                    else "it informs of nothing"
+                    if weight <= 0
+                    else f"related to {', '.join(selection.claims[one].id for one in near)}"
+                    if near
+                    else "too few would be faithful",
+                }
+            )
+    columns = (
+        *text_columns("response", "claim", "text"),
+        PaperColumn("weight", "weight", digits=3),
+        PaperColumn("selected", "selected", show=lambda value: "yes" if value else "no"),
+        *text_columns("because"),
+    )
+    return PaperTable(data_frame(rows), columns, "Claims, one by one, and why some do not count.")
+
+
+def _summary(found: Sequence[tuple[FactGraph, Selection]]) -> str:
+    before = sum(len(selection.claims) for _, selection in found)
+    after = sum(len(selection.chosen) for _, selection in found)
+    limited = sum(selection.solution.status != "optimal" for _, selection in found)
+    none = sum(not selection.chosen for _, selection in found)
+    return (
+        f"{after:,} of {before:,} claims of {counted(len(found), 'response')} count; "
+        f"{counted(none, 'response')} keep none, and {limited:,} selections are not proved optimal."
+    )

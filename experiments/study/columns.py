@@ -1,0 +1,92 @@
+"""Which columns of a user's table mean what: as options say, or by their names, and then said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factormodels.errors import InputError, nearest
+from factormodels.io.labels import folded
+
+RESPONSE = ("response", "response id", "group", "document", "id", "question id", "prompt id")
+LABEL = (
+    *("label", "human label", "gold", "gold label", "annotation", "annotator label", "truth"),
+    *("is true", "correct", "supported", "factual", "y"),
+)
+PROBABILITY = ("p", "prob", "probability", "confidence", "score", "p true", "prediction")
+MODEL = ("model", "method", "system")
+"""Names by which a column is known, the likeliest first; case, dashes and underscores are alike."""
+
+
+class Columns:
+    """The columns of a table, and which of them were found by their names.
+
+    Attributes:
+        names: all of them, in order.
+        where: the file, which errors name.
+        guessed: what was not said and was found: column by meaning.
+    """
+
+    def __init__(self, names: Sequence[str], where: object) -> None:
+        self.names = tuple(names)
+        self.where = where
+        self.guessed: dict[str, str] = {}
+        self._by_name = {folded(name): name for name in reversed(self.names)}
+
+    def given(self, option: str, name: str) -> str:
+        """Column of a name.
+
+        Raises:
+            InputError: if there is none, with the nearest.
+        """
+        if name in self.names:
+            return name
+        if folded(name) in self._by_name:
+            return self._by_name[folded(name)]
+        near = nearest(name, self.names)
+        hint = f" (did you mean {near!r}?)" if near else ""
+        raise InputError(
+            f"{self.where}: {option} {name}: there is no such column{hint}; it has "
+            f"{', '.join(self.names)}"
+        )
+
+    def optional(
+        self, option: str, name: str | None, known: Sequence[str], meaning: str
+    ) -> str | None:
+        """Column that an option names, or one of the names it is known by, or None.
+
+        Args:
+            option: the option, for errors.
+            name: what it says; None: not given; an empty text: there is none.
+            known: names that such a column often has.
+            meaning: what it is, for what is said of guesses.
+
+        Raises:
+            InputError: if the option names no column.
+        """
+        if name is not None:
+            return self.given(option, name) if name else None
+        found = next((self._by_name[one] for one in known if one in self._by_name), None)
+        if found is not None and folded(found) != meaning:
+            self.guessed[meaning] = found
+        return found
+
+    def required(self, option: str, name: str | None, known: Sequence[str], meaning: str) -> str:
+        """Column as `optional` finds it.
+
+        Raises:
+            InputError: if there is none.
+        """
+        found = self.optional(option, name, known, meaning)
+        if found is None:
+            raise InputError(
+                f"{self.where}: no column is known as the {meaning}; name it with {option}; it has "
+                f"{', '.join(self.names)}"
+            )
+        return found
+
+    def remark(self) -> str:
+        """What was guessed, in a sentence; empty if nothing was."""
+        if not self.guessed:
+            return ""
+        found = ", ".join(f"{meaning} {column!r}" for meaning, column in self.guessed.items())
+        return f"Columns known by their names: {found}."

@@ -1,0 +1,50 @@
+"""The litellm library: quiet."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from factormodels.extraction.optional import optional_module
+
+_ENVIRONMENT = {
+    # Prices come with the library and are fetched from nowhere.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    # How many calls are under way is said by us; the library's own bound would be another.
+    "AIOHTTP_CONNECTOR_LIMIT": "100000",
+    "AIOHTTP_CONNECTOR_LIMIT_PER_HOST": "100000",
+}
+"""What the library reads when it is imported."""
+
+
+def quiet_litellm() -> Any:
+    """Litellm, which asks no network for prices, prints nothing and reports to nobody.
+
+    Raises:
+        MissingDependencyError: if it is not installed.
+    """
+    with _environment(_ENVIRONMENT), warnings.catch_warnings():
+        # Its types are completed with the first answer, and pydantic warns of one of them.
+        warnings.simplefilter("ignore")
+        litellm = optional_module("litellm", "llm")
+        litellm.ModelResponse()
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return litellm
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    added = [name for name in values if name not in os.environ]
+    os.environ.update({name: values[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]

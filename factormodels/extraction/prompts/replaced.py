@@ -1,0 +1,136 @@
+"""Prompts of a user in place of ours, and the language model that is asked with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    Request,
+    lacking_parameters,
+)
+from factormodels.extraction.prompts import (
+    PromptTemplate,
+    load_prompt,
+    parse_prompt,
+    prompt_names,
+    prompt_text,
+)
+from factormodels.io.files import prepare_folder, read_text, write_text
+
+_SUFFIX = ".yaml"
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of this package, some of them replaced.
+
+    Attributes:
+        replaced: a user's templates by the name of ours.
+    """
+
+    replaced: Mapping[str, PromptTemplate] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> PromptTemplate:
+        """The template of a name.
+
+        Raises:
+            InputError: if there is none of this name.
+        """
+        return self.replaced.get(name) or load_prompt(name)
+
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of every template, by name."""
+        return {name: self[name].identity.digest for name in prompt_names()}
+
+
+OURS = Prompts()
+
+
+def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
+    """The prompts, those replaced that a folder has a file NAME.yaml of.
+
+    Args:
+        folder: the folder; None replaces none.
+
+    Raises:
+        InputError: if there is no such folder, it replaces nothing, or a file is no such template.
+    """
+    if folder is None:
+        return OURS
+    place = Path(folder)
+    if not place.is_dir():
+        raise InputError(f"{place}: there is no such folder of prompts; `factormodels prompts "
+                         f"--copy {place}` writes one")  # fmt: skip
+    replaced = {}
+    for file in sorted(place.iterdir()):
+        if file.suffix == ".yml":
+            raise InputError(f"{file}: prompts end in {_SUFFIX}; rename it")
+        if file.suffix != _SUFFIX:
+            continue
+        if file.stem not in prompt_names():
+            raise InputError(
+                f"{file}: {unknown_name(f'the prompt {file.stem!r}', file.stem, prompt_names())}"
+            )
+        replaced[file.stem] = parse_prompt(read_text(file), str(file), load_prompt(file.stem))
+    if not replaced:
+        raise InputError(f"{place}: it holds no prompt; put in a file such as atomizer{_SUFFIX}")
+    return Prompts(replaced)
+
+
+def copy_prompts(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write our prompts into a folder, each as NAME.yaml, to be edited.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: if a file is there already, or the folder cannot be written.
+    """
+    place = Path(folder)
+    files = {place / f"{name}{_SUFFIX}": prompt_text(name) for name in prompt_names()}
+    for file in files:
+        if file.exists():
+            raise InputError(f"{file}: it exists and would be lost; name another folder")
+    prepare_folder(place)
+    for file, text in files.items():
+        write_text(file, text)
+    return list(files)
+
+
+class WithPrompts:
+    """A language model that stages ask with a user's prompts.
+
+    Args:
+        model: who answers.
+        prompts: what it is asked with.
+    """
+
+    def __init__(self, model: LanguageModel, prompts: Prompts) -> None:
+        self._model = model
+        self.prompts = prompts
+
+    @property
+    def name(self) -> str:
+        """The model's name, as its provider spells it."""
+        return self._model.name
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Parameters of requests that the model does not take, as far as it says."""
+        return lacking_parameters(self._model)
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """The model's answer."""
+        return await self._model.complete(request)
+
+
+def prompts_of(model: LanguageModel | None) -> Prompts:
+    """What a language model is asked with: ours, unless it comes with others."""
+    return model.prompts if isinstance(model, WithPrompts) else OURS

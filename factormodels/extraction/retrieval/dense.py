@@ -1,0 +1,86 @@
+"""The dense retriever: overlapping chunks of documents by the nearness of their embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
+from factormodels.extraction.retrieval.chunks import ChunkSettings
+from factormodels.extraction.retrieval.collection import collection_passages, searched_text
+from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.retrieval.embeddings import Embedder, Vectors, VectorStore
+
+FOLDER = ".embeddings"
+"""Folder beside documents in which their vectors are kept, a file for each model."""
+
+
+@dataclass(frozen=True)
+class DenseRetriever:
+    """A collection that is searched by embeddings, as `build_dense_collection` makes it.
+
+    Attributes:
+        passages: the chunks of all documents, in order.
+        store: the embeddings, made when the first query is asked.
+        top_k: passages per query.
+        name: the retriever's name in tables and manifests.
+    """
+
+    passages: tuple[Passage, ...] = field(repr=False)
+    store: VectorStore = field(repr=False, compare=False)
+    top_k: int = 3
+    name: str = "dense"
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """(n_passages, d) embeddings of the passages, each of length one."""
+        return self.store.vectors([searched_text(passage) for passage in self.passages])
+
+    def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+        """`top_k` chunks of each query with the largest cosine; equal ones in order.
+
+        Raises:
+            EmbeddingError: if there are no embeddings to be had.
+            InputError: in a replay, for a text that was not embedded, or if vectors cannot be kept.
+        """
+        asked = [query for query in queries if query.strip()]
+        scores = self.store.vectors(asked) @ self.vectors.T if asked else np.empty((0, 0))
+        found = {
+            query: Retrieved(
+                tuple(self.passages[i] for i in np.argsort(-row, kind="stable")[: self.top_k])
+            )
+            for query, row in zip(asked, scores, strict=True)
+        }
+        return [found.get(query, Retrieved(())) for query in queries]
+
+
+def build_dense_collection(
+    documents: Iterable[Document],
+    embedder: Embedder,
+    *,
+    top_k: int = 3,
+    chunks: ChunkSettings | None = None,
+    folder: Path | None = None,
+    replay: bool = False,
+) -> DenseRetriever:
+    """Retriever over `documents` by embeddings.
+
+    Args:
+        documents: the documents.
+        embedder: embeds chunks and queries.
+        top_k: passages per query.
+        chunks: how documents are cut.
+        folder: where vectors are kept, by the hash of their text; None keeps none.
+        replay: whether every vector is taken from there.
+
+    Raises:
+        InputError: if there is no document, a setting is out of range, or kept vectors cannot be
+            read.
+    """
+    passages = collection_passages(documents, chunks or ChunkSettings())
+    store = VectorStore(embedder, folder, replay=replay)
+    return DenseRetriever(passages, store, checked_top_k(top_k))

@@ -1,0 +1,58 @@
+"""Documents on this disk read as a search reads the web: the best pages, then their best pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from factormodels.errors import InputError
+from factormodels.extraction.retrieval.base import Retrieved, checked_top_k
+from factormodels.extraction.retrieval.chunks import ChunkIndex, ChunkSettings, build_index
+from factormodels.extraction.retrieval.collection import snippet_of
+from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.retrieval.pages import Hit, passages_of
+
+
+@dataclass(frozen=True)
+class DocumentPages:
+    """A collection that is searched for whole documents, as `build_document_pages` makes it.
+
+    Attributes:
+        documents: the documents, in order.
+        pages: documents that are read per query.
+        top_k: pieces per query, the best of all these documents by BM25.
+        chunks: how documents are cut into pieces.
+        name: the retriever's name in tables and manifests.
+    """
+
+    documents: tuple[Document, ...] = field(repr=False)
+    index: ChunkIndex = field(repr=False)
+    pages: int
+    top_k: int
+    chunks: ChunkSettings
+    name: str = "local"
+
+    def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+        """The best pieces of the best documents of each query."""
+        return [self._retrieved(query) for query in queries]
+
+    def _retrieved(self, query: str) -> Retrieved:
+        found = (self.documents[place] for place in self.index.best(query, self.pages))
+        pages = [(Hit(one.title, one.link, snippet_of(one.text)), one.text) for one in found]
+        return passages_of(query, pages, (), "chunks", self.top_k, self.chunks)
+
+
+def build_document_pages(
+    documents: Iterable[Document], *, pages: int, top_k: int, chunks: ChunkSettings
+) -> DocumentPages:
+    """Retriever over whole documents (FaStfact, sections 4.2 and 4.3).
+
+    Raises:
+        InputError: if there is no document with text, or a setting is out of range.
+    """
+    held = tuple(one for one in documents if one.text.strip())
+    if not held:
+        raise InputError("the collection holds no text; give documents with text")
+    # A claim often names its subject and the document only its title, so both are searched.
+    index = build_index([f"{one.title}\n{one.text}" for one in held])
+    return DocumentPages(held, index, checked_top_k(pages), checked_top_k(top_k), chunks)

@@ -1,0 +1,77 @@
+"""Which pages are no evidence: blocked ones, boiler-plate, and copies of the response itself."""
+
+from __future__ import annotations
+
+import re
+
+_BLOCKED = re.compile(
+    r"access (?:to this (?:page|site|resource) (?:is|has been) )?(?:denied|blocked|forbidden)"
+    r"|(?:403|401) (?:forbidden|unauthori[sz]ed)|verify (?:that )?you are (?:a )?human"
+    r"|are you a robot|unusual traffic|complete the captcha|checking your browser"
+    r"|(?:enable|turn on|requires?|must have) javascript|javascript is (?:disabled|required)"
+    r"|enable cookies|page (?:was |could )?not (?:be )?found|error 404|service unavailable"
+    r"|(?:log|sign) in to (?:continue|view|read)|subscribe to (?:continue|read)"
+    r"|you (?:do not|don't) have (?:access|permission)",
+    re.IGNORECASE,
+)
+_BOILERPLATE = re.compile(
+    r"\bcookies?\b|privacy policy|terms (?:of|and) (?:use|service|conditions)|all rights reserved"
+    r"|copyright|©|newsletter|sign up|subscribe|advertis|skip to (?:main )?content"
+    r"|accept all|consent",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"\w+")
+
+_SHORT = 150
+"""Words below which a notice that bars the way is all there is: a long page may speak of one."""
+
+_UNREADABLE = 0.1
+"""Share of replacement characters above which a text was decoded wrongly."""
+
+_SHINGLE = 8
+"""Words in a row that two texts on one subject do not share by chance."""
+
+_LEAST_WORDS = 40
+"""Words of a response below which what repeats it may be its source."""
+
+_REPEATED = 0.5
+"""Share of a response's shingles in a page from which it is a copy of the response."""
+
+
+def why_useless(text: str) -> str:
+    """Why a page's text is no evidence, in a few words; empty if it may be."""
+    words = _WORD.findall(text)
+    if not words:
+        return "it has no text"
+    if text.count("\N{REPLACEMENT CHARACTER}") > _UNREADABLE * len(text):
+        return "its characters cannot be read"
+    if len(words) < _SHORT and _BLOCKED.search(text):
+        return "it bars the way"
+    notices = sum(
+        len(_WORD.findall(sentence))
+        for sentence in _SENTENCE.split(text)
+        if _BOILERPLATE.search(sentence)
+    )
+    return "it is boiler-plate" if 2 * notices > len(words) else ""
+
+
+def repeats(text: str, response: str) -> bool:
+    """Whether a page holds a response that is to be checked: it would confirm itself.
+
+    Datasets of answers stand on the web. A response of some length counts as repeated if half of
+    its runs of eight words stand in the page.
+    """
+    words = _words(response)
+    if len(words) < _LEAST_WORDS:
+        return False
+    own = _shingles(words)
+    return len(own & _shingles(_words(text))) >= _REPEATED * len(own)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _shingles(words: list[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[i : i + _SHINGLE]) for i in range(len(words) - _SHINGLE + 1)}

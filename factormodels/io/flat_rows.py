@@ -1,0 +1,129 @@
+"""Rows of records that hold lists: one row per innermost object, or per entry of parallel lists.
+
+A table is read as it is. JSON in which responses hold a list of claims, or lists of equal length
+with an entry per sentence, is taken apart at the column that is asked for:
+
+    {"id": "r1", "claims": [{"text": "...", "label": "S"}, ...]}
+    {"id": "r1", "labels": ["S", ...], "answers": [["yes", "no"], ...]}
+
+Keys within objects are joined with a dot, as in ``answers.sampled``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.io.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class FlatRow:
+    """One row.
+
+    Attributes:
+        values: its cells by column; those of the objects around it included.
+        where: its place in the file, which errors name.
+        parent: number of the object that holds it, from 1 and in order; None in a plain table.
+        order: its place in that object, from 1; None in a plain table.
+        length: how many places that object has; None in a plain table.
+    """
+
+    values: Mapping[str, Any]
+    where: str
+    parent: int | None = None
+    order: int | None = None
+    length: int | None = None
+
+
+def column_names_of(table: Table) -> tuple[str, ...]:
+    """Names of all columns, those within lists of objects included, in order."""
+    return tuple(_names_of(table.rows))
+
+
+def flat_rows(table: Table, column: str) -> list[FlatRow]:
+    """Rows that have a column, in order.
+
+    Args:
+        table: the table, whose cells may hold lists and objects.
+        column: the column that tells what a row is: each has one.
+
+    Raises:
+        InputError: for a record that has no such column.
+    """
+    found: list[FlatRow] = []
+    parents = 0
+    for number, record in enumerate(table.rows):
+        where = table.place(number)
+        for outer, inner in _groups(record, column):
+            children = inner
+            if children is None:
+                if column not in outer:
+                    raise InputError(
+                        f"{where}: there is no {column!r}; it has {', '.join(sorted(outer))}"
+                    )
+                if not isinstance(outer[column], list):
+                    found.append(FlatRow(outer, where))
+                    continue
+                children = _entries(outer, len(outer[column]))
+            parents += 1
+            found += [
+                FlatRow(child, where, parents, place, len(children))
+                for place, child in enumerate(children, start=1)
+            ]
+    return found
+
+
+def _entries(outer: Mapping[str, Any], length: int) -> list[dict[str, Any]]:
+    """A row for each place of an object's lists; lists of another length are the same in all."""
+
+    def at(value: Any, place: int) -> Any:
+        return value[place] if isinstance(value, list) and len(value) == length else value
+
+    return [{name: at(value, place) for name, value in outer.items()} for place in range(length)]
+
+
+def _groups(
+    value: Mapping[str, Any], column: str, above: Mapping[str, Any] | None = None
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]] | None]]:
+    """Yield the fields of each object that holds rows, with these; None if it is a row itself."""
+    fields, branches = _fields(value)
+    fields = {**(above or {}), **fields}
+    branch = next((many for many in branches.values() if column in _names_of(many)), None)
+    if branch is None or column in value:
+        yield {**fields, **branches}, None
+        return
+    if all(column in _fields(child)[0] for child in branch):
+        yield fields, [{**fields, **_fields(child)[0]} for child in branch]
+        return
+    for child in branch:
+        yield from _groups(child, column, fields)
+
+
+def _fields(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Cells of an object by dotted key, and its lists of objects."""
+    fields: dict[str, Any] = {}
+    branches: dict[str, list[dict[str, Any]]] = {}
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            nested, lists = _fields(inner)
+            fields |= {f"{key}.{name}": cell for name, cell in nested.items()}
+            branches |= {f"{key}.{name}": many for name, many in lists.items()}
+        elif isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+            branches[key] = inner
+        else:
+            fields[key] = inner
+    return fields, branches
+
+
+def _names(value: Mapping[str, Any]) -> Iterator[str]:
+    fields, branches = _fields(value)
+    yield from fields
+    for many in branches.values():
+        yield from _names_of(many)
+
+
+def _names_of(many: Iterable[Mapping[str, Any]]) -> dict[str, None]:
+    return {name: None for one in many for name in _names(one)}

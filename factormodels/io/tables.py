@@ -1,0 +1,242 @@
+"""Tables of any kind as records: CSV, tabs, JSON Lines, JSON, Parquet, Arrow, datasets' folders.
+
+`read_table` reads what a person has at hand, told apart by its content: CSV (commas or semicolons,
+with Excel's byte order mark or without), columns parted by tabs, JSON Lines, a list of JSON
+objects, Parquet, Arrow, and a folder that Hugging Face's `save_to_disk` wrote or that holds Parquet
+files. What the columns mean is the caller's; `Table.place` names a cell for its errors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factormodels.errors import InputError
+from factormodels.io.files import read_bytes, text_of
+from factormodels.io.json_records import location, shown
+from factormodels.io.json_text import decode
+from factormodels.io.records import (
+    Record,
+    Source,
+    column_names,
+    is_json,
+    json_records,
+    strictly,
+    table_records,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_PARQUET = b"PAR1"
+_ARROW_FILE = b"ARROW1"
+_ARROW_STREAM = b"\xff\xff\xff\xff"
+_ZIP = b"PK\x03\x04"
+
+_SPLITS = "dataset_dict.json"
+_STATE = "state.json"
+_BINARY = (".parquet", ".arrow")
+
+_LONGEST_NAME = 60
+"""Characters of the name of a column; a line of prose before a comma is often longer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The records of a table.
+
+    Attributes:
+        source: its file or folder, as messages name it.
+        form: what it is: "CSV", "TSV", "JSON", "JSON Lines", "Parquet" or "Arrow".
+        columns: names of the columns, in the order in which they are first met.
+        rows: values by column; of CSV and TSV texts, otherwise what the file holds. A record of
+            JSON may lack a column.
+        lines: line of the file, from 1, on which each row begins; None where a file has no lines.
+    """
+
+    source: str
+    form: str
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    lines: tuple[int | None, ...]
+
+    def place(self, row: int, column: str | None = None) -> str:
+        """How an error names a row, counted from 0, or its cell in a column."""
+        line = self.lines[row]
+        # Without lines a row alone can be counted, as a table on a screen counts it, from 1.
+        where = f"{self.source}, row {row + 1}" if line is None else location(self.source, line)
+        return where if column is None else f"{where}, column {column!r}"
+
+    def frame(self) -> pd.DataFrame:
+        """The rows as a data frame, missing where a record lacks a column."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.rows), columns=list(self.columns))
+
+
+def read_table(source: Source) -> Table:
+    """The records of a table in a file, packed with gzip or not, or in a dataset's folder.
+
+    Raises:
+        InputError: if it cannot be read, is no table, or holds no rows; the message names the file
+            and the line.
+    """
+    path = Path(source)
+    if path.is_dir():
+        return _read_folder(path)
+    content = read_bytes(path)
+    if is_binary_table(content):
+        return _of_arrow([(path, content)], str(path))
+    if content.startswith(_ZIP):
+        raise InputError(
+            f"{path}: this is a workbook or an archive, not a table; save the sheet as CSV (UTF-8)"
+        )
+    return parse_table(text_of(content, path), path)
+
+
+def parse_table(text: str, source: Source) -> Table:
+    """The records of a table in a text: JSON Lines, a JSON list of objects, CSV or tabs.
+
+    Args:
+        text: the table.
+        source: its file, which messages name.
+
+    Raises:
+        InputError: if it is no table, or holds no rows.
+    """
+    if not text.strip():
+        raise InputError(f"{source}: it is empty; give a table with a row that names its columns")
+    if is_json(text):
+        records = list(strictly(json_records(text, source)))
+        form = "JSON" if text.lstrip().startswith("[") or len(records) == 1 else "JSON Lines"
+        for record in records:
+            if not isinstance(record.value, dict):
+                raise InputError(
+                    f"{location(source, record.line)}: {shown(record.value)} is not a JSON object; "
+                    "give one object per row"
+                )
+        columns = tuple(dict.fromkeys(name for record in records for name in record.value))
+        return _checked(Table(str(source), form, columns, *_parted(records)))
+    names = [name.strip() for name in column_names(text)]
+    repeated = [name for name, times in Counter(names).items() if times > 1 and name]
+    if repeated:
+        raise InputError(
+            f"{location(source, 1)}: two columns have the name {repeated[0]!r}; give each its own"
+        )
+    records = [
+        # A column without a name, such as an index that was saved too, cannot be asked for.
+        Record({name.strip(): cell for name, cell in row.value.items() if name.strip()}, row.line)
+        for row in strictly(table_records(text, source))
+        # Spreadsheets end with rows of nothing but commas.
+        if any(cell.strip() for cell in row.value.values())
+    ]
+    form = "TSV" if "\t" in re.split(r"[\r\n]", text, maxsplit=1)[0] else "CSV"
+    columns = tuple(name for name in names if name)
+    return _checked(Table(str(source), form, columns, *_parted(records)))
+
+
+def is_binary_table(content: bytes) -> bool:
+    """Whether a file's content is Parquet or Arrow."""
+    return content.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
+
+
+def looks_like_table(text: str) -> bool:
+    """Whether a text that is not JSON may be a table: lines of prose rarely have its shape.
+
+    Its first line names two or more columns, shortly and each differently, and every other row
+    has as many cells.
+    """
+    names = [name.strip() for name in column_names(text)]
+    if len(names) < 2 or len(set(names)) < len(names):
+        return False
+    if any(len(name) > _LONGEST_NAME or name.endswith((".", "!", "?")) for name in names):
+        return False
+    records = list(table_records(text, ""))
+    return bool(records) and all(record.error is None for record in records)
+
+
+def _read_folder(folder: Path) -> Table:
+    """The table of a folder: the Arrow files of `save_to_disk`, or Parquet or Arrow files."""
+    if (folder / _SPLITS).is_file():
+        splits = _listed(folder / _SPLITS, "splits")
+        # One split is the table; of many the user chooses.
+        if len(splits) != 1:
+            raise InputError(
+                f"{folder}: this is a dataset of {len(splits)} splits; name one of "
+                f"{', '.join(str(folder / str(split)) for split in splits)}"
+            )
+        return _read_folder(folder / str(splits[0]))
+    if (folder / _STATE).is_file():
+        files = [folder / str(one["filename"]) for one in _listed(folder / _STATE, "_data_files")]
+    else:
+        files = sorted(
+            path for path in folder.rglob("*") if path.suffix in _BINARY and path.is_file()
+        )
+    if not files:
+        raise InputError(f"{folder}: the folder holds no Parquet or Arrow file; name another")
+    return _of_arrow([(file, read_bytes(file)) for file in files], str(folder))
+
+
+def holds_binary_tables(folder: Path) -> bool:
+    """Whether a folder holds a saved dataset, or Parquet or Arrow files."""
+    if (folder / _SPLITS).is_file() or (folder / _STATE).is_file():
+        return True
+    return any(path.suffix in _BINARY for path in folder.rglob("*"))
+
+
+def _listed(path: Path, key: str) -> list[Any]:
+    value = decode(text_of(read_bytes(path), path), path)
+    listed = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(listed, list):
+        raise InputError(f"{path}: the list {key!r} is missing; save the dataset again")
+    return listed
+
+
+def _arrow_table(content: bytes, path: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        if content.startswith(_PARQUET):
+            return parquet.read_table(pa.BufferReader(content))
+        opened = pa.ipc.open_file if content.startswith(_ARROW_FILE) else pa.ipc.open_stream
+        return opened(pa.BufferReader(content)).read_all()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: it cannot be read as Parquet or Arrow ({' '.join(str(error).split())}); "
+            "save it again"
+        ) from None
+
+
+def _of_arrow(files: Sequence[tuple[Path, bytes]], source: str) -> Table:
+    """The table of one or several Parquet or Arrow files, given with their contents."""
+    first: list[str] = []
+    rows: list[Mapping[str, Any]] = []
+    for path, content in files:
+        part = _arrow_table(content, path)
+        first = first or part.column_names
+        if part.column_names != first:
+            raise InputError(
+                f"{path}: its columns are {', '.join(part.column_names)}, and those of "
+                f"{files[0][0].name} {', '.join(first)}; keep files of one table in a folder"
+            )
+        rows += part.to_pylist()
+    form = "Parquet" if files[0][1].startswith(_PARQUET) else "Arrow"
+    return _checked(Table(source, form, tuple(first), tuple(rows), (None,) * len(rows)))
+
+
+def _parted(
+    records: Sequence[Record],
+) -> tuple[tuple[Mapping[str, Any], ...], tuple[int | None, ...]]:
+    return tuple(record.value for record in records), tuple(record.line for record in records)
+
+
+def _checked(table: Table) -> Table:
+    if not table.rows:
+        raise InputError(f"{table.source}: the table has no rows; give at least one")
+    return table

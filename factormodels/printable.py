@@ -1,0 +1,29 @@
+"""Text of users as it may be shown: what would steer a terminal, or is no character, is spelled."""
+
+from __future__ import annotations
+
+import re
+
+_STEERING = re.compile(
+    # Controls but for tab and line feed, among them ESC and the eight-bit CSI; what turns the
+    # direction of writing or ends a line unseen; halves of characters.
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""`text` with control characters and lone surrogates as escapes, such as \x1b or \ud800."""
+    return _STEERING.sub(_escape, text)
+
+
+def printable_json(text: str) -> str:
+    """JSON text with the same characters as JSON's own escapes, which stand for the same value."""
+    # A raw control stands in JSON only as the space between values, where line ends and tabs may.
+    return _STEERING.sub(
+        lambda match: match[0] if match[0] == "\r" else f"\\u{ord(match[0]):04x}", text
+    )
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

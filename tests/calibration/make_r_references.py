@@ -1,0 +1,135 @@
+"""Compute what R gives for clustered claims of two methods; write r_references.json beside it.
+
+    python make_r_references.py
+
+It needs Rscript with clubSandwich, pROC and rms. The file says which package gave each number;
+tests compare.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+TARGET = Path(__file__).with_name("r_references.json")
+SEED = 17
+
+R_SCRIPT = r"""
+suppressMessages({library(clubSandwich); library(pROC); library(rms); library(nlme)})
+d <- read.csv(commandArgs(TRUE)[1])
+put <- function(name, values) {
+  for (i in seq_along(values)) cat(sprintf("%s %.17g\n", name, values[[i]]))
+}
+section <- function(...) cat("#", paste(...), "\n")
+
+section("clubSandwich", as.character(packageVersion("clubSandwich")))
+cr2 <- function(name, fit, cluster) {
+  tested <- coef_test(fit, vcovCR(fit, cluster = cluster, type = "CR2"), test = "Satterthwaite")
+  put(paste0(name, "_coefficient"), tested$beta)
+  put(paste0(name, "_standard_error"), tested$SE)
+  put(paste0(name, "_degrees"), tested$df)
+  put(paste0(name, "_p_value"), tested$p_Satt)
+}
+cr2("linear", lm(y ~ x, data = d), d$response)
+logistic <- glm(y ~ x, data = d, family = binomial, control = list(epsilon = 1e-15))
+cr2("logistic", logistic, d$response)
+exchangeable <- gls(y ~ x, data = d,
+                    correlation = corCompSymm(0.2, form = ~ 1 | response, fixed = TRUE))
+cr2("exchangeable", exchangeable, d$response)
+
+section("pROC", as.character(packageVersion("pROC")))
+one <- roc(d$y, d$p, quiet = TRUE, direction = "<", levels = c(0, 1))
+other <- roc(d$y, d$q, quiet = TRUE, direction = "<", levels = c(0, 1))
+put("auroc", c(auc(one), auc(other)))
+put("auroc_variance", c(var(one), var(other)))
+put("auroc_covariance", cov(one, other))
+put("auroc_interval", ci.auc(one)[c(1, 3)])
+put("auroc_p_value", roc.test(one, other, method = "delong", paired = TRUE)$p.value)
+
+section("rms", as.character(packageVersion("rms")))
+# As the whole table, with probabilities of 0 and 1, which val.prob leaves out.
+with_ends <- d$p
+with_ends[c(3, 50)] <- 0
+with_ends[c(7, 90)] <- 1
+v <- suppressWarnings(val.prob(with_ends, d$y, pl = FALSE))
+# val.prob takes scores that need no logit over all that are left as well.
+put("left_out", unlist(v[c("Intercept", "Slope", "Brier", "C (ROC)")]))
+v <- val.prob(d$p, d$y, pl = FALSE)
+put("lowess", unlist(v[c("Eavg", "E90", "Emax")]))
+
+section("stats", as.character(getRversion()))
+# Austin and Steyerberg 2019: loess of labels on p, with its defaults but no interpolation.
+smoothed <- loess(y ~ p, data = d, control = loess.control(surface = "direct"))
+distance <- abs(pmin(pmax(fitted(smoothed), 0), 1) - d$p)
+put("loess", c(mean(distance), median(distance), quantile(distance, 0.9), max(distance)))
+first <- tapply((d$p - d$y)^2, d$response, mean)
+second <- tapply((d$q - d$y)^2, d$response, mean)
+lower <- t.test(first, second, paired = TRUE, mu = -0.05, alternative = "greater")$p.value
+upper <- t.test(first, second, paired = TRUE, mu = 0.05, alternative = "less")$p.value
+put("equivalence", c(lower, upper))
+put("responses_needed", power.t.test(delta = 0.03, sd = 0.1, power = 0.8, type = "paired")$n)
+hosmer <- function(p, y, g) {
+  group <- cut(p, quantile(p, (0:g) / g), include.lowest = TRUE)
+  expected <- tapply(p, group, sum); n <- tapply(p, group, length)
+  observed <- tapply(y, group, sum)
+  statistic <- sum((observed - expected)^2 / (expected * (1 - expected / n)))
+  c(statistic, pchisq(statistic, g, lower.tail = FALSE))
+}
+put("hosmer_lemeshow", hosmer(d$p, d$y, 10))
+logit <- qlogis(d$p)
+put("temperature", 1 / coef(glm(y ~ logit - 1, data = d, family = binomial,
+                                control = list(epsilon = 1e-15))))
+"""
+
+
+def claims() -> dict[str, Any]:
+    """Return two methods' probabilities p and q of claims, labels, responses and a covariate."""
+    generator = np.random.default_rng(SEED)
+    response = np.repeat(np.arange(16), generator.integers(3, 14, 16))
+    level = generator.normal(0, 0.8, 16)[response]
+    truth = level + generator.normal(0, 1.2, response.size)
+    y = generator.random(response.size) < 1 / (1 + np.exp(-truth))
+
+    def said(noise: float, slope: float) -> Any:
+        logit = slope * truth + generator.normal(0, noise, response.size)
+        return np.round(np.clip(1 / (1 + np.exp(-logit)), 0.005, 0.995), 4)
+
+    return {
+        "response": response.tolist(),
+        "x": np.round(generator.random(response.size) + 0.3 * (response % 3), 3).tolist(),
+        "y": y.astype(int).tolist(),
+        "p": said(0.5, 1.4).tolist(),
+        "q": said(1.5, 1.0).tolist(),
+    }
+
+
+def main() -> None:
+    """Compute every number and write the file."""
+    data = claims()
+    with tempfile.TemporaryDirectory() as folder:
+        table, script = Path(folder) / "data.csv", Path(folder) / "script.R"
+        columns = np.c_[tuple(data.values())]
+        np.savetxt(table, columns, "%.17g", ",", header=",".join(data), comments="")
+        script.write_text(R_SCRIPT, encoding="utf-8")
+        result = subprocess.run(
+            ["Rscript", script, table], check=True, capture_output=True, text=True
+        )
+    packages: dict[str, dict[str, list[float]]] = {}
+    for line in result.stdout.splitlines():
+        name, _, value = line.partition(" ")
+        if name == "#":
+            own = packages.setdefault(f"R: {value.strip()}", {})
+        else:
+            own.setdefault(name, []).append(float(value))
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in data.items()]
+    lines.append(f' "packages": {json.dumps(packages)}')
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

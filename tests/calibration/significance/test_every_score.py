@@ -1,0 +1,350 @@
+"""Comparisons in scores that are no sums over responses, against computations of another kind."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.grouping import group_by_response
+from calibration.intervals import IntervalSettings
+from calibration.scores import (
+    auprc,
+    auroc,
+    calibration_error,
+    calibration_line,
+    corp_decomposition,
+    risk_coverage,
+    smooth_ece,
+)
+from calibration.scores.ranking import clustered_auroc
+from calibration.significance import compare_judged, compare_methods
+from calibration.significance.measures import JudgedClaims, response_k
+from calibration.significance.outcome import Alternative
+from calibration.significance.sample_tests import bootstrap_scores, permute_scores
+from tests.calibration.references import r_claims, r_values
+from tests.calibration.significance.test_table import data
+from tests.refusals import refused
+
+QUICK = IntervalSettings(n_bootstrap=30)
+
+SCORES: dict[str, Callable[[Any, Any], float]] = {
+    "auroc": auroc,
+    "auprc": auprc,
+    "ece": calibration_error,
+    "smooth_ece": smooth_ece,
+    "corp_brier_miscalibration": lambda p, y: corp_decomposition(p, y).miscalibration,
+    "corp_brier_discrimination": lambda p, y: corp_decomposition(p, y).discrimination,
+    "calibration_slope": lambda p, y: calibration_line(p, y).slope,
+    "aurc": lambda p, y: risk_coverage(p, y).area,
+}
+
+
+def judged(p: Any, y: Any, responses: Any, folds: Any = None) -> JudgedClaims:
+    grouping = group_by_response(responses)
+    fold = None if folds is None else group_by_response(folds).index
+    return JudgedClaims(p, np.asarray(y, float), grouping, response_k(1, grouping), fold)
+
+
+def few(seed: int, n_responses: int = 5) -> tuple[Any, Any, Any, Any]:
+    """Two methods' probabilities, labels and responses of claims in few responses."""
+    given = data(seed, n_responses)
+    methods = given["methods"]
+    return methods["sharp"], methods["blunt"], given["y"], given["responses"]
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_permutations_are_all_swaps_of_whole_responses(name: str) -> None:
+    p, q, y, responses = few(0)
+    differences = []
+    for swaps in itertools.product([False, True], repeat=5):
+        swapped = np.array(swaps)[responses]
+        first, second = np.where(swapped, q, p), np.where(swapped, p, q)
+        differences.append(SCORES[name](first, y) - SCORES[name](second, y))
+    observed = differences[0]
+    # A tie with the observed difference counts; it is the same number in another order of sums.
+    sides = {
+        Alternative.TWO_SIDED: np.mean(np.abs(differences) >= abs(observed) - 1e-9),
+        Alternative.GREATER: np.mean(np.array(differences) >= observed - 1e-9),
+        Alternative.LESS: np.mean(np.array(differences) <= observed + 1e-9),
+    }
+    for side, expected in sides.items():
+        found = permute_scores(
+            judged(p, y, responses), judged(q, y, responses), [name], [side],
+            n_permutations=32, seed=0,
+        )  # fmt: skip
+        assert found.test == "exact_permutation"
+        assert found.p_values[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_drawn_permutations_are_near_all_of_them() -> None:
+    p, q, y, responses = few(1, n_responses=8)
+    sides = judged(p, y, responses), judged(q, y, responses)
+    both = [Alternative.TWO_SIDED] * 2
+    names = ["auroc", "ece"]
+    exact = permute_scores(*sides, names, both, n_permutations=256, seed=0)
+    drawn = permute_scores(*sides, names, both, n_permutations=255, seed=0)
+    assert (exact.test, drawn.test) == ("exact_permutation", "permutation")
+    # 255 draws of a share have a standard deviation of at most 0.032.
+    np.testing.assert_allclose(drawn.p_values, exact.p_values, atol=0.13)
+
+
+@pytest.mark.parametrize("name", ["auroc", "ece", "calibration_slope"])
+def test_permutation_holds_its_level_where_methods_do_not_differ(name: str) -> None:
+    generator = np.random.default_rng(2)
+    n_runs, rejected = 60, 0
+    for _ in range(n_runs):
+        responses = np.repeat(np.arange(6), generator.integers(3, 8, 6))
+        level = generator.normal(0, 1, 6)[responses]
+        y = generator.random(responses.size) < 1 / (1 + np.exp(-level))
+        p, q = 1 / (1 + np.exp(-(level + generator.normal(0, 1, (2, responses.size)))))
+        if y.all() or not y.any():
+            continue
+        found = permute_scores(
+            judged(p, y, responses), judged(q, y, responses), [name], [Alternative.TWO_SIDED],
+            n_permutations=64, seed=0,
+        )  # fmt: skip
+        rejected += found.p_values[0] <= 1 / 8
+    # 60 exact tests at 1/8 reject 7.5 times, with a standard deviation of 2.6.
+    assert rejected <= 7.5 + 4 * 2.6
+
+
+def test_the_bootstrap_moves_its_replicates_to_no_difference() -> None:
+    p, q, y, responses = few(3, n_responses=12)
+    sides = judged(p, y, responses), judged(q, y, responses)
+    found = bootstrap_scores(
+        *sides, ["auroc"], [Alternative.TWO_SIDED], n_bootstrap=60, seed=1
+    ).p_values[0]
+    generator = np.random.default_rng(1)
+    rows = generator.integers(0, 12, (60, 12))
+    places = [np.flatnonzero(responses == each) for each in range(12)]
+    drawn = []
+    for row in rows:
+        own = np.concatenate([places[each] for each in row])
+        drawn.append(auroc(p[own], y[own]) - auroc(q[own], y[own]))
+    observed = auroc(p, y) - auroc(q, y)
+    extreme = np.abs(np.array(drawn) - np.mean(drawn)) >= abs(observed)
+    assert found == pytest.approx((1 + extreme.sum()) / 61, abs=1e-12)
+
+
+def test_auroc_of_single_claims_is_that_of_delong() -> None:
+    p, q, y, _ = r_claims()
+    alone = group_by_response(range(y.size))
+    found = clustered_auroc([p, q], y.astype(float), alone)
+    # pROC sums in another order.
+    np.testing.assert_allclose(found.value, r_values("pROC", "auroc"), atol=1e-12)
+    np.testing.assert_allclose(
+        np.diag(found.covariance), r_values("pROC", "auroc_variance"), rtol=1e-10
+    )
+    (covariance,) = r_values("pROC", "auroc_covariance")
+    assert found.covariance[0, 1] == pytest.approx(covariance, rel=1e-10)
+    table = compare_methods(
+        {"p": p, "q": q}, y, range(y.size), measures=["auroc"], n_resamples=50, intervals=QUICK
+    )
+    cell = table.cell("q", "auroc")
+    # Student's t of 127 degrees against DeLong's normal law.
+    from scipy.stats import norm, t
+
+    error = (cell.difference_upper - cell.difference) / t.ppf(0.975, 127)
+    p_value = 2 * norm.sf(abs(cell.difference) / error)
+    assert p_value == pytest.approx(r_values("pROC", "auroc_p_value")[0], abs=1e-9)
+
+
+def obuchowski(methods: list[Any], y: Any, responses: Any) -> Any:
+    """Covariance of AUROCs as Obuchowski 1997 writes it, by loops over pairs and clusters."""
+    true, false = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    clusters = np.unique(responses)
+    kernels = []
+    for p in methods:
+        difference = p[true][:, np.newaxis] - p[false]
+        kernels.append(np.where(difference > 0, 1.0, np.where(difference == 0, 0.5, 0.0)))
+    area = [kernel.mean() for kernel in kernels]
+    own_true = [np.array(responses)[true] == each for each in clusters]
+    own_false = [np.array(responses)[false] == each for each in clusters]
+    n_true = sum(each.any() for each in own_true)
+    n_false = sum(each.any() for each in own_false)
+    m, n, size = true.size, false.size, len(clusters)
+
+    def of_true(k: int, i: int) -> float:
+        return float(kernels[k].mean(axis=1)[own_true[i]].sum() - own_true[i].sum() * area[k])
+
+    def of_false(k: int, i: int) -> float:
+        return float(kernels[k].mean(axis=0)[own_false[i]].sum() - own_false[i].sum() * area[k])
+
+    covariance = np.empty((2, 2))
+    for r, s in itertools.product(range(2), repeat=2):
+        every = range(size)
+        s10 = n_true / ((n_true - 1) * m) * sum(of_true(r, i) * of_true(s, i) for i in every)
+        s01 = n_false / ((n_false - 1) * n) * sum(of_false(r, i) * of_false(s, i) for i in every)
+        s11 = size / (size - 1) * sum(of_true(r, i) * of_false(s, i) for i in every)
+        s11 += size / (size - 1) * sum(of_true(s, i) * of_false(r, i) for i in every)
+        covariance[r, s] = s10 / m + s01 / n + s11 / (m * n)
+    return covariance
+
+
+def test_clustered_auroc_is_that_of_obuchowski() -> None:
+    p, q, y, responses = r_claims()
+    p = np.round(p, 1)  # Ties.
+    found = clustered_auroc([p, q], y.astype(float), group_by_response(responses))
+    np.testing.assert_allclose(found.covariance, obuchowski([p, q], y, responses), rtol=1e-10)
+    assert found.value[0] == pytest.approx(auroc(p, y), abs=1e-12)
+
+
+def test_auroc_within_folds_compares_claims_of_one_fold() -> None:
+    p, q, y, responses = few(4, n_responses=9)
+    folds = np.asarray(responses) % 3
+    counts = [
+        (np.sum(np.sign(p[a][:, np.newaxis] - p[b]) / 2 + 0.5), a.size * b.size)
+        for fold in range(3)
+        for a, b in [(np.flatnonzero((folds == fold) & y), np.flatnonzero((folds == fold) & ~y))]
+    ]
+    expected = sum(each[0] for each in counts) / sum(each[1] for each in counts)
+    assert auroc(p, y, folds=folds) == pytest.approx(expected, abs=1e-12)
+    table = compare_methods(
+        {"p": p, "q": q}, y, responses, measures=["auroc"], folds=folds, n_resamples=40,
+        intervals=QUICK,
+    )  # fmt: skip
+    cell = table.cell("p", "auroc")
+    assert cell.estimate == pytest.approx(expected, abs=1e-12)
+    assert cell.lower < cell.estimate < cell.upper
+    assert "AUROC compares claims of one fold" in table.note()
+    both = permute_scores(
+        judged(p, y, responses, folds), judged(q, y, responses, folds), ["auroc"],
+        [Alternative.TWO_SIDED], n_permutations=512, seed=0,
+    )  # fmt: skip
+    swaps = []
+    for swap in itertools.product([False, True], repeat=9):
+        swapped = np.array(swap)[responses]
+        first, second = np.where(swapped, q, p), np.where(swapped, p, q)
+        swaps.append(auroc(first, y, folds=folds) - auroc(second, y, folds=folds))
+    assert both.p_values[0] == pytest.approx(
+        np.mean(np.abs(swaps) >= abs(swaps[0]) - 1e-9), abs=1e-12
+    )
+
+
+def test_a_cross_fitted_base_rate_ranks_nothing_within_folds() -> None:
+    generator = np.random.default_rng(5)
+    pooled = []
+    for _ in range(40):
+        responses = np.repeat(np.arange(40), 8)
+        y = generator.random(320) < 0.5 + 0.15 * generator.normal(size=40)[responses]
+        folds = responses % 5
+        total = np.array([y[folds != fold].mean() for fold in range(5)])
+        p = total[folds]
+        pooled.append(auroc(p, y))
+        assert auroc(p, y, folds=folds) == 0.5
+    # Pooled, what knows nothing looks worse than chance, always.
+    assert np.mean(pooled) < 0.46
+    assert max(pooled) <= 0.5
+
+
+def test_within_folds_the_variance_is_that_of_folds_apart() -> None:
+    generator = np.random.default_rng(6)
+    parts = []
+    for _ in range(2):
+        responses = np.repeat(np.arange(60), 4)
+        y = (generator.random(240) < 0.5).astype(float)
+        parts.append((generator.random(240) + 0.3 * y, y, responses))
+    whole = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    folds = np.repeat([0, 1], 240)
+    grouping = group_by_response(whole[2] + 100 * folds)
+    found = clustered_auroc([whole[0]], whole[1], grouping, folds)
+    apart = [
+        (clustered_auroc([p], y, group_by_response(responses)), y.sum() * (1 - y).sum())
+        for p, y, responses in parts
+    ]
+    share = np.array([pairs for _, pairs in apart]) / sum(pairs for _, pairs in apart)
+    values = np.array([each.value[0] for each, _ in apart])
+    variances = np.array([each.covariance[0, 0] for each, _ in apart])
+    assert found.value[0] == pytest.approx(share @ values, abs=1e-12)
+    # Folds share no response; the one formula measures from the common value and divides by 119.
+    assert found.covariance[0, 0] == pytest.approx(float(share**2 @ variances), rel=0.03)
+
+
+def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
+    given = data(7)
+    names = ["auroc", "auprc", "ece", "corp_brier_miscalibration", "calibration_slope", "aurc"]
+    table = compare_methods(
+        **given, measures=names, n_resamples=100, intervals=QUICK, margins={"auroc": 0.01}
+    )
+    p_values = []
+    for name in names:
+        cell = table.cell("sharp", name)
+        assert cell.difference == pytest.approx(
+            SCORES[name](given["methods"]["sharp"], given["y"])
+            - SCORES[name](given["methods"]["blunt"], given["y"]),
+            abs=1e-9,
+        )
+        assert cell.difference_lower < cell.difference < cell.difference_upper
+        p_values.append(cell.p_value)
+        same = table.cell("same", name)
+        assert (same.difference, same.p_value) == (0, 1)
+    assert min(p_values) == pytest.approx(1 / 21)
+    assert table.cell("sharp", "auroc").better is True
+    assert table.cell("sharp", "calibration_slope").better is None
+    # The same probabilities are equivalent, much better ones are not.
+    assert table.cell("same", "auroc").equivalence_p == 0
+    assert table.cell("sharp", "auroc").equivalence_corrected > 0.9
+    assert math.isnan(table.cell("sharp", "ece").equivalence_p)
+
+
+def test_of_other_claims_the_interval_is_the_jackknifes() -> None:
+    p, q, y, responses = few(8, n_responses=10)
+    keep = np.arange(y.size) % 4 > 0
+    first, second = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)
+    (found,) = compare_judged(first, second, ["ece"], n_resamples=50, settings=QUICK)
+    left = []
+    for gone in range(10):
+        own, other = (responses != gone) & keep, responses != gone
+        left.append(calibration_error(p[own], y[own]) - calibration_error(q[other], y[other]))
+    error = math.sqrt(9 / 10 * np.sum((np.array(left) - np.mean(left)) ** 2))
+    from scipy.stats import t
+
+    assert found.upper - found.difference == pytest.approx(t.ppf(0.975, 9) * error, rel=1e-9)
+
+
+def test_no_interval_of_a_difference_leaves_what_a_score_can_be() -> None:
+    y = np.array([True, False] * 6)
+    responses = np.repeat(range(6), 2)
+    p, q = np.where(y, 0.9, 0.1), np.where(y, 0.1, 0.9)
+    p[:2], q[2:4] = [0.1, 0.9], [0.9, 0.1]
+    keep = np.arange(12) < 11
+    others = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)
+    found = compare_judged(*others, ["auroc", "ece"], n_resamples=20, settings=QUICK)
+    first, second = (judged(each, y, responses, responses % 2) for each in (p, q))
+    found += compare_judged(first, second, ["auroc"], n_resamples=20, settings=QUICK)
+    for each in found:
+        assert -1 <= each.lower <= each.difference <= each.upper <= 1, each
+
+
+def test_of_a_test_statistic_there_is_no_interval() -> None:
+    p, q, y, responses = few(11, n_responses=9)
+    table = compare_methods(
+        {"p": p, "q": q}, y, responses, measures=["hosmer_lemeshow"], n_resamples=50,
+        intervals=QUICK,
+    )  # fmt: skip
+    cell = table.cell("q", "hosmer_lemeshow")
+    assert math.isnan(cell.difference_lower)
+    assert (cell.status, cell.reason) == ("no_interval", "a test statistic has none")
+    assert 0 < cell.p_value <= 1
+
+
+def test_one_response_cannot_be_tested() -> None:
+    p, q, y, _ = few(9)
+    table = compare_methods(
+        {"p": p, "q": q}, y, ["x"] * y.size, measures=["auroc", "ece"], intervals=QUICK
+    )
+    for name in ("auroc", "ece"):
+        cell = table.cell("q", name)
+        assert math.isnan(cell.p_value)
+        assert cell.status == "too_few_responses"
+
+
+def test_bad_folds_are_named() -> None:
+    p, q, y, responses = few(10)
+    refused("method 'p': lengths differ: p has .*, folds has 2", compare_methods,
+            {"p": p, "q": q}, y, responses, measures=["auroc"], folds=[0, 1])  # fmt: skip

@@ -1,0 +1,74 @@
+"""What intervals cover: a short simulation, and what the long one found against what is printed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibration.intervals import IntervalMethod
+from calibration.scores import REGISTRY, score_table
+from calibration.scores.coverage import COVERAGE_GOAL, MEASURED, coverage_warning
+from tests.calibration.coverage_simulation import (
+    GUIDE,
+    coverage,
+    draw,
+    guide_table,
+    measured,
+    read_cells,
+)
+
+SCORES = (
+    *("brier", "ece", "ece_equal_mass", "smooth_ece", "corp_brier_miscalibration", "ici"),
+    *("calibration_slope", "auroc", "aurc", "murphy_resolution"),
+)
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth() -> None:
+    n = 50
+    for cell in coverage(n, 20, 0.1, "equal", n_bootstrap=200, scores=SCORES, seed=1):
+        # Four standard deviations of 50 simulations about 0.94 are 0.13. Percentiles of replicates
+        # hold the ECE in none of them.
+        assert cell.n == n, cell
+        assert cell.held > 0.81, cell
+
+
+def test_calibrated_forecasts_may_be_calibrated() -> None:
+    # The interval of a calibration error begins at 0 for 97.5 % of calibrated forecasts.
+    errors = [name for name in SCORES if "ece" in name or name in ("ici", "murphy_reliability")]
+    generator = np.random.default_rng(0)
+    reached = dict.fromkeys(errors, 0)
+    n = 30
+    for _ in range(n):
+        responses = np.repeat(np.arange(25), 6)
+        p = generator.uniform(0.02, 0.98, responses.size)
+        y = generator.random(p.size) < p
+        for row in score_table(p, y, responses=responses, scores=errors, n_bootstrap=200):
+            reached[row.score] += row.lower < 1e-3
+    # Four standard deviations of 30 draws of 0.975 are 0.11. Smooth ECE is never 0 on its mesh.
+    for name, count in reached.items():
+        assert count / n > 0.85 or name == "smooth_ece", name
+
+
+def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
+    cells = read_cells()
+    assert guide_table(cells) in GUIDE.read_text(encoding="utf-8")
+    assert measured(cells) == dict(MEASURED)
+    without = {name for name, one in REGISTRY.items() if one.interval is IntervalMethod.NONE}
+    assert set(MEASURED) == set(REGISTRY) - without
+
+
+def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
+    low, high = COVERAGE_GOAL
+    for name, held in MEASURED.items():
+        for n_responses, share in ((20, held[0]), (49, held[0]), (50, held[1]), (500, held[-1])):
+            found = coverage_warning(name, n_responses)
+            assert math.isnan(found) if low <= share <= high else found == share
+        assert math.isnan(coverage_warning(name, 19))
+        assert math.isnan(coverage_warning(name, 50, level=0.9))
+    assert math.isnan(coverage_warning("hosmer_lemeshow", 50))
+    p, y, responses = draw(np.random.default_rng(0), 50)
+    for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
+        np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))

@@ -1,0 +1,174 @@
+"""No interval leaves what resamples reach, nor the range of its score: whatever the differences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from calibration.forecasts import forecasts
+from calibration.intervals import (
+    IntervalSettings,
+    PairedDifference,
+    RatioEstimand,
+    RatioSums,
+    Scale,
+    estimate_all,
+)
+from calibration.scores import REGISTRY, score_table
+from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
+from calibration.significance import paired_bootstrap, paired_t_test, score_difference
+from calibration.validation import Floats
+
+KINDS = ("sparse", "tied", "constant", "outlier", "plain")
+
+ROUNDING = 1e-12
+"""Sums of a few dozen numbers of size 1 in another order."""
+
+FEW = settings(
+    max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+
+
+def differences(kind: str, size: int, scale: float, generator: np.random.Generator) -> Floats:
+    """Return differences of two methods, (size,), of at most `scale` but for rounding."""
+    noise = generator.normal(0, 1e-12, size)
+    if kind == "sparse":
+        return np.where(generator.random(size) < 0.15, generator.normal(0, scale, size), 0.0)
+    if kind == "tied":
+        return generator.choice([-scale, 0.0, scale], size)
+    if kind == "constant":
+        return np.full(size, scale)
+    if kind == "outlier":
+        noise[generator.integers(size)] = generator.choice([-scale, scale])
+        return noise
+    return generator.normal(0, scale, size)
+
+
+CASES = {
+    "kind": st.sampled_from(KINDS),
+    "n_responses": st.integers(2, 30),
+    "scale": st.sampled_from([1e-9, 1e-5, 1e-2, 1.0]),
+    "seed": st.integers(0, 10_000),
+}
+
+
+def inside(lower: float, upper: float, lowest: float, highest: float) -> bool:
+    """Say whether an interval is none, or is within bounds but for rounding."""
+    margin = ROUNDING * max(1.0, abs(lowest), abs(highest))
+    return math.isnan(lower) or lowest - margin <= lower <= upper <= highest + margin
+
+
+@FEW
+@given(**CASES)
+def test_intervals_of_a_mean_difference_are_between_those_of_responses(
+    kind: str, n_responses: int, scale: float, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    responses = np.repeat(np.arange(n_responses), generator.integers(1, 5, n_responses))
+    first = differences(kind, responses.size, scale, generator)
+    zero = np.zeros(responses.size)
+    sizes = np.bincount(responses)
+    own = np.bincount(responses, first) / sizes
+    bounds = float(own.min()), float(own.max())
+    for average in ("claim", "response"):
+        found = paired_bootstrap(first, zero, responses, average=average, n_bootstrap=200)
+        assert inside(found.lower, found.upper, *bounds)
+    found = paired_t_test(own, np.zeros(n_responses), alternative="two-sided")
+    assert inside(found.lower, found.upper, *bounds)
+    below = sizes[:, np.newaxis].astype(float)
+    one, other = (
+        RatioEstimand("mean", RatioSums(above[:, np.newaxis], below), Scale.NUMBER)
+        for above in (own * sizes, np.zeros(n_responses))
+    )
+    for method in ("delta", "bootstrap"):
+        made = estimate_all(
+            [one, PairedDifference(other, one)], IntervalSettings(method, n_bootstrap=200)
+        )
+        for each in made:
+            assert inside(float(each.lower[0]), float(each.upper[0]), *bounds), each.method
+
+
+def resamples(n_responses: int) -> Iterator[Floats]:
+    """Yield how often each response is in every sample of as many, drawn with replacement."""
+    for drawn in itertools.combinations_with_replacement(range(n_responses), n_responses):
+        yield np.bincount(drawn, minlength=n_responses).astype(float)
+
+
+SMOOTH = ("brier", "spherical", "auroc", "auprc", "aurc", "calibration_in_the_large")
+
+
+@FEW
+@given(**{**CASES, "n_responses": st.integers(2, 5), "score": st.sampled_from(SMOOTH)})
+def test_differences_of_scores_are_reached_by_some_resample(
+    kind: str, n_responses: int, scale: float, seed: int, score: str
+) -> None:
+    generator = np.random.default_rng(seed)
+    responses = np.repeat(np.arange(n_responses), 5)
+    p = np.round(generator.uniform(0.05, 0.95, responses.size), 2)
+    y = (generator.random(p.size) < p).astype(float)
+    y[:2] = 0, 1
+    second = np.clip(p + differences(kind, p.size, scale, generator), 0, 1)
+    found = score_difference(score, p, second, y, responses, n_bootstrap=200)
+    reached = []
+    sides = [forecasts(each, y, None, responses) for each in (p, second)]
+    contexts = [context_of(side, (score,)) for side in sides]
+    for weights in resamples(n_responses):
+        values = [
+            sample_scores(side.sample(weights), context, (score,))[score].value
+            for side, context in zip(sides, contexts, strict=True)
+        ]
+        reached.append(values[0] - values[1])
+    finite = [value for value in reached if math.isfinite(value)]
+    assert inside(found.lower, found.upper, min(finite), max(finite))
+
+
+@settings(FEW, max_examples=8)
+@given(**{**CASES, "n_responses": st.integers(2, 12)})
+def test_every_interval_is_in_the_range_of_its_score(
+    kind: str, n_responses: int, scale: float, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    responses = np.repeat(np.arange(n_responses), generator.integers(1, 5, n_responses))
+    y = generator.integers(0, 2, responses.size)
+    # Forecasts as good as certain, but for differences of this kind.
+    p = np.clip(np.abs(y - 0.01) + differences(kind, y.size, scale, generator), 0, 1)
+    for row in score_table(p, y, responses=responses, n_bootstrap=20, workers=1):
+        lowest, highest = REGISTRY[row.score].range
+        assert math.isnan(row.lower) or lowest <= row.lower <= row.upper <= highest, row
+        assert row.method != "none" or math.isnan(row.lower)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_differences_of_every_score_are_in_their_range(kind: str) -> None:
+    generator = np.random.default_rng(KINDS.index(kind))
+    responses = np.repeat(np.arange(12), 4)
+    p = generator.uniform(0.02, 0.98, responses.size)
+    y = generator.random(p.size) < p
+    second = np.clip(p + differences(kind, p.size, 1e-2, generator), 0, 1)
+    for score in SAMPLE_SCORES:
+        found = score_difference(score, p, second, y, responses, n_bootstrap=20)
+        lowest, highest = REGISTRY[score].range
+        width = highest - lowest
+        assert math.isnan(found.lower) or -width <= found.lower <= found.upper <= width, found
+
+
+@pytest.mark.parametrize("n_responses", [40, 110])
+@pytest.mark.parametrize("score", ["auroc", "auprc"])
+def test_one_response_that_differs_pulls_a_score_one_way(score: str, n_responses: int) -> None:
+    rng = np.random.default_rng(1)
+    responses = np.repeat(np.arange(n_responses), 6)
+    y = rng.random(responses.size) < 0.6
+    p = np.clip(rng.random(responses.size), 0.01, 0.99)
+    better = p.copy()
+    better[:6] = np.where(y[:6], 0.99, 0.01)
+    found = score_difference(score, p, better, y, responses)
+    # A resample without that response has a difference of 0; none has one the other way.
+    near, far = sorted((found.lower, found.upper), key=abs)
+    assert near * np.sign(found.difference) >= -1e-9
+    assert far * np.sign(found.difference) >= abs(found.difference)

@@ -1,0 +1,125 @@
+"""Whether every package that is installed may be used: its licence is on the list.
+
+    python tests/check_licences.py
+
+tells of each that is not and ends with 1. What a package says of itself is taken: an expression of
+SPDX, else the classifiers of its metadata, else the text of its field. Of several classifiers all
+must be allowed, since they may be those of its parts.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageMetadata, distributions
+
+ALLOWED = {
+    *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "CNRI-Python"),
+    *("ISC", "LLVM-exception", "MIT", "MIT-CMU", "PSF-2.0", "Unlicense", "Zlib"),
+    # Weak copyleft, of files that are used as they are.
+    *("MPL-1.1", "MPL-2.0"),
+}
+"""Licences of SPDX that ask for no more than their own text to be kept, and the exceptions."""
+
+EXCEPTIONS = {
+    # Its GPL is that of one file for the editor Emacs, which is not installed.
+    "docutils": "Public Domain AND BSD-2-Clause AND GPL-3.0-or-later",
+}
+"""Packages whose metadata say more than what is used of them."""
+
+_NAMES = (
+    # As classifiers and fields of text name them, the longer before those that are part of them.
+    (r"mpl.?2|mozilla public license 2", "MPL-2.0"),
+    (r"apache", "Apache-2.0"),
+    (r"lesser general public|lgpl", "LGPL"),
+    (r"general public|\bgpl", "GPL"),
+    (r"bsd", "BSD-3-Clause"),
+    (r"\bmit\b", "MIT"),
+    (r"isc license", "ISC"),
+    (r"python software foundation", "PSF-2.0"),
+    (r"zlib", "Zlib"),
+    (r"unlicense", "Unlicense"),
+)
+
+
+def main() -> int:
+    """Tell of what may not be used, and return the exit code."""
+    refused = list(not_allowed(found.metadata for found in distributions()))
+    for name, licence in refused:
+        sys.stderr.write(
+            f"{name}: {licence} is not among the licences of tests/check_licences.py\n"
+        )
+    return 1 if refused else 0
+
+
+def not_allowed(packages: Iterable[PackageMetadata]) -> Iterator[tuple[str, str]]:
+    """Yield (name, licence) of the packages whose licence is not on the list."""
+    for metadata in packages:
+        name = metadata["Name"]
+        licence = licence_of(metadata)
+        if name.lower() not in EXCEPTIONS and not is_allowed(licence):
+            yield name, licence or "no licence that is told"
+
+
+def licence_of(metadata: PackageMetadata) -> str:
+    """What a package says of its licence, as an expression of SPDX; empty if nothing."""
+    if expression := _field(metadata, "License-Expression"):
+        return expression
+    classified = [
+        line.rpartition("::")[2].strip()
+        for line in metadata.get_all("Classifier") or []
+        if line.startswith("License ::")
+    ]
+    text = _field(metadata, "License")
+    if not classified and re.fullmatch(r"[\w.-]+( (AND|OR|WITH) [\w.-]+)+", text):
+        return text
+    # Of the whole text of a licence the beginning names it.
+    named = [_name(line) for line in classified or ([text[:60]] if text else [])]
+    return " AND ".join(named)
+
+
+def _field(metadata: PackageMetadata, name: str) -> str:
+    return str((metadata.get_all(name) or [""])[0]).strip()
+
+
+def is_allowed(expression: str) -> bool:
+    """Whether an expression of SPDX can be met with allowed licences alone."""
+    words = re.findall(r"[()]|[\w.+-]+", expression)
+    met, rest = _either(words)
+    return met and not rest
+
+
+def _either(words: list[str]) -> tuple[bool, list[str]]:
+    met, words = _both(words)
+    while words[:1] == ["OR"]:
+        other, words = _both(words[1:])
+        met = met or other
+    return met, words
+
+
+def _both(words: list[str]) -> tuple[bool, list[str]]:
+    met, words = _one(words)
+    # An exception adds rights to the licence before it; it is on the list by itself.
+    while words[:1] in (["AND"], ["WITH"]):
+        other, words = _one(words[1:])
+        met = met and other
+    return met, words
+
+
+def _one(words: list[str]) -> tuple[bool, list[str]]:
+    if words[:1] == ["("]:
+        met, rest = _either(words[1:])
+        return met and rest[:1] == [")"], rest[1:]
+    return words[:1] != [] and words[0] in ALLOWED, words[1:]
+
+
+def _name(text: str) -> str:
+    for pattern, name in _NAMES:
+        if re.search(pattern, text.lower()):
+            return name
+    return re.sub(r"\W+", "-", text.strip()) or "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

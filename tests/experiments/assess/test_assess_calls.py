@@ -1,0 +1,126 @@
+"""`factormodels assess`: what a run may ask and pay, what it keeps, and any provider's model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import read_many
+from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.provider_servers import anthropic
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.factormodels.extraction.web_server import web_server
+
+pytestmark = pytest.mark.service
+
+__all__ = ["notes"]
+
+CALLS = 15
+"""Calls of the whole run: two responses, four claims in two stages, four pairs, one asked twice."""
+
+
+def test_answers_that_cannot_be_read_are_not_replayed_when_the_server_is_mended(
+    notes: Path, invoke: Invoke
+) -> None:
+    def broken(request: dict[str, Any], number: int) -> Reply:
+        if stage_of(request) == "atomizer":
+            return Reply("Claims are hard to list.")
+        return provider(request, number)
+
+    with ScriptedServer(broken) as server:
+        first = invoke(*arguments(server.url, "o.jsonl"))
+        assert len(server.requests) == 4  # two responses, each asked about twice
+        assert first.exit_code == 1
+        assert "r0, r1 failed: the response was not taken apart: the answer cannot be read" in (
+            first.stderr
+        )
+        assert re.search(r"^atomizer +0 +0 +2 ", first.stdout, re.M)
+        server.script = provider
+        second = invoke(*arguments(server.url, "o.jsonl"))
+    assert second.exit_code == 0, second.output
+    assert re.search(r"^atomizer +2 +0 +0 ", second.stdout, re.M)
+    assert [len(graph.atoms) for graph in read_many(notes / "o.jsonl")] == [2, 2]
+
+
+def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path, invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        stopped = invoke(*arguments(server.url, "o.jsonl", "--max-calls", "6"))
+        assert stopped.exit_code == 3
+        assert len(server.requests) == 6
+        assert stopped.stderr.rstrip().endswith(
+            "factormodels: the limit of 6 calls is reached; what was answered is kept, and the "
+            "same command goes on from there"
+        )
+        # What was asked is told even so.
+        assert "atomizer" in stopped.stderr
+        done = invoke(*arguments(server.url, "o.jsonl"))
+        assert done.exit_code == 0, done.output
+        assert len(server.requests) == CALLS
+        calm = invoke(*arguments(server.url, "calm.jsonl", "--cache", "other.sqlite"))
+        assert calm.exit_code == 0
+    assert (notes / "o.jsonl").read_bytes() == (notes / "calm.jsonl").read_bytes()
+
+
+@pytest.mark.usefixtures("notes")
+def test_prices_of_the_user_are_counted_and_limited(invoke: Invoke) -> None:
+    prices = ["--price-in", "100", "--price-out", "1000"]
+    with ScriptedServer(provider) as server:
+        unknown = invoke(*arguments(server.url, "o.jsonl", "--max-cost", "1"))
+        assert unknown.exit_code == 2
+        assert "--max-cost: the price of 'openai/scripted' is not known" in unknown.stderr
+        # A call has 20 tokens of a hundred dollars a million, and 2 of a thousand: 0.4 cents.
+        limited = invoke(*arguments(server.url, "o.jsonl", *prices, "--max-cost", "0.03"))
+        assert limited.exit_code == 3
+        assert "the limit of 0.03 US dollars is reached, 0.028 are spent" in limited.stderr
+        assert len(server.requests) == 7
+        done = invoke(*arguments(server.url, "o.jsonl", *prices))
+        assert done.exit_code == 0, done.output
+    row = re.search(r"^all +(.*)$", done.stdout, re.M)
+    assert row is not None
+    numbers = [float(cell) for cell in row[1].split()]
+    calls, cached, failed, asked, _, cost, cached_asked, _, cached_cost = numbers
+    # Seven answers of the first run, the others of this one; a pair failed, and was paid twice.
+    assert (calls, cached, failed) == (CALLS - 2 - 7, 7, 1)
+    assert (asked, cached_asked) == (20 * (CALLS - 7), 20 * 7)
+    assert (cost, cached_cost) == pytest.approx((0.004 * (CALLS - 7), 0.028))
+
+
+def test_a_provider_s_model_on_this_machine_needs_no_key(
+    notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    options = [one for one in arguments("", "o.jsonl") if one not in ("--revise", "--queries")]
+    options[options.index("--model") + 1] = "anthropic/claude-sonnet-4-5"
+    with web_server(lambda asked, _: anthropic(asked)) as server:
+        options[options.index("--api-base") + 1] = server.url
+        result = invoke(*options)
+    assert result.exit_code == 0, result.output
+    told = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
+    assert result.stderr.count(told) == 1
+    assert "probabilities of relations: verbalised" in result.stderr
+    graph = read_many(notes / "o.jsonl")[0]
+    assert graph.metadata["relations"]["origins"] == {"verbalised": 2}
+    assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
+    replayed = invoke(*options[:-1], "again.jsonl", "--replay")
+    assert replayed.exit_code == 0, replayed.output
+    assert (notes / "again.jsonl").read_bytes() == (notes / "o.jsonl").read_bytes()
+
+
+@pytest.mark.usefixtures("notes")
+def test_a_dry_run_knows_what_a_model_takes(invoke: Invoke) -> None:
+    options = ["assess", "batch.jsonl", "--documents", "notes", "--dry-run"]
+    stated = invoke(*options, "--model", "openai/gpt-5", "--price-in", "1", "--price-out", "2")
+    assert stated.exit_code == 0, stated.output
+    by_tokens = invoke(*options, "--model", "openai/gpt-4o-mini")
+    # Twenty tokens of a stated relation, three of a word.
+    for result, tokens_of_an_answer in ((stated, 20), (by_tokens, 3)):
+        row = re.search(r"^relations FR2 +(?:about )?(.*)$", result.stdout, re.M)
+        assert row is not None, result.stdout
+        calls, _, tokens, cost = (float(cell.replace(",", "")) for cell in row[1].split())
+        assert tokens == tokens_of_an_answer * calls
+        assert cost > 0

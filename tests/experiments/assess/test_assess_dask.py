@@ -1,0 +1,61 @@
+"""Responses on a Dask cluster: the same result, whether their stages run there or here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import read_many
+from tests.experiments.assess.test_assess_model import provider
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.server import ScriptedServer
+
+pytestmark = [pytest.mark.service, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    distributed: Any = import_module("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as running:
+        yield running.scheduler_address
+
+
+@pytest.fixture
+def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("Only trains cross the bridge.")
+    texts = [f"Train {i} crosses the bridge. Cars do." for i in range(6)]
+    lines = [json.dumps({"id": f"r{i}", "response": text}) for i, text in enumerate(texts)]
+    # No stage can go on with this one: an error crosses from worker to here.
+    lines.append('{"id": "none", "response": "..."}')
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+def test_a_cluster_gives_the_same_result(notes: Path, invoke: Invoke, cluster: str) -> None:
+    base = ("assess", "batch.jsonl", "--documents", "notes", "--variant", "FR1", "--variant", "FR3")
+    with ScriptedServer(provider) as server:
+        model = ("--model", "openai/scripted", "--api-base", server.url, "--atoms", "sentences")
+        for name, options in (("local", ()), ("asked", model)):
+            for out, more in ((f"{name}.jsonl", ()), (f"{name}-there.jsonl", ("--dask", cluster))):
+                result = invoke(*base, *options, *more, "--out", out)
+                assert result.exit_code == 1, result.output
+                assert "none failed: there is no sentence in the response" in result.stderr
+            here, there = (notes / f"{name}{end}.jsonl" for end in ("", "-there"))
+            assert len(read_many(here)) == 6
+            assert here.read_bytes() == there.read_bytes()
+
+
+@pytest.mark.usefixtures("notes")
+def test_a_cluster_that_does_not_answer_is_named(invoke: Invoke) -> None:
+    result = invoke("assess", "batch.jsonl", "--documents", "notes", "--dask", "nowhere")
+    assert result.exit_code == 2
+    assert "--dask nowhere: no Dask scheduler answers there" in result.stderr

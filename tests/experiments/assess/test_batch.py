@@ -1,0 +1,218 @@
+"""A batch: responses side by side under one limit, outages, what a later run does about them."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.assess.threads import as_ready
+from factormodels import read_many
+from tests.experiments.assess.test_assess_model import provider, stage_of
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+
+N = 12
+LIMIT = 5
+
+
+@pytest.fixture
+def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A batch, one document, and a key in the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("Only trains cross the bridge.")
+    lines = [
+        json.dumps({"id": f"r{i:02}", "response": f"Train {i} crosses the bridge. Cars do."})
+        for i in range(N)
+    ]
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+def arguments(url: str, *more: str) -> list[str]:
+    options = ["--documents", "notes", "--model", "openai/scripted", "--api-base", url]
+    # Two calls that list claims, and no other but those for relations.
+    options += ["--stride", "1", "--no-revise"]
+    return ["assess", "batch.jsonl", *options, "--out", "o.jsonl", *more]
+
+
+class Refusing:
+    """A provider that has an outage for questions about some trains, and counts who asks."""
+
+    def __init__(self, *refused: str) -> None:
+        self.refused = refused
+        self.asked: list[str] = []
+
+    def __call__(self, request: dict[str, Any], number: int) -> Reply:
+        question = request["messages"][-1]["content"]
+        about = question.rpartition("<hypothesis>")[2] if "<hypothesis>" in question else ""
+        self.asked.append(question)
+        if any(f"Train {one} " in about for one in self.refused):
+            return Reply("overloaded", status=503, headers={"Retry-After": "0"})
+        return provider(request, number)
+
+
+@pytest.mark.service
+def test_results_are_in_order_and_one_limit_holds(notes: Path, invoke: Invoke) -> None:
+    together = threading.Barrier(LIMIT, timeout=60)
+
+    def slow(request: dict[str, Any], number: int) -> Reply:
+        # The first calls end when as many are under way as may be; none would end otherwise.
+        if number < LIMIT:
+            together.wait()
+        time.sleep(0.002 * (number % 7))
+        return provider(request, number)
+
+    with ScriptedServer(slow) as server:
+        result = invoke(*arguments(server.url, "--concurrency", str(LIMIT)))
+    assert result.exit_code == 0, result.output
+    assert [graph.id for graph in read_many(notes / "o.jsonl")] == [f"r{i:02}" for i in range(N)]
+    assert server.most_at_once == LIMIT
+    # A row per response, and what all of them took is not mixed up.
+    assert len(re.findall(r"^r\d\d +2 ", result.stdout, re.M)) == N
+    for graph in read_many(notes / "o.jsonl"):
+        taken = graph.metadata["consumption"]
+        # Two sentences of one claim each, a call for each; one passage.
+        assert {stage: one["answers"] for stage, one in taken.items()} == {
+            "atomizer": 2,
+            "relations": 2,
+        }
+
+
+@pytest.mark.service
+def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(
+    notes: Path, invoke: Invoke
+) -> None:
+    script = Refusing("3", "7")
+    with ScriptedServer(script) as server:
+        first = invoke(*arguments(server.url))
+        assert first.exit_code == 1
+        assert "r03, r07 failed: an outage cut off 1 call: " in first.stderr
+        assert (
+            "2 responses without a result: the same command asks for what is missing"
+            in first.stderr
+        )
+        kept = [graph.id for graph in read_many(notes / "o.jsonl")]
+        assert kept == [f"r{i:02}" for i in range(N) if i not in (3, 7)]
+        assert "10 responses, 20 atoms" in first.stdout
+        script.refused, script.asked = (), []
+        second = invoke(*arguments(server.url))
+        assert second.exit_code == 0, second.output
+        # The two pairs that were cut off, and nothing else.
+        assert len(script.asked) == 2
+        assert "10 responses were finished by an earlier run" in second.stderr
+    assert len(read_many(notes / "o.jsonl")) == N
+    whole = (notes / "o.jsonl").read_bytes()
+    (notes / "o.jsonl").unlink()
+    (notes / "answers.sqlite").unlink()
+    with ScriptedServer(Refusing()) as server:
+        assert invoke(*arguments(server.url)).exit_code == 0
+    assert (notes / "o.jsonl").read_bytes() == whole
+
+
+@pytest.mark.service
+def test_an_outage_is_accepted_on_request(notes: Path, invoke: Invoke) -> None:
+    with ScriptedServer(Refusing("3")) as server:
+        result = invoke(*arguments(server.url, "--partial"))
+    assert result.exit_code == 0, result.output
+    graphs = read_many(notes / "o.jsonl")
+    assert [len(graph.metadata["relations"]["missing"]) for graph in graphs] == [
+        int(i == 3) for i in range(N)
+    ]
+    assert "1 relations missing" in result.stderr
+
+
+@pytest.mark.service
+def test_what_failed_is_asked_again_on_request_alone(notes: Path, invoke: Invoke) -> None:
+    def mute(request: dict[str, Any], number: int) -> Reply:
+        question = request["messages"][-1]["content"]
+        if stage_of(request) == "relations" and "Train 3 " in question:
+            return Reply("the server dislikes it", status=400)
+        if "Train 5 " in question:
+            return Reply("overloaded", status=503, headers={"Retry-After": "0"})
+        return provider(request, number)
+
+    with ScriptedServer(mute) as server:
+        # The journal stays, since one response has no result.
+        assert invoke(*arguments(server.url)).exit_code == 1
+    script = Refusing("5")
+    with ScriptedServer(script) as server:
+        again = invoke(*arguments(server.url))
+        assert again.exit_code == 1
+        assert not any("Train 3 " in one for one in script.asked)
+        assert "1 relations missing" in again.stderr
+        retried = invoke(*arguments(server.url, "--retry-failed"))
+        assert any("Train 3 " in one for one in script.asked)
+        assert "relations missing" not in retried.stderr
+        script.refused = ()
+        assert invoke(*arguments(server.url)).exit_code == 0
+    graphs = read_many(notes / "o.jsonl")
+    assert len(graphs) == N
+    assert not any(graph.metadata["relations"]["missing"] for graph in graphs)
+
+
+def test_threads_yield_as_results_are_ready_and_stop_at_the_first_error() -> None:
+    stop, gate = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def work(item: int) -> int:
+        seen.append(item)
+        if item == 0:
+            gate.wait(60)
+        if item == 4:
+            raise ValueError("four")
+        return 10 * item
+
+    found = []
+    with pytest.raises(ValueError, match="four"):  # noqa: PT012
+        for place, result in as_ready(work, [0, 1, 2, 3, 4, 5, 6, 7], 2, stop):
+            found.append((place, result))
+            if place == 3:
+                gate.set()
+    assert stop.is_set()
+    assert {(1, 10), (2, 20), (3, 30)} <= set(found)
+    assert found[:3] == [(1, 10), (2, 20), (3, 30)]
+    assert seen[:5] == [0, 1, 2, 3, 4]
+
+
+def test_one_thread_is_this_one() -> None:
+    threads = {
+        result
+        for _, result in as_ready(lambda _: threading.get_ident(), range(3), 1, threading.Event())
+    }
+    assert threads == {threading.get_ident()}
+
+
+def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() -> None:
+    from experiments.assess.batch import assess_responses
+    from experiments.assess.response import AssessmentView
+    from factormodels import Atom, FactGraph
+    from factormodels.extraction.pipeline import retrieval_stage
+    from factormodels.extraction.retrieval.base import Passage, Retrieved
+    from inference import get_backend
+
+    class Web:
+        name = "web"
+
+        def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+            answers = {
+                "page": Retrieved((Passage("t", "", "s", "s"),), ("a page: status 404",)),
+                "gone": Retrieved((), ("a page: status 404",)),
+                "lost": Retrieved((), ("search: no answer in time",), searched=False),
+            }
+            return [answers[query] for query in queries]
+
+    graphs = [FactGraph(name, (Atom("a1", name),)) for name in ("page", "gone", "lost")]
+    views = [AssessmentView("FR2", "implication", get_backend("exact"))]
+    batch = assess_responses(graphs, [retrieval_stage(Web())], views, {})
+    assert [one.response for one in batch.responses] == ["page", "gone"]
+    assert batch.failed == (
+        ("lost", "an outage cut off 1 call of searches: search: no answer in time"),
+    )

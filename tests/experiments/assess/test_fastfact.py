@@ -1,0 +1,433 @@
+"""FaStfact on one's own responses: counted at the server, scored by hand, failures apart."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import fastfact
+from experiments.assess.fastfact_tables import guaranteed_threshold
+from factormodels import FactGraph, InputError, read_many
+from factormodels.extraction.fastfact import FASTFACT_KEY
+from factormodels.extraction.language_model import Completion, Failure, Request, Token
+from factormodels.extraction.preverification import ShownContext
+from factormodels.extraction.retrieval.chunks import ChunkSettings
+from factormodels.extraction.retrieval.document_pages import build_document_pages
+from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.retrieval.google import KEY_VARIABLE
+from factormodels.io.fact_graph_json import write_fact_graphs
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.factormodels.extraction.web_server import Answer, Asked, web_server
+from tests.refusals import refused
+
+KEY = "sk-scripted-0123456789"
+
+RESPONSES = {
+    "r0": "Alder is tall. Birch is white. Cedar is red. Damson is sweet.",
+    "r1": "Elm is gone. Fig is sweet. Gorse is yellow.",
+}
+
+SAID = {
+    "Alder": ("supported", 0.999),
+    "Birch": ("supported", 0.9),
+    "Cedar": ("non-supported", 0.999),
+    "Damson": ("irrelevant", 0.999),
+    "Elm": ("unsure", 0.999),
+    "Fig": ("likely supported", 0.5),
+    "Gorse": ("supported", 0.5),
+}
+"""What the extracting model says of each sentence, and how surely."""
+
+VERDICTS = {"Birch": "refuted", "Elm": "insufficient", "Fig": "supported", "Gorse": ""}
+"""What the verifier says; nothing that could be read of the last, "supported" of others."""
+
+
+SHY = "I would rather not say."
+
+
+def stage_of(question: str) -> str:
+    return "pre-verification" if "List and judge" in question else "fastfact"
+
+
+def listed(question: str) -> list[tuple[str, dict[str, float]]]:
+    """The tokens of an answer that lists the sentences as claims."""
+    tokens: list[tuple[str, dict[str, float]]] = []
+    shown = question.rpartition("<sentences>")[2]
+    for number, sentence in re.findall(r"^\s*(\d+): (.*)$", shown, re.M):
+        label, probability = SAID[sentence.split()[0]]
+        tokens += [(f"{number} | {sentence} | ", {}), (label, {label: probability}), ("\n", {})]
+    return tokens
+
+
+def verdict_on(question: str) -> str:
+    claim = question.rpartition("<claim>")[2].split()[0]
+    verdict = VERDICTS.get(claim, "supported")
+    return f"So it is. Verdict: {verdict}" if verdict else SHY
+
+
+def question_of(request: dict[str, Any]) -> str:
+    """Return what was asked; below it may stand that an answer to it was of no use."""
+    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "user"]
+    return next(text for text in reversed(asked) if "<" in text)
+
+
+def provider(request: dict[str, Any], _: int) -> Reply:
+    question = question_of(request)
+    if stage_of(question) == "fastfact":
+        return Reply(verdict_on(question), usage=(50, 5))
+    tokens = listed(question)
+    return Reply("".join(token for token, _ in tokens), tokens, usage=(100, 30))
+
+
+def readable(request: dict[str, Any], number: int) -> Reply:
+    """The provider, with a verdict on every claim."""
+    reply = provider(request, number)
+    return replace(reply, text="Verdict: conflicting") if reply.text == SHY else reply
+
+
+def answer(request: Request) -> Completion:
+    """The scripted provider, called as a function."""
+    question = request.messages[-1].content
+    if stage_of(question) == "fastfact":
+        return Completion(verdict_on(question))
+    tokens = [Token(text, math.log(of.get(text, 1.0))) for text, of in listed(question)]
+    return Completion("".join(token.text for token in tokens), tuple(tokens))
+
+
+NOTES = {"Trees": "Alder, birch, cedar and elm are trees.", "Fruit": "Fig and damson are sweet."}
+
+
+@pytest.fixture
+def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Responses, documents, and a key in the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    (folder / "notes").mkdir()
+    for title, text in NOTES.items():
+        (folder / "notes" / f"{title}.txt").write_text(text)
+    lines = [
+        json.dumps({"id": name, "query": "Which plants?", "response": text})
+        for name, text in RESPONSES.items()
+    ]
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+def arguments(url: str, *more: str) -> list[str]:
+    model = ["--model", "openai/scripted", "--api-base", url]
+    return ["fastfact", "batch.jsonl", *model, "--documents", "notes", *more]
+
+
+def rows_of(result: Any, table: str, key: str) -> dict[str, Any]:
+    assert result.exit_code == 0, result.output
+    return {row[key]: row for row in json.loads(result.stdout)[table]}
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize(("stride", "chunks"), [("all", 2), ("2", 4), ("1", 7)])
+def test_calls_by_stage_are_those_that_the_server_counts(
+    invoke: Invoke, stride: str, chunks: int
+) -> None:
+    options = ("--stride", stride, "--audit", "1", "--json")
+    with ScriptedServer(readable) as server:
+        first = rows_of(invoke(*arguments(server.url, *options)), "cost", "stage")
+        counted = Counter(stage_of(question_of(one)) for one in server.requests)
+        again = rows_of(invoke(*arguments(server.url, *options)), "cost", "stage")
+        assert len(server.requests) == counted.total()
+    # Four claims are unsure or not sure enough; the three that are skipped are audited, all.
+    assert counted == {"pre-verification": chunks, "fastfact": 7}
+    for stage, formula in (("pre-verification", chunks), ("fastfact", 4)):
+        row = first[stage]
+        assert (row["calls"], row["cached"], row["failures"]) == (counted[stage], 0, 0)
+        assert row["needed"] == row["answers"] == counted[stage]
+        # N/w, rounded up, and pM; the audit is beside it.
+        assert (row["formula"], row["needed"] - row["audit"]) == (formula, formula)
+        # Answers from the cache cost nothing anew, and the same tokens.
+        assert (again[stage]["calls"], again[stage]["cached"]) == (0, counted[stage])
+        assert again[stage]["prompt_tokens"] == row["prompt_tokens"]
+        assert again[stage]["completion_tokens"] == row["completion_tokens"]
+    assert first["pre-verification"]["prompt_tokens"] == 100 * chunks
+    assert first["fastfact"]["completion_tokens"] == 5 * 7
+    assert first["searches"]["needed"] == 7
+    assert first["searches"]["formula"] == 4
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("notes")
+def test_the_terminal_shows_scores_failures_and_costs(invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "--k-prime", "3"))
+    assert result.exit_code == 0, result.output
+    # r0: one supported, two not, one irrelevant; r1: one supported, one not, one not read.
+    assert re.search(r"^r0 +1 +2 +1 +0 +0\.333 +3 ", result.stdout, re.M)
+    assert re.search(r"^r1 +1 +1 +0 +1 +0\.500 +3 ", result.stdout, re.M)
+    assert "missing in 1 response: 1 verdict and the claims of 0 chunks" in result.stdout
+    assert re.search(r"^pre-verification +2 +2 +0 +2 +0 +0 +200 +60 ", result.stdout, re.M)
+    # What could not be read was asked for once more, in vain, and was paid for twice.
+    assert re.search(r"^fastfact +4 +4 +0 +3 +0 +1 +250 +25 ", result.stdout, re.M)
+    recall = 2 / (1 + math.exp(0.1 * 2))
+    f1 = [2 * p * recall / (p + recall) for p in (1 / 3, 1 / 2)]
+    assert re.search(rf"^ *2 +2 +{sum(f1) / 2:.3f} +\[", result.stdout, re.M)
+    # SAFE: N + 2M + qM extracting calls and M verifying, over both responses.
+    assert re.search(r"^SAFE +28 +7 +7 +35$", result.stdout, re.M)
+
+
+@pytest.mark.service
+def test_without_a_count_by_people_there_is_a_curve_and_no_score(
+    notes: Path, invoke: Invoke
+) -> None:
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "--tables", "tables"))
+    assert result.exit_code == 0, result.output
+    assert "K', the number of claims that people find, is not known of 2 responses" in result.stdout
+    header, *lines = (notes / "tables" / "responses.csv").read_text().splitlines()
+    place = header.split(",").index("f1")
+    assert [line.split(",")[place] for line in lines] == ["", ""]
+    header, *lines = (notes / "tables" / "curve.csv").read_text().splitlines()
+    assert header == "k_prime,precision,recall,f1"
+    for line in lines:
+        k, precision, recall, f1 = map(float, line.split(","))
+        each = 2 / (1 + math.exp(0.1 * abs(1 - k)))
+        assert precision == pytest.approx((1 / 3 + 1 / 2) / 2)
+        assert recall == pytest.approx(each)
+        assert f1 == pytest.approx(sum(2 * p * each / (p + each) for p in (1 / 3, 1 / 2)) / 2)
+
+
+@pytest.mark.service
+def test_a_run_goes_on_where_it_was_left(notes: Path, invoke: Invoke) -> None:
+    def failing(request: dict[str, Any], number: int) -> Reply:
+        question = question_of(request)
+        if stage_of(question) == "pre-verification" and "Elm" in question:
+            return Reply("down", status=400)
+        return provider(request, number)
+
+    with ScriptedServer(failing) as server:
+        result = invoke(*arguments(server.url, "--out", "o.jsonl"))
+    assert result.exit_code == 1
+    assert "r1 failed: the response was not taken apart" in result.stderr
+    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0"]
+    (notes / "answers.sqlite").unlink()
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "--out", "o.jsonl"))
+        questions = [question_of(one) for one in server.requests]
+    assert result.exit_code == 0, result.output
+    # The first response is taken from the journal, so that only the second is asked about.
+    assert not any("Alder is tall" in question for question in questions)
+    graphs = read_many(notes / "o.jsonl")
+    assert [graph.id for graph in graphs] == ["r0", "r1"]
+    said = graphs[1].metadata[FASTFACT_KEY]["claims"]
+    assert [one["verdict"] for one in said.values()] == ["insufficient", "supported", ""]
+    assert "rather not" in said["a3"]["missing"]
+
+
+@pytest.mark.service
+def test_searches_of_the_web_are_those_that_its_server_counts(
+    notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "serper-key-0123456789")
+
+    def web(asked: Asked, _: int) -> Answer:
+        if asked.path.startswith("/page"):
+            text = "Birch, elm, fig and gorse are plants that grow in many lands. " * 200
+            return Answer(f"<html><body><p>{text}</p></body></html>")
+        hits = [
+            {"title": f"p{n}", "link": f"{searched.url}/page{n}", "snippet": ""} for n in range(9)
+        ]
+        return Answer(json.dumps({"organic": hits}))
+
+    command = ["fastfact", "batch.jsonl", "--model", "openai/scripted", "--retriever", "google"]
+    with ScriptedServer(readable) as server, web_server(web) as searched:
+        command += ["--api-base", server.url, "--search-base", f"{searched.url}/search"]
+        result = invoke(*command, "--allow-private-hosts", "--out", "o.jsonl", "--json")
+        cost = rows_of(result, "cost", "stage")
+        assert cost["searches"]["needed"] == searched.paths().count("/search") == 4
+        # Five pages per claim, all claims finding the same, each fetched once.
+        pages = [path for path in searched.paths() if path.startswith("/page")]
+        assert len(pages) == len(set(pages)) == 5
+    for graph in read_many(notes / "o.jsonl"):
+        for atom in graph.atoms:
+            shown = [one for one in graph.contexts if atom.id in one.retrieved_for]
+            assert len(shown) <= 10
+            assert all(len(one.text.split()) <= 250 for one in shown)
+
+
+def test_a_chunk_is_shown_without_the_rest_of_the_response() -> None:
+    shown: tuple[tuple[ShownContext, bool], ...] = (("chunk", False), ("response", True))
+    for context, others in shown:
+        model = AnsweringModel(answer)
+        fastfact(RESPONSES["r0"], model=model, documents=NOTES, stride=2, context=context)
+        asked = [request for request in model.asked if request.stage == "pre-verification"]
+        assert len(asked) == 2
+        assert ("Alder" in asked[1].messages[-1].content) == others
+        assert "Cedar" in asked[1].messages[-1].content
+
+
+def test_theta_says_what_is_skipped_and_the_audit_what_that_costs() -> None:
+    def found(**options: Any) -> Any:
+        graphs = [FactGraph(name, (), response=text) for name, text in RESPONSES.items()]
+        return fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, **options)
+
+    assert found(theta=0.995).claims["skipped"].sum() == 3
+    assert found(theta=1.0).claims["skipped"].sum() == 0
+    assert found(theta=0.45).claims["skipped"].sum() == 5
+    audited = found(audit=1.0)
+    # Cedar was skipped as wrong and Damson as irrelevant; the verifier supports both.
+    (row,) = audited.audit.to_dict("records")
+    assert (row["skipped"], row["claims"], row["wrong"]) == (3, 3, 2)
+    assert row["share"] == pytest.approx(2 / 3)
+    types = audited.claims.set_index("text")["type"]
+    assert (types["Cedar is red."], types["Damson is sweet."]) == ("supported", "supported")
+    # Of four definite labels that were verified two are wrong: no theta keeps that below 1%.
+    assert guaranteed_threshold(audited.claims, 0.01).skipped == 0
+
+
+def test_what_is_missing_is_no_false_claim() -> None:
+    def lost(request: Request) -> Completion | Failure:
+        question = request.messages[-1].content
+        if stage_of(question) == "fastfact":
+            return Completion("I would rather not say.")
+        return Failure("status 500") if "Cedar" in question else answer(request)
+
+    found = fastfact(
+        RESPONSES["r1"], model=AnsweringModel(lost), documents=NOTES, k_prime=3, theta=1.0
+    )
+    (row,) = found.responses.to_dict("records")
+    assert (row["supported"], row["unsupported"], row["missing"]) == (0, 0, 3)
+    assert math.isnan(row["f1"])
+    assert math.isnan(row["precision"])
+    part = fastfact(
+        RESPONSES["r0"], model=AnsweringModel(lost), documents=NOTES, k_prime=1, stride=2
+    )
+    (row,) = part.responses.to_dict("records")
+    assert (row["missing_chunks"], row["supported"], row["missing"]) == (1, 1, 1)
+    assert row["f1"] == 1.0
+
+
+def test_models_are_ranked_with_intervals_by_what_people_counted() -> None:
+    graphs = [
+        FactGraph(
+            f"{model}-{number}",
+            (),
+            response=RESPONSES[name],
+            metadata={"model": model, "benchmark": f"b{number}", "people": 2 + number},
+        )
+        for model, name in (("one", "r0"), ("two", "r1"))
+        for number in range(3)
+    ]
+    found = fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, k_prime="people")
+    whole = found.summary[found.summary["benchmark"] == "all"].set_index("model")
+    for model, precision in (("one", 1 / 3), ("two", 1 / 2)):
+        recalls = [2 / (1 + math.exp(0.1 * abs(1 - k))) for k in (2, 3, 4)]
+        f1 = [2 * precision * r / (precision + r) for r in recalls]
+        mean = sum(f1) / 3
+        spread = math.sqrt(sum((one - mean) ** 2 for one in f1) / 2 / 3)
+        assert whole.loc[model, "f1"] == pytest.approx(mean)
+        # 4.302653 is the 97.5% point of Student's t with two degrees of freedom.
+        # No resample of three responses is above the best of them.
+        upper = min(mean + 4.302653 * spread, max(f1))
+        assert whole.loc[model, "f1_upper"] == pytest.approx(upper, abs=1e-6)
+    assert len(found.summary) == 2 + 6
+    assert found.summary["f1"].is_monotonic_decreasing
+
+
+def test_padding_does_not_pay_as_nobody_counted_it() -> None:
+    """Eighty true claims and two false ones rank below nine and one, where people find ten."""
+    from calibration.claims.counts import f1_at_k_prime
+
+    padded, honest = f1_at_k_prime([80, 9], [2, 1], [10, 10], 0.1)
+    assert padded < honest
+
+    def many(request: Request) -> Completion:
+        question = request.messages[-1].content
+        if stage_of(question) == "fastfact":
+            return Completion("Verdict: refuted" if "wrong" in question else "Verdict: supported")
+        shown = question.rpartition("<sentences>")[2]
+        found = re.findall(r"^\s*(\d+): (.*)$", shown, re.M)
+        return Completion("\n".join(f"{n} | {text} | unsure" for n, text in found))
+
+    def response(right: int, wrong: int) -> str:
+        return " ".join(["It is right."] * right + ["It is wrong."] * wrong)
+
+    texts = [response(80, 2), response(9, 1)]
+    found = fastfact(texts, model=AnsweringModel(many), documents=["It."], k_prime=10)
+    assert found.responses["f1"].tolist() == pytest.approx([padded, honest])
+    unknown = fastfact(texts, model=AnsweringModel(many), documents=["It."])
+    assert unknown.responses["f1"].isna().all()
+    assert unknown.summary["f1"].isna().all()
+
+
+def test_documents_are_read_as_pages_and_pieces() -> None:
+    long = " ".join(f"Sentence {number} tells of beech and time." for number in range(200))
+    documents = [
+        Document(f"p{n}", f"l{n}", f"{long} Page {n} on beech {'beech ' * n}") for n in range(9)
+    ]
+    documents.append(Document("other", "o", "Nothing of the kind."))
+    retriever = build_document_pages(documents, pages=5, top_k=10, chunks=ChunkSettings(250, 40))
+    (found,) = retriever.retrieve(["beech time"])
+    assert len(found.passages) == 10
+    assert len({one.link for one in found.passages}) <= 5
+    assert max(len(one.text.split()) for one in found.passages) <= 250
+    refused("holds no text", build_document_pages, [Document("", "", " ")], pages=5, top_k=1,
+            chunks=ChunkSettings())  # fmt: skip
+
+
+def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
+    found = fastfact(RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES, k_prime=3)
+    assert repr(found).startswith("FaStfact of 1 response: 4 claims")
+    files = found.save(tmp_path / "kept")
+    assert {file.name for file in files} >= {"responses.csv", "claims.csv", "graphs.jsonl"}
+    (graph,) = read_many(tmp_path / "kept" / "graphs.jsonl")
+    assert [atom.text for atom in graph.atoms] == found.claims["text"].tolist()
+
+
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "FaStfact asks a language model; name one with --model"),
+        (["--model", "openai/x", "--target-error", "0.1"], "add --audit 1"),
+        (["--model", "openai/x"], "there is no evidence: name a folder with --documents"),
+        (["--model", "openai/x", "--retriever", "given"], "--retriever 'given' is unknown"),
+        (["--model", "openai/x", "--documents", "notes", "--context", "x"], "context 'x' is unkno"),
+        (["--model", "openai/x", "--documents", "notes", "--k-prime", "kp"], "'kp' is no number"),
+        (["--model", "openai/x", "--documents", "notes", "--overlap", "300"], "make overlap small"),
+        (["--model", "openai/x", "--documents", "notes", "--gamma", "0"], "gamma is 0.0; give"),
+        (["--model", "openai/x", "--documents", "notes", "--stride", "0"], "--stride '0'"),
+        (["--model", "openai/x", "--documents", "notes", "--prompts", "notes"], "holds no prompt"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(invoke: Invoke, options: list[str], said: str) -> None:
+    result = invoke("fastfact", "batch.jsonl", *options, "--dry-run")
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("notes")
+def test_a_dry_run_counts_and_sends_nothing(invoke: Invoke) -> None:
+    result = invoke(*arguments("http://127.0.0.1:9/v1", "--stride", "2", "--dry-run"))
+    assert result.exit_code == 0, result.output
+    assert re.search(r"^pre-verification +4$", result.stdout, re.M)
+    assert not Path("answers.sqlite").exists()
+
+
+def test_a_count_that_is_none_is_refused() -> None:
+    graph = FactGraph("r", (), response="Alder is tall.", metadata={"k_prime": "many"})
+    with pytest.raises(InputError, match="response 'r': column 'k_prime' is 'many'; give the num"):
+        fastfact(graph, model=AnsweringModel(answer), documents=NOTES)
+
+
+def test_what_was_recorded_can_be_judged_again(tmp_path: Path) -> None:
+    found = fastfact(RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
+    write_fact_graphs(found.graphs, tmp_path / "g.jsonl")
+    again = fastfact(tmp_path / "g.jsonl", model=AnsweringModel(answer), documents=NOTES)
+    assert again.claims.equals(found.claims)

@@ -1,0 +1,222 @@
+"""What a person has at hand becomes responses: tables of any kind, folders, texts, fact graphs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from experiments.assess.inputs import load_responses
+from experiments.assess.tabled import ResponseColumns, guessed_column
+from experiments.cli.main import app
+from factormodels import read_many
+from tests.experiments.conftest import Invoke
+from tests.refusals import refused
+
+ROWS = pd.DataFrame(
+    {
+        "question": ["A bridge?", "Trains, too?"],
+        "answer": ["The bridge is red; it is large.", 'It carries "trains", and\ncars.'],
+        "id": ["one", "two"],
+        "model": ["x", "y"],
+    }
+)
+
+
+def as_saved_dataset(path: Path) -> None:
+    import pyarrow as pa
+
+    path.mkdir()
+    table = pa.Table.from_pandas(ROWS, preserve_index=False)
+    name = "data-00000-of-00001.arrow"
+    sink = pa.OSFile(str(path / name), "wb")
+    with sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    state = {"_data_files": [{"filename": name}]}
+    (path / "state.json").write_text(json.dumps(state))
+
+
+FORMS: dict[str, Callable[[Path], object]] = {
+    "a.csv": lambda path: ROWS.to_csv(path, index=False),
+    "excel.csv": lambda path: ROWS.to_csv(path, index=False, sep=";", encoding="utf-8-sig"),
+    "a.tsv": lambda path: ROWS.to_csv(path, index=False, sep="\t"),
+    "a.jsonl": lambda path: ROWS.to_json(path, orient="records", lines=True),
+    "a.json": lambda path: ROWS.to_json(path, orient="records", indent=1),
+    "a.parquet": lambda path: ROWS.to_parquet(path, index=False),
+    "saved": as_saved_dataset,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_table_gives_the_same_responses(name: str, tmp_path: Path) -> None:
+    FORMS[name](tmp_path / name)
+    loaded = load_responses(tmp_path / name)
+    assert [(graph.id, graph.query, graph.response) for graph in loaded.graphs] == [
+        (row.id, row.question, row.answer) for row in ROWS.itertuples()
+    ]
+    assert [graph.metadata["columns"] for graph in loaded.graphs] == [
+        {"model": "x"},
+        {"model": "y"},
+    ]
+    (said,) = loaded.remarks
+    assert "response from 'answer', question from 'question', id from 'id'" in said
+    assert "kept beside it: model" in said
+
+
+def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"what": ["Why?"], "text": ["x"], "said": ["It is red."], "n": [7]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    columns = ResponseColumns("said", "what", "n")
+    (graph,) = load_responses(tmp_path / "t.parquet", columns=columns).graphs
+    assert (graph.id, graph.query, graph.response) == ("7", "Why?", "It is red.")
+    refused(
+        "the column 'sayd' of --response is unknown .did you mean 'said'",
+        load_responses,
+        tmp_path / "t.parquet",
+        columns=ResponseColumns("sayd"),
+    )
+    refused(
+        "the column 'whut' of --question is unknown",
+        load_responses,
+        tmp_path / "t.parquet",
+        columns=ResponseColumns("said", "whut"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("response", "answer"), "response"),
+        (("gold", "Model_Answer", "text"), "Model_Answer"),
+        (("id", "text"), "text"),
+        (("id", "reference"), None),
+    ],
+)
+def test_an_obvious_column_is_guessed(columns: tuple[str, ...], expected: str | None) -> None:
+    assert guessed_column(columns, "response") == expected
+
+
+def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("answer,output\nIt is red.,It is blue.\n")
+    refused("'answer' and 'output' may each hold the response", load_responses, path)
+    path.write_text("a,b\nIt is red.,It is blue.\n")
+    refused(r"none of its columns is obviously .* --response \(a, b\)", load_responses, path)
+
+
+def test_without_a_column_of_that_name_response_takes_an_id(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(f'{{"id": "r{i}", "response": "It is {i}."}}\n' for i in range(3)))
+    for columns, take in ((ResponseColumns("r1"), ()), (ResponseColumns(), ("r1",))):
+        (graph,) = load_responses(path, columns=columns, take=take).graphs
+        assert graph.id == "r1"
+    both = load_responses(path, columns=ResponseColumns("response"), take=["r2", "r0"])
+    assert [graph.id for graph in both.graphs] == ["r0", "r2"]
+    assert not both.remarks
+    refused(
+        "the column 'r9' of --response is unknown",
+        load_responses,
+        path,
+        columns=ResponseColumns("r9"),
+    )
+    refused("there is no response 'r9'; it holds r0, r1, r2", load_responses, path, take=["r9"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,answer\n1,It is red.\n2,\n", "line 3, column 'answer': the response is empty"),
+        ("id,answer\n1,It is red.\n1,It is blue.\n", "two responses have the id '1'"),
+        (
+            '[{"answer": ["It is red."]}]',
+            r"line 1, column 'answer': \['It is red.'\] is not a text",
+        ),
+        ("[]", r"\[\] is not a JSON object"),
+    ],
+)
+def test_a_bad_row_is_placed(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    refused(said, load_responses, tmp_path / "t.csv")
+
+
+def test_a_table_given_as_prose_is_refused_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "answers.txt"
+    ROWS.to_csv(path, index=False)
+    refused(
+        "looks like a table .columns question, answer, id, model.*--response, or the file .csv",
+        load_responses,
+        path,
+    )
+    loaded = load_responses(path, columns=ResponseColumns("answer"))
+    assert [graph.id for graph in loaded.graphs] == ["one", "two"]
+    path.write_text("The answer, which is long,\nis red, large, old.")
+    assert len(load_responses(path).graphs) == 1
+
+
+def test_columns_are_refused_where_there_are_none(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("It is red.")
+    refused(
+        "--question names a column, and this is no table",
+        load_responses,
+        tmp_path / "a.txt",
+        columns=ResponseColumns(question="q"),
+    )
+
+
+def test_a_folder_of_texts_has_a_response_in_each(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.txt").write_text("It is blue.\n")
+    (tmp_path / "sub" / "a.md").write_text("It is red.\n")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    found = load_responses(tmp_path).graphs
+    assert [(graph.id, graph.response) for graph in found] == [
+        ("b", "It is blue."),
+        ("sub/a", "It is red."),
+    ]
+    (tmp_path / "b.txt").write_text(" ")
+    refused("b.txt: it is empty", load_responses, tmp_path)
+
+
+def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
+    refused("holds no text .* and no Parquet", load_responses, tmp_path)
+
+
+def test_a_table_goes_through_the_command(folder: Path, invoke: Invoke) -> None:
+    ROWS.to_csv("answers.csv", index=False)
+    Path("notes").mkdir()
+    Path("notes/a.txt").write_text("The bridge is red.")
+    options = ("--documents", "notes", "--out", "o.jsonl")
+    result = invoke("assess", "answers.csv", *options)
+    assert result.exit_code == 0, result.output
+    assert "answers.csv, CSV: response from 'answer'" in result.stderr
+    assert [graph.id for graph in read_many(folder / "o.jsonl")] == ["one", "two"]
+    text = Path("answers.csv").read_text()
+    piped = CliRunner().invoke(app, ["assess", "-", "--response", "answer", *options], input=text)
+    assert piped.exit_code == 0, piped.output
+    refused_too = CliRunner().invoke(app, ["assess", "-", *options], input=text)
+    assert refused_too.exit_code == 2
+    assert "looks like a table" in refused_too.output
+
+
+def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
+    from experiments import evaluate
+
+    documents = ["The bridge is red. It carries trains and cars."]
+    frame = ROWS.assign(score=[1.0, 2.0])
+    found = evaluate(frame, documents=documents)
+    assert list(dict.fromkeys(found.claims["response"])) == ["one", "two"]
+    assert [graph.query for graph in found.graphs] == ROWS["question"].tolist()
+    records: list[Any] = ROWS.to_dict("records")
+    same = evaluate(records, documents=documents)
+    pd.testing.assert_frame_equal(same.claims, found.claims)
+    frame.to_csv("answers.csv", index=False)
+    read = evaluate(Path("answers.csv"), documents=documents)
+    pd.testing.assert_frame_equal(read.claims, found.claims)
+    assert {path.name for path in found.save("saved")} >= {"claims.csv", "graphs.jsonl"}
+    assert len(read_many(folder / "saved" / "graphs.jsonl")) == 2
+    refused("none of its columns is obviously the response", evaluate, [{"a": "It is red."}])

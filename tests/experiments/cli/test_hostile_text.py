@@ -1,0 +1,161 @@
+"""Texts that steer terminals, are no characters, or are run by spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calibration.table_markup import csv_records, csv_text, read_csv
+from experiments.cli.console import output, plain_table, show_table
+from experiments.results.rows import read_rows
+from factormodels.io.spreadsheet_cells import quoted, unquoted
+from factormodels.printable import printable, printable_json
+from tests.experiments.conftest import EXAMPLE, Invoke, environment, study_file
+
+HOSTILE = "half \ud83d of \x1b[2J\x1b]0;title\x07 and \x9b31m\x7f \u202e evil\r$\\frac$"
+
+
+def hostile_graph(folder: Path) -> Path:
+    """Figure 1 with hostile texts wherever texts may stand."""
+    graph: dict[str, Any] = json.loads(json.dumps(EXAMPLE))
+    graph |= dict.fromkeys(("query", "response", "topic"), HOSTILE)
+    for node in graph["nodes"]:
+        node["text"] = HOSTILE
+    path = folder / "hostile.json"
+    path.write_text(json.dumps(graph))
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("infer",),
+        ("infer", "--json"),
+        ("infer", "--out", "posterior.json"),
+        ("draw", "--out", "figure.pdf"),
+        ("draw", "--out", "figure.svg"),
+        ("draw", "--out", "figure.dot"),
+        ("convert", "copy.json"),
+        ("convert", "copy.uai"),
+        ("datasets", "check"),
+    ],
+    ids=" ".join,
+)
+def test_hostile_texts_are_shown_and_not_sent(arguments: tuple[str, ...], folder: Path) -> None:
+    path = hostile_graph(folder)
+    first = 2 if arguments[0] == "datasets" else 1
+    command = [*arguments[:first], str(path), *arguments[first:]]
+    # A process of its own: the streams are what a terminal has, and their encoding is strict.
+    result = subprocess.run(
+        [sys.executable, "-m", "experiments", *command],
+        capture_output=True,
+        check=False,
+        env=environment(),
+    )
+    assert result.returncode == 0, result.stderr
+    shown = (result.stdout + result.stderr).decode()
+    assert printable(shown) == shown
+    if arguments == ("infer",):
+        assert "half \\ud83d of \\x1b[2J\\x1b]0;title\\x07 and \\x9b31m" in shown
+
+
+def test_a_half_character_in_an_id_is_refused(folder: Path, invoke: Invoke) -> None:
+    text = hostile_graph(folder).read_text().replace('"a1"', '"a\\ud800"')
+    (folder / "hostile.json").write_text(text)
+    result = invoke("infer", "hostile.json")
+    assert result.exit_code == 2
+    assert "'a\\ud800' of an atom holds half of a character; rename it" in result.stderr
+
+
+def test_errors_do_not_steer_a_terminal() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "experiments", "infer", b"\x1b[2J\xff.json"],
+        capture_output=True,
+        check=False,
+        env=environment(),
+    )
+    assert result.returncode == 2
+    assert result.stderr == (
+        b"factormodels: \\x1b[2J\\udcff.json: there is no such file; check the path\n"
+    )
+
+
+def test_cells_are_measured_as_they_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    console = output()
+    table = plain_table(("text",), ("number",))
+    table.add_row("\x1b[2J", "1")
+    table.add_row("12345678", "2")
+    show_table(console, table)
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert first.index("1", len("\\x1b[2J")) == second.index("2", len("12345678"))
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+@settings(deadline=None, max_examples=300)
+def test_json_that_is_shown_stands_for_the_same_value(text: str) -> None:
+    shown = printable_json(json.dumps({text: [text]}, ensure_ascii=False))
+    # Two halves in a row are one character, for JSON and for UTF-16.
+    same = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    assert json.loads(shown) in ({text: [text]}, {same: [same]})
+    assert printable(shown) == shown
+
+
+FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "'=1", "''@"]
+HARMLESS = ["", "'", "'tis", "1+1", "a=b", "-1.5", "+2e-3", "-inf", "-12%", "-1,234"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_cells_that_would_be_run_are_quoted_and_read_back(text: str) -> None:
+    assert quoted(text) == f"'{text}"
+    assert unquoted(quoted(text)) == text
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_other_cells_stay_as_they_are(text: str) -> None:
+    assert quoted(text) == text
+
+
+@given(st.text(st.sampled_from("'=+-@\t\r1a, \"\n"), max_size=6))
+def test_every_text_is_read_back_equal(text: str) -> None:
+    # A harmless number is never taken for a quoted one, whatever stands around it.
+    assert unquoted(quoted(text)) == text
+    assert not quoted(text).startswith(("=", "@", "\t", "\r"))
+
+
+def test_tables_are_read_back_equal(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"=name": [*FORMULAS, "plain"], "x": [-1.5] * (len(FORMULAS) + 1)})
+    path = tmp_path / "t.csv"
+    path.write_bytes(csv_text(frame).encode())
+    pd.testing.assert_frame_equal(read_csv(path), frame, check_dtype=False)
+    assert [record["=name"] for record in csv_records(path)] == frame["=name"].tolist()
+    with path.open(newline="") as file:
+        for row in csv.reader(file):
+            assert row[0].startswith(("'", "plain"))
+
+
+def test_a_label_that_is_a_formula_is_quoted_in_the_tables_of_a_run(
+    folder: Path, invoke: Invoke
+) -> None:
+    study_file(
+        folder,
+        "study: s\ndatasets: [{name: demonstration, limit: 2}]\n"
+        "backends: [{backend: exact, label: '=1+1'}, {backend: lbp, label: '-2+3'}]\n"
+        "outputs: [csv]\n",
+    )
+    result = invoke("run", "study.yaml", "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    for name in ("rows.csv", "summary.csv", "times.csv"):
+        text = Path("out", name).read_text()
+        assert "'=1+1" in text
+        assert ",=1+1" not in text.replace("'=1+1", "")
+        assert {"=1+1", "-2+3"} == set(read_csv(Path("out", name))["backend_label"])
+    assert {"=1+1", "-2+3"} == set(read_rows("out")["backend_label"])

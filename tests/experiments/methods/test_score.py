@@ -1,0 +1,180 @@
+"""`score`: any table of probabilities, held to scikit-learn, and what has no finite value."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import score
+from experiments.methods.findings import Findings
+from factormodels.errors import InputError
+from tests.experiments.conftest import Invoke
+
+QUICK: dict[str, Any] = {"n_bootstrap": 20, "resamples": 19}
+
+
+def drawn(seed: int = 0, models: tuple[str, ...] = ("a", "b")) -> Any:
+    """Claims of twelve responses, judged better by the first model."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for response in range(12):
+        for claim in range(5):
+            label = generator.random() < 0.6
+            for place, model in enumerate(models):
+                shift = 0.3 if label else -0.3
+                p = 0.5 + shift / (1 + place) + generator.normal(0, 0.15)
+                rows.append((model, f"r{response}", f"c{claim}", np.clip(p, 0.01, 0.99), label))
+    return pd.DataFrame(rows, columns=["model", "response", "claim", "p", "label"])
+
+
+def row_of(found: Findings, model: str, data: str | None = None) -> Any:
+    frame: Any = found["scores"]
+    named = frame["model"] == model
+    return frame[named if data is None else named & (frame["data"] == data)].iloc[0]
+
+
+def check_scores(row: Any, part: Any) -> None:
+    from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
+
+    y, p = part["label"].astype(bool), part["p"]
+    # Means of sixty terms, to rounding.
+    assert row["brier"] == pytest.approx(brier_score_loss(y, p), abs=1e-12)
+    assert row["log_loss"] == pytest.approx(log_loss(y, p), abs=1e-12)
+    assert row["auroc"] == pytest.approx(roc_auc_score(y, p), abs=1e-12)
+    assert row["accuracy"] == pytest.approx(accuracy_score(y, p > 0.5), abs=1e-12)
+    parts = [row[f"corp_brier_{name}"] for name in ("miscalibration", "discrimination")]
+    assert row["brier"] == pytest.approx(
+        parts[0] - parts[1] + row["corp_brier_uncertainty"], abs=1e-12
+    )
+
+
+def test_scores_are_those_of_another_library_from_any_file(tmp_path: Path) -> None:
+    table = drawn()
+    table.to_csv(tmp_path / "t.csv", index=False, encoding="utf-8-sig")
+    table.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    table.to_parquet(tmp_path / "t.parquet")
+    table.to_json(tmp_path / "t.jsonl", orient="records", lines=True, double_precision=15)
+    for data in (table, *sorted(tmp_path.iterdir())):
+        found = score(data, **QUICK)
+        for model, part in table.groupby("model"):
+            check_scores(row_of(found, str(model)), part)
+    assert any("model 'model'" in each for each in found.sentences)
+
+
+def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
+    table = drawn()
+    wide = table.pivot(index=["response", "claim", "label"], columns="model", values="p")
+    wide = wide.reset_index()
+    by_column = score(wide, p=["a", "b"], **QUICK)
+    by_row = score(table, **QUICK)
+    names = ["model", "n_claims", "brier", "log_loss", "auroc", "ece", "aurc", "calibration_slope"]
+    pd.testing.assert_frame_equal(by_column["scores"][names], by_row["scores"][names])
+    tests: Any = by_row["tests"]
+    assert set(tests["of"]) == {"b less a"}
+    assert set(tests["measure"]) >= {"brier", "log_loss", "auroc", "ece", "aurc", "accuracy"}
+    first = row_of(by_row, "a")
+    second = row_of(by_row, "b")
+    for _, test in tests.iterrows():
+        expected = second[test["measure"]] - first[test["measure"]]
+        assert test["difference"] == pytest.approx(expected, abs=1e-12)
+        assert test["corrected"] >= test["p_value"]
+    other = score(table, reference="b", **QUICK)
+    assert set(other["tests"]["of"]) == {"a less b"}
+
+
+def test_data_are_scored_apart_and_never_against_each_other() -> None:
+    one, other = drawn(0), drawn(1)
+    both = pd.concat([one.assign(dataset="x"), other.assign(dataset="y")])
+    found = score(both, by=["dataset", "model"], **QUICK)
+    check_scores(row_of(found, "b", "y"), other[other["model"] == "b"])
+    assert set(found["tests"]["of"]) == {"x: b less a", "y: b less a"}
+    assert {"reliability-1", "risk-coverage-2"} <= set(found.draw())
+
+
+def test_data_without_labels_are_said_and_lose_nothing() -> None:
+    labelled, other = drawn(0), drawn(1).assign(label=None)
+    both = pd.concat([labelled.assign(dataset="x"), other.assign(dataset="y")])
+    found = score(both, by=["dataset", "model"], **QUICK)
+    assert "y: no claim has a label, so nothing is scored." in found.sentences
+    check_scores(row_of(found, "a"), labelled[labelled["model"] == "a"])
+
+
+def test_an_infinite_log_loss_is_a_cell_with_a_reason() -> None:
+    table = drawn(models=("a",))
+    table.loc[table.index[table["label"]][0], "p"] = 0.0
+    found = score(table, **QUICK)
+    row = row_of(found, "p")
+    assert math.isinf(row["log_loss"])
+    assert row["log_loss_text"] == "∞ (p is 0 of a true claim, or 1 of a false one)"
+    assert math.isfinite(row["brier"])
+    assert any("Log loss has no finite value" in each for each in found.sentences)
+    same = score(table.assign(label=True, p=0.7), **QUICK)
+    assert "all labels are the same" in row_of(same, "p")["auroc_text"]
+    assert json.loads(same.as_json())["tables"]["scores"][0]["auroc"] is None
+
+
+def test_recalibration_is_learned_on_other_responses() -> None:
+    from calibration.recalibration import PlattRecalibrator, cross_fit
+
+    table = drawn(models=("a",))
+    found = score(table, recalibrate=["platt", "best"], folds=3, **QUICK)
+    rows: Any = found["recalibrated"].set_index("model")
+    assert list(rows.index) == ["as given", "platt", "best"]
+    fitted = cross_fit(PlattRecalibrator(), table["p"], table["label"], table["response"], 3, 0)
+    brier = float(((fitted.p - table["label"].astype(float)) ** 2).mean())
+    assert rows.loc["platt", "brier"] == pytest.approx(brier, abs=1e-12)
+    assert rows.loc["as given", "brier"] == pytest.approx(row_of(found, "p")["brier"], abs=1e-12)
+    # Two responses leave nothing to choose from, which loses no other table.
+    few = score(table[table["response"].isin(["r0", "r1"])], recalibrate="best", **QUICK)
+    assert any("best cannot be learned" in each for each in few.sentences)
+
+
+def test_claims_without_a_response_or_a_label_are_said() -> None:
+    table = drawn(models=("a",)).drop(columns=["response", "model"])
+    labels = [None if place == 0 else label for place, label in enumerate(table["label"])]
+    found = score(table.assign(label=labels), **QUICK)
+    text = " ".join(found.sentences)
+    assert "claims are taken as independent" in text
+    assert row_of(found, "p")["n_claims"] == len(table) - 1
+    assert "without a label" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({"p": 1.5}, {}, "row 1, column 'p': 1.5 is no probability"),
+        ({"p": "high"}, {}, "'high' is no probability"),
+        ({"label": "perhaps"}, {}, "which are of no one spelling"),
+        ({}, {"p": "q"}, "there is no such column"),
+        ({}, {"reference": "z"}, "there is no such model; it has a, b"),
+        ({}, {"recalibrate": "plat"}, "recalibrate` plat: it is unknown"),
+        ({"p": None}, {}, "holds no probability"),
+    ],
+)
+def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        score(drawn().assign(**change), **options)
+    assert said in str(caught.value)
+
+
+def test_the_command_writes_what_it_prints(tmp_path: Path, invoke: Invoke) -> None:
+    path = tmp_path / "t.csv"
+    drawn().to_csv(path, index=False)
+    page = tmp_path / "scores.html"
+    result = invoke("score", str(path), "--resamples", "19", "--out",
+                    str(tmp_path / "out"), "--report", str(page))  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    brier = f"{row_of(score(drawn(), **QUICK), 'a')['brier']:.3f}"
+    assert brier in result.stdout
+    assert brier in page.read_text("utf-8")
+    names = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"scores.tex", "tests.csv", "reliability.pdf", "risk-coverage.csv"} <= names
+    wrong = invoke("score", str(path), "--by", "modle")
+    assert wrong.exit_code == 2
+    assert "did you mean 'model'" in wrong.stderr

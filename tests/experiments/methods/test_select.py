@@ -1,0 +1,108 @@
+"""`select` on responses without labels, without claims, and with the settings of Core."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import select
+from factormodels import FactGraph
+from factormodels.claims import Atom
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.io import read_many
+from factormodels.selection import Core, subclaims_of
+from factormodels.selection import select as select_claims
+from tests.experiments.conftest import Invoke
+
+TEXT = "Ada built the bridge in 1890. The bridge was built by Ada in 1890. It carries trains."
+
+
+def graph(*texts: str, response: str = TEXT) -> FactGraph:
+    atoms = tuple(Atom(f"a{n}", text, sentence=1) for n, text in enumerate(texts, 1))
+    return FactGraph("r", atoms, response=response, metadata={"sentences": 3})
+
+
+def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path, invoke: Invoke) -> None:
+    path = tmp_path / "answer.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    result = invoke("select", str(path), "--weights", "uniform", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.stderr
+    assert "2 of 3 claims of 1 response count" in result.stdout
+    assert "each sentence is taken for one" in result.stdout
+    rows = (tmp_path / "out" / "claims.csv").read_text("utf-8").splitlines()
+    assert len(rows) == 4
+    assert sum("related to" in row for row in rows) == 1
+    shown = invoke("select", str(path), "--weights", "uniform", "--json")
+    tables = json.loads(shown.stdout)["tables"]
+    assert [row["selected"] for row in tables["claims"]].count(True) == 2
+
+
+def test_claims_without_labels_are_those_that_core_selects() -> None:
+    one = graph("Ada built the bridge.", "The bridge was built by Ada.", "It carries trains.")
+    found = select([one, replace(one, id="s", atoms=(), response="")], weights="uniform")
+    expected = select_claims(subclaims_of(one), Core(LexicalRelations())).chosen
+    claims: Any = found["claims"]
+    assert claims[claims["selected"]]["claim"].tolist() == [claim.id for claim in expected]
+    assert "true_before" in found["responses"]
+    assert any("without claims and text" in each for each in found.sentences)
+
+
+def test_a_share_of_faithful_claims_is_kept() -> None:
+    response = "The bridge opened in 1890."
+    own = graph("The bridge opened in 1890.", "Cows eat green grass.", response=response)
+    free = select([own], weights="uniform")
+    bound = select([own], weights="uniform", share=1.0)
+    assert free["responses"]["selected"].tolist() == [2]
+    assert bound["responses"]["selected"].tolist() == [1]
+    claims: Any = bound["claims"]
+    assert claims.set_index("claim").loc["a2", "because"] == "too few would be faithful"
+
+
+def test_epsilon_and_a_cap_take_off_what_informs_little() -> None:
+    own = graph("Ada built the bridge in 1890.", "It carries trains.")
+    plain: Any = select([own], epsilon=0.0)["claims"]
+    less: Any = select([own], epsilon=0.25)["claims"]
+    for before, after in zip(plain["weight"], less["weight"], strict=True):
+        assert after == pytest.approx(before - 0.25, abs=1e-12)
+    much = select([own], epsilon=1e3)
+    assert much["responses"]["selected"].tolist() == [0]
+    assert set(much["claims"]["because"]) == {"it informs of nothing"}
+    assert (
+        select([own], cap="lexical")["claims"]["weight"].tolist()
+        == plain["weight"].sub(0.01).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"share": 2.0}, "it is no share"),
+        ({"labels": ["LABEL_0"]}, "write LABEL=RELATION"),
+        ({"labels": ["LABEL_0=yes"]}, "the relation one of entailment"),
+        ({"relations": "nli"}, "is unknown"),
+        ({"weight": "uniform"}, "did you mean 'weights'"),
+    ],
+)
+def test_a_mistake_is_one_sentence(options: Any, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        select([graph("A.")], **options)
+    assert said in str(caught.value)
+
+
+def test_the_biographies_without_their_labels(shared_data: Path) -> None:
+    labelled = [
+        one for one in read_many(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl") if one.atoms
+    ][:5]
+    bare = [
+        replace(one, atoms=tuple(replace(a, label=None, annotation=None) for a in one.atoms))
+        for one in labelled
+    ]
+    with_labels, without = select(labelled), select(bare)
+    names = ["response", "claims", "selected", "status"]
+    assert with_labels["responses"][names].equals(without["responses"][names])
+    assert "true before" not in [c.title for c in without.tables["responses"].columns]

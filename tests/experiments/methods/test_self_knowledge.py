@@ -1,0 +1,317 @@
+"""`self-knowledge`: tables in anybody's columns, the numbers counted by hand, what is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments import self_knowledge
+from experiments.methods.findings import Findings
+from factormodels.errors import InputError
+from tests.experiments.conftest import Invoke
+from tests.refusals import refused
+
+QUICK: dict[str, Any] = {"n_bootstrap": 20, "n_splits": 5}
+
+CLAIMS = [
+    # response, sentence, label, judgement
+    *[("r1", 1, "S", "correct"), ("r1", 1, "NS", "correct"), ("r1", 2, "S", "incorrect")],
+    *[("r2", 1, "S", "correct"), ("r2", 2, "S", "correct"), ("r2", 2, "NS", "incorrect")],
+    *[("r3", 1, "S", "correct"), ("r3", 2, "NS", "incorrect"), ("r3", 2, "IR", "correct")],
+    *[("r4", 1, "S", "incorrect"), ("r4", 1, "S", "correct"), ("r4", 2, "NS", "correct")],
+]
+
+
+def frame(**columns: Any) -> Any:
+    table = pd.DataFrame(CLAIMS, columns=["response", "sentence", "label", "judgement"])
+    return table.assign(**columns)
+
+
+def overall(found: Findings, of: str = "") -> dict[str, float]:
+    rows = found["overall"]
+    rows = rows[rows["of"].str.startswith(of)]
+    return dict(zip(rows["quantity"], rows["estimate"], strict=False))
+
+
+def check_counted(found: Findings, of: str = "") -> None:
+    """Five of seven supported claims are judged correct, two of four unsupported incorrect."""
+    values = overall(found, of)
+    # Quotients of small whole numbers, to rounding.
+    assert values["self_known"] == pytest.approx(5 / 7, abs=1e-12)
+    assert values["self_unknown"] == pytest.approx(2 / 4, abs=1e-12)
+    assert values["factuality"] == pytest.approx(7 / 11, abs=1e-12)
+    assert values["judged_correct"] == pytest.approx(7 / 11, abs=1e-12)
+    assert values["sigma"] == pytest.approx(0.5 / (2 - 5 / 7 - 0.5), abs=1e-12)
+
+
+# --- What a table may look like ------------------------------------------------------------------
+
+
+def test_numbers_are_those_counted_whatever_the_form(tmp_path: Path) -> None:
+    table = frame()
+    data: Any
+    table.to_csv(tmp_path / "a.csv", index=False, encoding="utf-8-sig")
+    table.to_csv(tmp_path / "a.tsv", index=False, sep="\t")
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    for data in (table, table.to_dict("records"), *sorted(tmp_path.iterdir())):
+        check_counted(self_knowledge(data, **QUICK))
+
+
+@pytest.mark.parametrize(
+    ("label", "judgement"),
+    [
+        ({"S": "true", "NS": "FALSE", "IR": None}, {"correct": "yes", "incorrect": "No"}),
+        ({"S": 1, "NS": 0, "IR": None}, {"correct": "A", "incorrect": "(B)"}),
+        ({"S": "Supported", "NS": "not_supported", "IR": "irrelevant"}, {}),
+        ({"S": True, "NS": False, "IR": None}, {"correct": True, "incorrect": False}),
+        ({}, {"correct": 1.0, "incorrect": 0.0}),
+        ({}, {"correct": "True.", "incorrect": "none of the above"}),
+    ],
+)
+def test_labels_and_judgements_of_any_spelling(label: Any, judgement: Any) -> None:
+    table = frame()
+    table["label"] = [label.get(each, each) for each in table["label"]]
+    table["judgement"] = [judgement.get(each, each) for each in table["judgement"]]
+    check_counted(self_knowledge(table, **QUICK))
+
+
+def test_words_of_no_one_spelling_are_told_and_not_guessed() -> None:
+    # "S" is subjective beside Y and N, and would be supported alone.
+    words = {"S": "Y", "NS": "N", "IR": "S"}
+    table = frame(label=[words[each] for _, _, each, _ in CLAIMS])
+    refused("'N', 'S', 'Y', which are of no one spelling", self_knowledge, table, **QUICK)
+    found = self_knowledge(table, true=["Y"], irrelevant=["S"], **QUICK)
+    check_counted(found)
+    # Every other word is false.
+    values = overall(self_knowledge(table, true=["Y"], **QUICK))
+    assert values["factuality"] == pytest.approx(7 / 12, abs=1e-12)
+    refused("no label is 'yes', which `true` names", self_knowledge, table, true=["yes"])
+
+
+def test_confidence_is_cut_at_the_threshold_and_at_those_of_a_sweep() -> None:
+    table = frame(p=[0.9 if said == "correct" else 0.6 for *_, said in CLAIMS])
+    table = table.drop(columns="judgement")
+    found = self_knowledge(table, confidence="p", threshold=0.9, sweep=[0.5, 0.9, 1], **QUICK)
+    check_counted(found)
+    sweep: Any = found["sweep"].set_index("threshold")
+    assert sweep["judged_correct"].tolist() == [1.0, pytest.approx(7 / 11), 0.0]
+    assert sweep.loc[0.9, "sigma"] == overall(found)["sigma"]
+    assert "confidence at least 0.9" in found.sentences[0]
+    refused("judgements, which have no threshold", self_knowledge, frame(), threshold=0.9)
+
+
+def test_votes_are_lists_texts_columns_or_rows() -> None:
+    most: dict[Any, Any] = {"correct": ["yes", "no", "yes"], "incorrect": ["no", "no", None]}
+    votes = [most[said] for *_, said in CLAIMS]
+    plain = frame().drop(columns="judgement")
+    check_counted(self_knowledge(plain.assign(votes=votes), **QUICK))
+    texts = ["|".join(str(one or "") for one in each) for each in votes]
+    check_counted(self_knowledge(plain.assign(votes=texts), **QUICK))
+    columns = {f"v{n}": [each[n] for each in votes] for n in range(3)}
+    check_counted(self_knowledge(plain.assign(**columns), votes=["v0", "v1", "v2"], **QUICK))
+    rows = plain.assign(claim=range(len(plain)), answer=votes).explode("answer")
+    check_counted(self_knowledge(rows, claim="claim", judgement=["answer"], **QUICK))
+    # A third of the votes is not yes often enough, and two thirds are at 0.6.
+    assert "majority of votes" in self_knowledge(plain.assign(votes=votes), **QUICK).sentences[0]
+    check_counted(self_knowledge(plain.assign(votes=votes), threshold=0.6, **QUICK))
+
+
+def test_responses_may_hold_their_claims_or_lists_by_sentence(tmp_path: Path) -> None:
+    by_response: dict[str, list[Any]] = {}
+    for response, _, label, said in CLAIMS:
+        by_response.setdefault(response, []).append({"text": "t", "label": label, "said": said})
+    path = tmp_path / "nested.json"
+    nested = {"data": [{"prompt": name, "claims": many} for name, many in by_response.items()]}
+    path.write_text(json.dumps(nested, indent=1), encoding="utf-8")
+    found = self_knowledge(path, judgement=["said"], in_order=True, **QUICK)
+    check_counted(found)
+    lists = [
+        {"labels": [one["label"] for one in many], "asked": {"qa": [[one["said"]] for one in many]}}
+        for many in by_response.values()
+    ]
+    path.write_text("\n".join(map(json.dumps, lists)), encoding="utf-8")
+    other = self_knowledge(path, label="labels", votes=["asked.qa"], in_order=True, **QUICK)
+    check_counted(other)
+    pd.testing.assert_frame_equal(found["positions"].iloc[:, 3:], other["positions"].iloc[:, 3:])
+
+
+# --- Positions, settings, models, conditions -----------------------------------------------------
+
+
+def test_positions_are_of_sentences_of_places_or_told() -> None:
+    by_sentence = self_knowledge(frame(sentences=2), bins=2, **QUICK)["positions"]
+    told = frame(position=[sentence / 2 for _, sentence, *_ in CLAIMS]).drop(columns="sentence")
+    by_share = self_knowledge(told, bins=2, **QUICK)["positions"]
+    percents = told.assign(position=told["position"] * 100)
+    shared = by_sentence["quantity"] != "unsupported_number"
+    for other in (by_share, self_knowledge(percents, bins=2, **QUICK)["positions"]):
+        pd.testing.assert_frame_equal(by_sentence[shared].reset_index(drop=True), other)
+    number = by_sentence.set_index("quantity").loc["unsupported_number"]
+    assert number["0-50%"] == 1 / 4  # one in four first sentences
+    assert number["50-100%"] == 3 / 4
+    without = self_knowledge(frame().drop(columns="sentence"), **QUICK)
+    assert "positions" not in without.tables
+    assert any("nothing is told by position" in each for each in without.sentences)
+    refused("both say where a claim stands", self_knowledge, frame(), sentence="sentence",
+            in_order=True)  # fmt: skip
+
+
+def test_settings_are_columns_or_rows_and_flips_are_told() -> None:
+    both = frame().rename(columns={"judgement": "question_answering"})
+    both["none_of_the_above"] = ["none" if said == "correct" and label == "NS" else said
+                                 for *_, label, said in CLAIMS]  # fmt: skip
+    wide = self_knowledge(both, **QUICK)
+    check_counted(wide, "question answering")
+    third = overall(wide, "none of the above")
+    assert third["self_unknown"] == 1.0
+    assert third["supported_flip_rate"] == 0.0
+    assert third["unsupported_flip_rate"] == 2 / 4
+    long = both.assign(claim=range(len(both))).melt(
+        ["response", "sentence", "label", "claim"], var_name="setting", value_name="judgement"
+    )
+    pd.testing.assert_frame_equal(wide["overall"], self_knowledge(long, **QUICK)["overall"])
+    named = self_knowledge(frame(), setting="direct asking", **QUICK)
+    assert set(named["overall"]["of"]) == {"direct asking"}
+    assert set(wide.draw()) >= {"figure-2", "figure-3-none-of-the-above", "figure-5"}
+    for name, each in wide.draw().items():
+        if name.startswith("figure-3"):
+            assert name.removeprefix("figure-3-").replace("-", " ") in each.title
+
+
+def test_models_and_conditions_are_compared_over_the_same_responses() -> None:
+    without = frame(model="x", condition="alone")
+    better = without.assign(condition="with retrieval", label="S")
+    other = without.assign(model="y", judgement="incorrect")
+    apart = without.assign(model="z", response="elsewhere")
+    found = self_knowledge(pd.concat([without, better, other, apart]), **QUICK)
+    check_counted(found, "x, alone")
+    rows: Any = found["comparison"]
+    rows = rows[rows["position"] == "overall"].set_index(["of", "quantity"])
+    retrieval = rows.loc[("x, with retrieval less x, alone (all)", "judged_factuality")]
+    assert retrieval["difference"] == pytest.approx(1 - 7 / 11, abs=1e-12)
+    assert retrieval["n_responses"] == 4
+    silent = rows.loc[("y, alone less x, alone (all)", "self_known")]
+    assert silent["difference"] == pytest.approx(-5 / 7, abs=1e-12)
+    assert any("x, alone and z, alone have no response in common" in s for s in found.sentences)
+
+
+# --- What is said, written and refused -----------------------------------------------------------
+
+
+def test_the_verdict_says_what_was_tested() -> None:
+    rows = [(f"r{n}", "S", "incorrect") for n in range(12)] + [("r0", "NS", "incorrect")]
+    many = pd.DataFrame(rows, columns=["response", "label", "judgement"])
+    sentence = self_knowledge(many, **QUICK).sentences[0]
+    assert "σ = F is rejected (exact test over responses" in sentence
+    assert "whether the two kinds of error balance, and not whether σ predicts" in sentence
+    # No error of either kind.
+    right = pd.DataFrame([("r1", "S", "correct"), ("r2", "NS", "incorrect")], columns=many.columns)
+    assert "σ is not defined (SK = SU = 1" in self_knowledge(right, **QUICK).sentences[0]
+
+
+def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
+    # By the law of both halves, no factuality makes so few judged correct as in the second.
+    first = [("S", "correct")] * 9 + [("NS", "incorrect")] * 5 + [("NS", "correct")] * 4
+    last = [("NS", "incorrect")] * 9
+    rows = [
+        (f"r{n}", place, label, said)
+        for n in range(4)
+        for place, many in ((1, first), (2, last))
+        for label, said in many
+    ]
+    table = pd.DataFrame(rows, columns=["response", "sentence", "label", "judgement"])
+    found = self_knowledge(table, bins=2, **QUICK)
+    said = [each for each in found.sentences if "out of its range" in each]
+    assert len(said) == 1
+    value: Any = found["positions"].set_index("quantity").loc["rogan_gladen", "50-100%"]
+    assert value < 0
+    assert f"50-100% ({value:.2f})" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({"judgement": "perhaps"}, {}, "row 1: column 'judgement': 'perhaps' is no judgement"),
+        ({"judgement": None}, {}, "no labelled claim has an answer"),
+        ({"label": None}, {}, "there is no label"),
+        ({"sentence": 0}, {}, "0 is no place of a sentence"),
+        ({"sentence": "one"}, {}, "'one' is no number"),
+        ({"p": 2}, {"confidence": "p"}, "2 is no confidence"),
+        ({"response": ""}, {}, "column 'response' is empty"),
+        ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
+        ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold'?)"),
+        ({}, {"confidence": "p", "votes": ["v"]}, "three forms of what the model says"),
+    ],
+)
+def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        self_knowledge(frame(**change), **options)
+    assert said in str(caught.value)
+    assert "--" not in str(caught.value).replace("...", "")
+
+
+def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path, invoke: Invoke) -> None:
+    path = tmp_path / "claims.csv"
+    frame(sentences=2).to_csv(path, index=False)
+    folder, page = tmp_path / "out", tmp_path / "page.html"
+    result = invoke("self-knowledge", str(path), "--out", str(folder), "--report", str(page),
+                    "--json", "--interval", "delta")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["source"] == "claims.csv"
+    rows = {row["quantity"]: row["estimate"] for row in document["tables"]["overall"]}
+    assert rows["self_known"] == pytest.approx(5 / 7, abs=1e-12)
+    assert json.loads((folder / "findings.json").read_text("utf-8")) == document
+    assert {"overall.tex", "positions.csv", "test.md", "figure-3.pdf", "figure-5.png"} <= {
+        file.name for file in folder.iterdir()
+    }
+    text = page.read_text("utf-8")
+    assert "0.714" in text
+    assert text.count("<svg") >= 3
+    assert "//" not in text.replace("http://www.w3.org", "").split("<script>")[0]
+    # The terminal shows the same.
+    shown = invoke("self-knowledge", str(path), "--interval", "delta").stdout
+    assert "Self-Known" in shown
+    assert "0.714" in shown
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("nq_subclaims_with_scores", (0.653, 0.462, 0.608, 0.912, True)),
+        ("MATH_subclaims_with_scores", (0.924, 0.161, 0.917, 0.894, False)),
+    ],
+)
+def test_a_real_model_on_its_own_claims(file: str, expected: Any, shared_data: Path) -> None:
+    path = shared_data / "self_judged" / f"{file}.jsonl"
+    found = self_knowledge(path, confidence="gpt-score", threshold=0.9, true=["Y"], **QUICK)
+    values = overall(found)
+    for name, value in zip(
+        ("self_known", "self_unknown", "sigma", "factuality"), expected, strict=False
+    ):
+        # Three digits are told.
+        assert values[name] == pytest.approx(value, abs=5e-4)
+    assert (found["test"]["p_value"].iloc[-1] < 0.05) == expected[-1]
+
+
+def test_real_votes(shared_data: Path) -> None:
+    path = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
+    found = self_knowledge(path, votes=["responses.prompt"], true=["accurate"], in_order=True,
+                           **QUICK)  # fmt: skip
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    pairs = [
+        (label == "accurate", said.count("Yes") > len(said) / 2)
+        for record in records
+        for label, said in zip(record["annotation"], record["responses"]["prompt"], strict=True)
+    ]
+    values = overall(found)
+    supported = [said for label, said in pairs if label]
+    unsupported = [not said for label, said in pairs if not label]
+    # Quotients of whole numbers, to rounding; a tie of twenty votes is not judged correct either.
+    assert values["self_known"] == pytest.approx(sum(supported) / len(supported), abs=1e-12)
+    assert values["self_unknown"] == pytest.approx(sum(unsupported) / len(unsupported), abs=1e-12)

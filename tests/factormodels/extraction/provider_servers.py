@@ -1,0 +1,338 @@
+"""Servers that speak the wire formats of providers, and refuse what these refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.factormodels.extraction.web_server import Answer, Asked
+
+Body = dict[str, Any]
+
+THOUGHTS = "It may be a contradiction. Verdict: contradicted."
+"""What a model that reasons thinks before it answers: the opposite of what it says."""
+
+_REASONING_TOKENS = 2000
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the model behind a server says.
+
+    Attributes:
+        text: the answer.
+        probabilities: of the words that it might begin with, where log-probabilities are wanted.
+    """
+
+    text: str
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+
+
+def said(question: str) -> Said:
+    """What any of the models answers to a question of the stages."""
+    if "<sentences>" in question:
+        numbers = re.findall(r"^\s*(\d+): ", question.rpartition("<sentences>")[2], re.M)
+        claims = [{"sentence": int(n), "claim": f"The bridge has {n} arches."} for n in numbers]
+        return Said(f"Here are the claims:\n```json\n{json.dumps(claims)}\n```")
+    if "<premise>" in question and "confidence" in question:
+        return Said('{"relation": "entailment", "confidence": 0.8}')
+    if "<premise>" in question:
+        return Said("entailment", {"entailment": 0.75, "contradiction": 0.15, "neutral": 0.1})
+    if "<response>" in question:
+        claim = question.rpartition("<claim>")[2].partition("</claim>")[0]
+        return Said(json.dumps({"claim": claim.strip()}))
+    return Said("The passage says so.\nVerdict: supported")
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider as its models are reached through litellm.
+
+    Attributes:
+        model: a model's name as litellm spells it.
+        answer: the server's answer to a request.
+        origin: where probabilities of relations should come from.
+        lacking: what should be found not to be taken, before or after the first call.
+    """
+
+    model: str
+    answer: Callable[[Asked], Answer]
+    origin: str
+    lacking: frozenset[str]
+
+
+def _reply(body: Body, status: int = 200) -> Answer:
+    return Answer(json.dumps(body), status, {"Content-Type": "application/json"})
+
+
+# --- OpenAI's format, and those who speak it ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChatCompletions:
+    """A server of chat completions.
+
+    Attributes:
+        refuses: parameter -> what the server says of it.
+        ignores: parameters that change nothing.
+        reasons: whether the model thinks first, and needs tokens for it.
+        thoughts: where the thoughts stand: a field of the message, or "content".
+    """
+
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    ignores: frozenset[str] = frozenset()
+    reasons: bool = False
+    thoughts: str = ""
+    status: int = 400
+    error: Callable[[str, str], Body] = lambda name, message: {
+        "error": {
+            "message": message,
+            "type": "invalid_request_error",
+            "param": name,
+            "code": "unsupported_parameter",
+        }
+    }
+
+    def __call__(self, asked: Asked) -> Answer:
+        request = json.loads(asked.body)
+        for name, message in self.refuses.items():
+            if name in request and not (name == "temperature" and request[name] == 1):
+                return _reply(self.error(name, message), self.status)
+        found = said("\n".join(str(one["content"]) for one in request["messages"]))
+        most = request.get("max_completion_tokens", request.get("max_tokens", math.inf))
+        reply: Body = {"role": "assistant", "content": found.text}
+        finish = "stop"
+        if self.reasons and most < _REASONING_TOKENS:
+            reply["content"], finish = "", "length"
+        if self.thoughts == "content":
+            closed = finish == "stop"
+            reply["content"] = f"<think>\n{THOUGHTS}\n" + (
+                f"</think>\n\n{found.text}" if closed else ""
+            )
+        elif self.thoughts:
+            reply[self.thoughts] = THOUGHTS
+        listed = None
+        if request.get("logprobs") and "logprobs" not in self.ignores:
+            listed = {"content": self._tokens(found, reply["content"], request["top_logprobs"])}
+        return _reply(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 0,
+                "model": request["model"],
+                "service_tier": "on_demand",
+                "choices": [
+                    {"index": 0, "message": reply, "finish_reason": finish, "logprobs": listed}
+                ],
+                "usage": {"prompt_tokens": 40, "completion_tokens": 4, "total_tokens": 44},
+            }
+        )
+
+    def _tokens(self, found: Said, content: str, count: int) -> list[Body]:
+        """Tokens of all that was generated, thoughts among them."""
+        before = content.removesuffix(found.text)
+        words = [(before, {before: 1.0})] if before else []
+        words.append((found.text, dict(found.probabilities) or {found.text: 1.0}))
+        return [
+            {
+                "token": word,
+                "logprob": math.log(offered[word]),
+                "top_logprobs": [
+                    {"token": other, "logprob": math.log(value)}
+                    for other, value in list(offered.items())[:count]
+                ],
+            }
+            for word, offered in words
+        ]
+
+
+def _detail(name: str, message: str) -> Body:
+    """An error as servers built on pydantic write it."""
+    return {"detail": [{"type": "extra_forbidden", "loc": ["body", name], "msg": message}]}
+
+
+def _reasoning(name: str) -> str:
+    return f"Unsupported parameter: '{name}' is not supported with this model."
+
+
+# --- Formats of their own -----------------------------------------------------------------------
+
+
+def anthropic(asked: Asked) -> Answer:
+    """Anthropic's messages: an unknown parameter is refused, the longest answer demanded."""
+    request = json.loads(asked.body)
+    known = {"model", "messages", "system", "max_tokens", "temperature", "stream", "metadata"}
+    strange = sorted(request.keys() - known)
+    if strange or "max_tokens" not in request:
+        message = (
+            f"{strange[0]}: Extra inputs are not permitted"
+            if strange
+            else "max_tokens: Field required"
+        )
+        error = {"type": "invalid_request_error", "message": message}
+        return _reply({"type": "error", "error": error}, 400)
+    found = said(f"{request.get('system')}{request['messages'][-1]['content'][0]['text']}")
+    return _reply(
+        {
+            "id": "1",
+            "type": "message",
+            "role": "assistant",
+            "model": request["model"],
+            "content": [
+                {"type": "thinking", "thinking": THOUGHTS, "signature": "s"},
+                {"type": "text", "text": found.text},
+            ],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 40, "output_tokens": 4},
+        }
+    )
+
+
+def gemini(asked: Asked) -> Answer:
+    """Gemini's generateContent: no log-probabilities, and thoughts that count as output."""
+    request = json.loads(asked.body)
+    settings = request["generationConfig"]
+    if {"responseLogprobs", "logprobs"} & settings.keys():
+        message = "Logprobs is not enabled for models/gemini-2.5-flash"
+        error = {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}
+        return _reply({"error": error}, 400)
+    found = said(json.dumps([request.get("system_instruction"), request["contents"][-1]]).replace(
+        "\\n", "\n"
+    ))  # fmt: skip
+    most = settings.get("max_output_tokens", settings.get("maxOutputTokens", math.inf))
+    cut = most < _REASONING_TOKENS
+    parts = [] if cut else [{"text": THOUGHTS, "thought": True}, {"text": found.text}]
+    return _reply(
+        {
+            "candidates": [
+                {
+                    "content": {"role": "model", "parts": parts},
+                    "finishReason": "MAX_TOKENS" if cut else "STOP",
+                    "index": 0,
+                }
+            ],
+            "usageMetadata": {
+                "promptTokenCount": 40,
+                "candidatesTokenCount": 4,
+                "thoughtsTokenCount": 100,
+                "totalTokenCount": 144,
+            },
+        }
+    )
+
+
+def bedrock(asked: Asked) -> Answer:
+    """Bedrock's converse: an unknown parameter is refused."""
+    request = json.loads(asked.body)
+    known = {"maxTokens", "temperature", "topP", "stopSequences"}
+    strange = sorted(request.get("inferenceConfig", {}).keys() - known)
+    strange += sorted(request.get("additionalModelRequestFields", {}))
+    if strange:
+        message = f"The model returned the following errors: {strange[0]}: extraneous key"
+        return _reply({"message": message}, 400)
+    found = said(f"{request.get('system')}" + request["messages"][-1]["content"][0]["text"])
+    return _reply(
+        {
+            "output": {"message": {"role": "assistant", "content": [{"text": found.text}]}},
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 40, "outputTokens": 4, "totalTokens": 44},
+            "metrics": {"latencyMs": 1},
+        }
+    )
+
+
+def ollama(asked: Asked) -> Answer:
+    """Ollama's chat: an unknown parameter is ignored."""
+    request = json.loads(asked.body)
+    if asked.path != "/api/chat":
+        return _reply({"error": "not found"}, 404)  # litellm asks about the model, too
+    found = said("\n".join(str(one["content"]) for one in request["messages"]))
+    return _reply(
+        {
+            "model": request["model"],
+            "created_at": "2026-01-01T00:00:00Z",
+            "message": {"role": "assistant", "content": found.text, "thinking": THOUGHTS},
+            "done": True,
+            "done_reason": "stop",
+            "prompt_eval_count": 40,
+            "eval_count": 4,
+        }
+    )
+
+
+_OPENAI_REASONING = ChatCompletions(
+    {name: _reasoning(name) for name in ("temperature", "logprobs", "top_logprobs", "max_tokens")},
+    reasons=True,
+)
+_NO_LOG_PROBABILITIES = frozenset({"logprobs"})
+
+
+def _provider(
+    model: str, answer: Callable[[Asked], Answer], origin: str, *lacking: str
+) -> Provider:
+    return Provider(model, answer, origin, frozenset(lacking))
+
+
+PROVIDERS = (
+    _provider("anthropic/claude-sonnet-4-5", anthropic, "verbalised", "logprobs", "seed"),
+    _provider("gemini/gemini-2.5-flash", gemini, "verbalised", "logprobs", "seed"),
+    _provider(
+        "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0",
+        *(bedrock, "verbalised", "logprobs", "seed"),
+    ),
+    _provider("bedrock/converse/amazon.nova-lite-v1:0", bedrock, "verbalised", "logprobs", "seed"),
+    _provider("openai/gpt-4o-mini", ChatCompletions(), "logprobs"),
+    _provider("openai/gpt-5", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
+    _provider("openai/gpt-5-mini", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
+    _provider("openai/o3-mini", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
+    _provider(
+        "mistral/mistral-small-latest",
+        ChatCompletions(
+            dict.fromkeys(
+                ("logprobs", "top_logprobs", "seed", "max_completion_tokens"),
+                "Extra inputs are not permitted",
+            ),
+            status=422,
+            error=_detail,
+        ),
+        *("verbalised", "logprobs"),
+    ),
+    _provider("deepseek/deepseek-chat", ChatCompletions(), "logprobs"),
+    _provider(
+        "deepseek/deepseek-reasoner",
+        ChatCompletions(
+            {"logprobs": "deepseek-reasoner does not support the parameter `logprobs`"},
+            reasons=True,
+            thoughts="reasoning_content",
+        ),
+        *("verbalised", "logprobs"),
+    ),
+    _provider(
+        "groq/llama-3.3-70b-versatile",
+        ChatCompletions({"logprobs": "property 'logprobs' is unsupported"}),
+        *("verbalised", "logprobs"),
+    ),
+    _provider(
+        "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo",
+        ChatCompletions({"logprobs": "Invalid type for 'logprobs': expected an integer"}),
+        *("verbalised", "logprobs"),
+    ),
+    # It passes on what the provider behind it takes, and says nothing of the rest.
+    _provider(
+        "openrouter/meta-llama/llama-3.1-8b-instruct",
+        ChatCompletions(ignores=_NO_LOG_PROBABILITIES),
+        *("verbalised", "logprobs"),
+    ),
+    _provider("hosted_vllm/llama", ChatCompletions(), "logprobs"),
+    # Models that litellm does not know to reason: one thinks in the answer, one out of sight.
+    _provider("openai/of-tomorrow", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
+    _provider(
+        "hosted_vllm/r1-distilled", ChatCompletions(reasons=True, thoughts="content"), "logprobs"
+    ),
+    _provider("ollama_chat/llama3.1", ollama, "verbalised", "logprobs"),
+)

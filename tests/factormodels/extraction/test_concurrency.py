@@ -1,0 +1,35 @@
+"""The loop that all threads share: interrupts come out, and the next call has a loop again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from factormodels.extraction.concurrency import run_until_done
+
+
+async def _interrupted() -> None:
+    await asyncio.sleep(0)
+    raise KeyboardInterrupt
+
+
+async def _value() -> int:
+    await asyncio.sleep(0)
+    return 7
+
+
+def test_an_interrupt_in_a_call_comes_out_and_the_next_call_is_answered() -> None:
+    loops = []
+
+    async def loop() -> None:
+        loops.append(asyncio.get_running_loop())
+
+    run_until_done(loop())
+    with pytest.raises(KeyboardInterrupt):
+        run_until_done(_interrupted())
+    assert run_until_done(_value()) == 7
+    run_until_done(loop())
+    # The loop that the interrupt ended is closed: it holds sockets.
+    first, second = loops
+    assert first is second or first.is_closed()

@@ -1,0 +1,185 @@
+"""The gate through which files are opened: what passes, and that nothing blocks or grows."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from factormodels import read, read_many
+from factormodels.errors import InputError
+from factormodels.io import read_any, read_each, read_prompts
+from factormodels.io.checking import check_file
+from factormodels.io.fact_graph_json import read_fact_graph
+from factormodels.io.files import read_bytes, read_text
+from factormodels.io.json_text import decode, read_json_lines
+from factormodels.io.opening import parse_size, read_lines, size_limit, size_text
+from factormodels.io.uai import read_evidence, read_marginals, read_uai
+from tests.memory import at_most
+
+READERS: tuple[Callable[[Path], object], ...] = (
+    read_bytes,
+    read_text,
+    read,
+    read_many,
+    lambda path: list(read_each(path)),
+    read_any,
+    read_prompts,
+    read_fact_graph,
+    lambda path: list(read_json_lines(path)),
+    read_uai,
+    read_evidence,
+    read_marginals,
+)
+LINE = '{"id": "r%d", "nodes": [{"id": "a", "type": "atom", "probability": 0.5}], "edges": []}\n'
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_reader_waits_for_a_pipe_or_reads_a_device(
+    reader: Callable[[Path], object], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="this is a pipe; name a regular file, or - for standard"):
+        reader(tmp_path / "pipe")
+    with pytest.raises(InputError, match="this is a device"):
+        reader(Path("/dev/zero"))
+    with pytest.raises(InputError, match="this is a folder; name a file in it"):
+        reader(tmp_path)
+    with pytest.raises(InputError, match="there can be no such file"):
+        reader(tmp_path / ("x" * 300))
+    with pytest.raises(InputError, match="is no path"):
+        reader(Path("a\0b"))
+
+
+def test_a_socket_is_no_file(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        with pytest.raises(InputError, match="this is a socket"):
+            read_text(tmp_path / "s")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_a_packed_file_unpacks_to_is_limited(
+    reader: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(bytes(2**26))
+    assert path.stat().st_size < 2**17
+    # A megabyte that may be held, another that is too much, and copies of them in the making.
+    with (
+        at_most(8 * 2**20),
+        size_limit(2**20),
+        pytest.raises(InputError, match=r"more than 1 MiB; .* --max-size"),
+    ):
+        reader(path)
+
+
+def test_lines_are_read_with_flat_memory(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    filler = LINE.replace('"atom"', f'"atom", "text": "{"x" * 10_000}"')
+    path.write_text("".join(filler % number for number in range(2_000)))
+    # 20 MB of text pass through less than a few chunks of a megabyte each.
+    with at_most(8 * 2**20):
+        assert sum(len(graph.atoms) for graph in read_each(path)) == 2_000
+    # What is held together is limited together, and so is a line.
+    with size_limit(2**21):
+        assert sum(1 for _ in read_each(path)) == 2_000
+        with pytest.raises(InputError, match="it holds more than 2 MiB"):
+            read_many(path)
+    with size_limit(2**13), pytest.raises(InputError, match="more than 8 KiB"):
+        list(read_each(path))
+
+
+def test_blank_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "blank.jsonl").write_bytes(LINE.encode() % 1 * 2 + b"\n" * 200_000)
+    with pytest.raises(InputError, match="more than 100,000 blank lines"):
+        list(read_lines(tmp_path / "blank.jsonl"))
+
+
+def test_members_of_a_packed_file_are_joined_and_damage_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "two.gz"
+    packed = gzip.compress(b"one,") + gzip.compress(b"two")
+    path.write_bytes(packed + bytes(512))
+    assert read_bytes(path) == b"one,two"
+    for damaged in (packed[:-5], packed[:30], packed + b"rest", b"\x1f\x8b"):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match="gzip compression is damaged"):
+            read_bytes(path)
+
+
+def test_the_place_of_what_is_no_text_is_its_place_in_the_file(tmp_path: Path) -> None:
+    content = b"\xef\xbb\xbf{}\nab\xffc\n"
+    (tmp_path / "f").write_bytes(content)
+    for reader in (read_text, lambda path: list(read_lines(path))):
+        with pytest.raises(InputError, match=rf"byte {content.index(0xFF)} \(0xff\) is not UTF-8"):
+            reader(tmp_path / "f")
+
+
+def test_standard_input_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content), closed=False))
+
+    given((LINE % 1 + LINE % 2).encode())
+    assert [graph.id for graph in read_many("-")] == ["r1", "r2"]
+    given(gzip.compress(b"MARKOV 1 2 0"))
+    assert read("-").n_variables == 1  # type: ignore[union-attr]
+    given(b'{"id": 1')
+    with pytest.raises(InputError, match="standard input: line 1, column 9 is not JSON"):
+        read_fact_graph("-")
+    given(bytes(5_000))
+    with size_limit(100), pytest.raises(InputError, match="standard input: it holds more than 100"):
+        read_text("-")
+
+
+def test_a_check_of_a_dataset_tells_what_is_wrong_with_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (problem,) = check_file(tmp_path / "pipe").problems
+    assert "this is a pipe" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("17", 17), ("2K", 2048), ("1.5G", 0), ("3 MB", 3 * 2**20), ("4GiB", 2**32)]
+)
+def test_sizes_are_written_as_people_do(text: str, size: int) -> None:
+    if size:
+        assert parse_size(text) == size
+        assert parse_size(size_text(size).replace("bytes", "")) == size
+    else:
+        with pytest.raises(InputError, match=r"'1\.5G' is no size"):
+            parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "K", "1" * 20, "two", "²", "1 X"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is no size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": [1, ' + "9" * 400 + "]}", "line 1, column 11: 9"),
+        ("[" + "9" * 5000 + "]", "line 1, column 2: 9"),
+        ("[\n-" + "1" * 310 + "]", "line 2, column 1: -1"),
+    ],
+)
+def test_whole_numbers_beyond_floating_point_are_refused_with_their_place(
+    text: str, place: str
+) -> None:
+    with pytest.raises(InputError, match=f"{place}.*too large for a number"):
+        decode(text, "f.json")
+
+
+def test_a_repeated_key_among_many_is_found_in_one_pass() -> None:
+    keys = ",".join(f'"k{number}": 1' for number in range(200_000))
+    # By a search among the keys before each one this would take minutes.
+    with pytest.raises(InputError, match="'k199999' is given twice"):
+        decode("{" + keys + ', "k199999": 2}', "f.json")
