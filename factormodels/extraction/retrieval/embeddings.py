@@ -78,11 +78,12 @@ class LitellmEmbedder:
 
     def _call(self, texts: list[str]) -> Vectors:
         from factormodels.extraction.call_errors import describe, is_transient
+        from factormodels.extraction.concurrency import run_until_done
         from factormodels.extraction.litellm_library import quiet_litellm
 
         litellm = quiet_litellm()
         tenacity = optional_module("tenacity", "llm")
-        retrying = tenacity.Retrying(
+        retrying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(_ATTEMPTS),
             retry=tenacity.retry_if_exception(is_transient),
             wait=tenacity.wait_random_exponential(multiplier=0.5, max=30.0),
@@ -96,13 +97,17 @@ class LitellmEmbedder:
                 # A server of one's own asks for none, and the client library for some.
                 options["api_key"] = "none"
         try:
-            answer = retrying(
-                litellm.embedding,
-                model=self.name,
-                input=texts,
-                timeout=_TIMEOUT,
-                max_retries=0,
-                **options,
+            # In the loop of all other calls: litellm's own form for ordinary code leaves an event
+            # loop behind, open, in the thread that asks.
+            answer = run_until_done(
+                retrying(
+                    litellm.aembedding,
+                    model=self.name,
+                    input=texts,
+                    timeout=_TIMEOUT,
+                    max_retries=0,
+                    **options,
+                )
             )
             rows = sorted(answer.data, key=lambda row: int(row["index"]))
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)

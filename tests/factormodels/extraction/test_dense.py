@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -115,6 +116,9 @@ def embedding_server(asked: Asked, _: int) -> Answer:
 def test_a_provider_is_asked_through_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
     # A server of one's own asks for no key.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    # A loop left open in this thread fails whatever test runs when it is collected.
+    left: list[asyncio.AbstractEventLoop] = []
+    monkeypatch.setattr(asyncio.get_event_loop_policy(), "set_event_loop", left.append)
     texts = [f"red {i} fox" for i in range(70)]
     with web_server(embedding_server) as server:
         embedder = LitellmEmbedder("openai/some-embedding", f"{server.url}/v1")
@@ -122,6 +126,7 @@ def test_a_provider_is_asked_through_litellm(monkeypatch: pytest.MonkeyPatch) ->
     # In the order of the texts, although the server turns each answer round; 64 at a call.
     np.testing.assert_allclose(found, [vector(text) for text in texts], rtol=1e-6)
     assert [len(json.loads(one.body)["input"]) for one in server.asked] == [64, 6]
+    assert left == []
 
 
 @pytest.mark.service
