@@ -60,7 +60,10 @@ CACHE = Path("answers.sqlite")
 CONCURRENCY = LitellmSettings.concurrency
 """Calls under way at a time of a model that does not say how many it takes."""
 
-_ARGUMENTS = {"model", "documents", "variants", "encoding", "cache", "replay", "prices"}
+_ARGUMENTS = {
+    *("model", "documents", "variants", "encoding", "cache", "replay", "prices"),
+    *("budget", "ledger"),
+}
 """Fields of `AssessmentOptions` that are arguments of `evaluate` themselves."""
 
 _CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
@@ -221,6 +224,8 @@ def evaluate(
         encoding=encoding,
         cache=Path(cache),
         replay=replay,
+        budget=budget,
+        ledger=ledger,
         **given,
     )
     with options_as_arguments():

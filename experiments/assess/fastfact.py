@@ -36,7 +36,12 @@ from experiments.assess.fastfact_tables import (
     method_table,
     response_table,
 )
-from experiments.assess.retrievers import document_digest, read_sources, web_store
+from experiments.assess.retrievers import (
+    check_priced_searches,
+    document_digest,
+    read_sources,
+    web_store,
+)
 from experiments.assess.setup import stride_of
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.extraction.accounting import Ledger
@@ -449,6 +454,8 @@ def _web(name: str, evidence: PageEvidence, chunks: ChunkSettings) -> WebRetriev
     if name == "google" and not evidence.replay:
         serper_key()  # so that its absence is told before anything is done
     kind: type[WebRetriever] = GoogleRetriever if name == "google" else WikipediaRetriever
+    if name == "google":
+        check_priced_searches(evidence.budget, evidence.price_search, replay=evidence.replay)
     base: dict[str, Any] = (
         {} if evidence.search_base is None else {"base_url": evidence.search_base}
     )

@@ -23,6 +23,8 @@ from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
+    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.retrieval.embeddings import Embedder
     from factormodels.extraction.retrieval.kept import WebStore
 
 GIVEN = "given"
@@ -47,6 +49,8 @@ class SearchOptions:
         retry_failed: whether pages that are not there are asked for again at once.
         budget: what searches may cost; None for anything.
         price_search: US dollars per search; None where it is not known.
+        price_embeddings: US dollars per token of embeddings; None: as litellm knows.
+        ledger: where calls for embeddings are counted; None counts none.
     """
 
     graphs: Sequence[FactGraph]
@@ -62,6 +66,8 @@ class SearchOptions:
     retry_failed: bool
     budget: Budget | None
     price_search: float | None
+    price_embeddings: float | None
+    ledger: Ledger | None
 
 
 Built = tuple[Any, dict[str, Any]]
@@ -74,10 +80,12 @@ class RetrieverEntry(NamedTuple):
     Attributes:
         build: makes it.
         reads_documents: whether it searches documents on this disk.
+        is_paid: whether a search costs money.
     """
 
     build: Callable[[SearchOptions], Built]
     reads_documents: bool = False
+    is_paid: bool = False
 
 
 def build_retriever(name: str, options: SearchOptions) -> tuple[Retriever, dict[str, Any]]:
@@ -90,12 +98,30 @@ def build_retriever(name: str, options: SearchOptions) -> tuple[Retriever, dict[
     for option, value, needed in (
         ("--embeddings", options.embeddings, "dense"),
         ("--embeddings-base", options.embeddings_base, "dense"),
+        ("--price-embeddings", options.price_embeddings, "dense"),
     ):
         if value is not None and name != needed:
             raise InputError(f"{option} is for --retriever {needed}, not for {name}; leave one out")
     if options.search_base is not None and RETRIEVERS[name].reads_documents:
         raise InputError(f"--search-base is for a search of the web, not for {name}; leave it out")
+    if RETRIEVERS[name].is_paid:
+        check_priced_searches(options.budget, options.price_search, replay=options.replay)
     return RETRIEVERS[name].build(options)
+
+
+def check_priced_searches(
+    budget: Budget | None, price: float | None, *, replay: bool = False
+) -> None:
+    """Refuse a limit of cost for searches that are paid for at a price that is not known.
+
+    Raises:
+        InputError: if there is such a limit.
+    """
+    if budget is not None and budget.max_cost is not None and price is None and not replay:
+        raise InputError(
+            "--max-cost: the price of a search is not known; give --price-search, in US dollars, "
+            "0 for a service that is free"
+        )
 
 
 def _local(options: SearchOptions) -> Built:
@@ -108,11 +134,7 @@ def _local(options: SearchOptions) -> Built:
 
 def _dense(options: SearchOptions) -> Built:
     from factormodels.extraction.retrieval.dense import FOLDER, build_dense_collection
-    from factormodels.extraction.retrieval.embeddings import (
-        Embedder,
-        LitellmEmbedder,
-        load_embedder,
-    )
+    from factormodels.extraction.retrieval.embeddings import load_embedder
 
     if options.embeddings is None:
         raise InputError(
@@ -123,7 +145,7 @@ def _dense(options: SearchOptions) -> Built:
     if Path(options.embeddings).is_dir():
         embedder = load_embedder(options.embeddings, content_hash(Path(options.embeddings)))
     else:
-        embedder = LitellmEmbedder(options.embeddings, options.embeddings_base)
+        embedder = _provider_s(options.embeddings, options)
     documents = read_sources(options.documents, options.graphs)
     place = options.documents if isinstance(options.documents, Path) else None
     # An embedded dataset is no file, and what stands in no folder is kept beside the answers.
@@ -132,13 +154,34 @@ def _dense(options: SearchOptions) -> Built:
     if beside is not None:
         folder = (beside if beside.is_dir() else beside.parent) / FOLDER
     dense = build_dense_collection(
-        documents, embedder, folder=folder, replay=options.replay, **_top(options)
+        documents,
+        embedder,
+        folder=folder,
+        replay=options.replay,
+        ledger=options.ledger,
+        **_top(options),
     )
     return dense, {
         "top_k": dense.top_k,
         "documents_sha256": document_digest(documents),
         "embeddings": embedder.identity,
     }
+
+
+def _provider_s(name: str, options: SearchOptions) -> Embedder:
+    """Embeddings of a provider, at a price and within a budget."""
+    from factormodels.extraction.prices import model_prices
+    from factormodels.extraction.retrieval.embeddings import LitellmEmbedder
+
+    price, budget = options.price_embeddings, options.budget or Budget()
+    if price is None and not options.replay and (listed := model_prices(name)) is not None:
+        price = listed.question
+    if price is None and budget.max_cost is not None and not options.replay:
+        raise InputError(
+            f"--max-cost: the price of {name!r} is not known; give --price-embeddings, in US "
+            "dollars per million tokens"
+        )
+    return LitellmEmbedder(name, options.embeddings_base, price, budget)
 
 
 def _wikipedia(options: SearchOptions) -> Built:
@@ -160,7 +203,7 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
         "local": RetrieverEntry(_local, reads_documents=True),
         "dense": RetrieverEntry(_dense, reads_documents=True),
         "wikipedia": RetrieverEntry(_wikipedia),
-        "google": RetrieverEntry(_google),
+        "google": RetrieverEntry(_google, is_paid=True),
     }
 )
 """Every retriever by its name."""

@@ -72,7 +72,7 @@ class AssessmentOptions:
         embeddings: model of embeddings for the retriever "dense": a folder, or a name as litellm
             spells it.
         embeddings_base: address of a compatible server of embeddings.
-        budget: what searches may cost; None for anything.
+        budget: what searches and embeddings may cost; None for anything.
         retry_failed: whether pages of the web that are not there are asked for again at once.
         summarise: whether the language model cuts passages down to what bears on their claims.
         relations: one of `RELATIONS`.
@@ -85,6 +85,8 @@ class AssessmentOptions:
         replay: whether every search is taken from there.
         prices: what tokens of the language model cost; None: as litellm knows.
         price_search: US dollars for a search of the web; None where it is not known.
+        price_embeddings: US dollars per token of embeddings; None: as litellm knows.
+        ledger: where calls for embeddings are counted; None counts none.
     """
 
     model: LanguageModel | None = None
@@ -115,6 +117,8 @@ class AssessmentOptions:
     replay: bool = False
     prices: Prices | None = None
     price_search: float | None = None
+    price_embeddings: float | None = None
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True)
@@ -309,18 +313,11 @@ def language_model(
     from factormodels.extraction.accounting import MeteredModel
     from factormodels.extraction.cache import AnswerCache, CachedModel
     from factormodels.extraction.litellm_model import LitellmModel
-    from factormodels.extraction.prices import model_prices
 
     # Metered outside the cache, so that answers from it are counted as well.
     answers = AnswerCache(cache, read_only=replay)
     provider: LitellmModel | None = None
     if not replay:
-        limited = budget is not None and budget.max_cost is not None
-        if limited and not (settings.prices or model_prices(settings.model)):
-            raise InputError(
-                f"--max-cost: the price of {settings.model!r} is not known; give --price-in and "
-                "--price-out, in US dollars per million tokens"
-            )
         name = settings.model
         provider = LitellmModel(
             settings,

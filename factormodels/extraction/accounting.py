@@ -77,7 +77,8 @@ class Ledger:
     @property
     def total(self) -> StageUsage:
         """The sum over the stages."""
-        return sum(self.stages.values(), StageUsage())
+        # A copy: another thread may add a stage meanwhile.
+        return sum(tuple(self.stages.values()), StageUsage())
 
 
 class MeteredModel:

@@ -35,16 +35,22 @@ async def each(
         limit: most calls under way at a time.
     """
     results: dict[int, Result] = {}
+    taken = 0
     queue = enumerate(items)
 
     async def work() -> None:
+        nonlocal taken
         for number, item in queue:
+            taken += 1
             results[number] = await function(item)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(limit, len(items)) if isinstance(items, Sized) else limit):
             group.create_task(work())
-    return [results[number] for number in range(len(results))]
+    # A group takes a task that was cancelled from within for one that has ended.
+    if len(results) < taken:
+        raise RuntimeError(f"{taken - len(results)} of {taken} calls ended without a result")
+    return [results[number] for number in range(taken)]
 
 
 def run_until_done(coroutine: Coroutine[Any, Any, Result]) -> Result:

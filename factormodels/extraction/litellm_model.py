@@ -33,7 +33,7 @@ from factormodels.extraction.model_parameters import (
     unlisted_parameters,
 )
 from factormodels.extraction.optional import optional_module
-from factormodels.extraction.prices import Prices
+from factormodels.extraction.prices import Prices, model_prices
 from factormodels.extraction.provider_keys import missing_keys, unneeded_keys
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ _ABOUT_THE_REQUEST = (400, 404, 422)
 
 _LONGEST_BACKOFF = 30.0
 _CHARACTERS_PER_TOKEN = 4
+_FRAME = 16
+"""Tokens that a message takes beside its text, at most: who speaks, where it begins and ends."""
+
 _ANSWERS_BEFORE_JUDGEMENT = 5
 """Answers without log-probabilities after which a model counts as one that gives none."""
 
@@ -65,7 +68,7 @@ class LitellmSettings:
             (429, 5xx, time-outs, broken connections) are repeated.
         longest_wait: most seconds between two attempts; what a server asks for with Retry-After is
             waited for up to this.
-        prices: what tokens cost; None: as litellm knows.
+        prices: what tokens cost; None: as litellm says of each answer or lists for the model.
         requests_per_minute: most attempts a minute; None for any number.
         tokens_per_minute: most tokens a minute, of questions and answers; None likewise.
     """
@@ -106,7 +109,8 @@ class LitellmModel:
         remember: called with each parameter that the server is found to refuse.
 
     Raises:
-        InputError: if litellm knows no such provider.
+        InputError: if litellm knows no such provider, or a cost is limited and the price of the
+            model is not known.
         MissingDependencyError: if litellm or tenacity is not installed.
     """
 
@@ -128,6 +132,13 @@ class LitellmModel:
         self._without_log_probabilities: int | None = 0
         self._keys = unneeded_keys(settings.model, settings.api_base)
         self._budget = budget or Budget()
+        self._prices = settings.prices or model_prices(settings.model)
+        if self._budget.max_cost is not None and self._prices is None:
+            raise InputError(
+                f"--max-cost: the price of {settings.model!r} is not known; give --price-in and "
+                "--price-out, in US dollars per million tokens"
+            )
+        self._longest_answer: int | None = None
         self._pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
         self._refusal = ""
         self._slots: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
@@ -177,13 +188,14 @@ class LitellmModel:
         if self._refusal:
             # One call has shown that none can succeed.
             raise InputError(self._refusal)
-        await self._budget.admit()
+        longest = self._longest_cost(request)
+        await self._budget.admit(longest)
         cost: float | None = None
         try:
             answer = await self._accepted(request)
             cost = answer.usage.cost
         finally:
-            self._budget.settle(cost)
+            self._budget.settle(cost, longest)
         return answer
 
     async def _accepted(self, request: Request) -> Completion | Failure:
@@ -263,8 +275,8 @@ class LitellmModel:
         return await retrying(self._call, request, options)
 
     async def _call(self, request: Request, options: dict[str, Any]) -> Any:
-        expected = _tokens_expected(request)
-        await self._pace.wait(expected)
+        asked = sum(len(message.content) for message in request.messages) // _CHARACTERS_PER_TOKEN
+        expected = await self._pace.wait(lambda: asked + self._answer_expected(request))
         address = {} if self.settings.api_base is None else {"api_base": self.settings.api_base}
         call = self._litellm.acompletion(
             model=self.settings.model,
@@ -276,11 +288,33 @@ class LitellmModel:
             **self._keys,
             **options,
         )
-        # Its own time-out begins anew with every byte that arrives.
-        response = await asyncio.wait_for(call, self.settings.timeout)
-        usage = self._usage(response)
-        self._pace.correct(expected, usage.prompt_tokens + usage.completion_tokens)
+        taken = asked
+        try:
+            # Its own time-out begins anew with every byte that arrives.
+            response = await asyncio.wait_for(call, self.settings.timeout)
+            usage = self._usage(response)
+            taken = usage.prompt_tokens + usage.completion_tokens
+            self._longest_answer = max(usage.completion_tokens, self._longest_answer or 0)
+        finally:
+            self._pace.correct(expected, taken)
         return response
+
+    def _answer_expected(self, request: Request) -> int:
+        """Tokens of an answer: as long as it may be, until answers show how long they become."""
+        longest = request.max_tokens + self._reasoning_tokens
+        if self._longest_answer is None:
+            return longest
+        return min(longest, max(request.max_tokens, self._longest_answer))
+
+    def _longest_cost(self, request: Request) -> float:
+        """US dollars that a call costs at its longest; 0 where no price is known."""
+        if self._prices is None:
+            return 0.0
+        # No token is less than a byte; the frame of a message takes some.
+        asked = sum(
+            len(one.content.encode("utf-8", "surrogatepass")) + _FRAME for one in request.messages
+        )
+        return self._prices.of(Usage(asked, request.max_tokens + self._reasoning_tokens))
 
     def _refuse_without_key(self, error: BaseException) -> None:
         """Raise an error if no call can succeed, for want of a key."""
@@ -331,8 +365,9 @@ class LitellmModel:
         if self.settings.prices is not None:
             return replace(usage, cost=self.settings.prices.of(usage))
         cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
-        known = float(cost) if isinstance(cost, int | float) and cost > 0.0 else None
-        return replace(usage, cost=known)
+        if isinstance(cost, int | float) and cost > 0.0:
+            return replace(usage, cost=float(cost))
+        return replace(usage, cost=None if self._prices is None else self._prices.of(usage))
 
 
 def _fault(request: Request, answer: Completion | Failure) -> str:
@@ -354,8 +389,3 @@ def _corrected(request: Request, answer: Completion | Failure, fault: str) -> Re
     )
     room = 2 * request.max_tokens if answer.finish == "length" else request.max_tokens
     return replace(request, messages=(*before, replace(question, content=text)), max_tokens=room)
-
-
-def _tokens_expected(request: Request) -> int:
-    asked = sum(len(message.content) for message in request.messages)
-    return asked // _CHARACTERS_PER_TOKEN + request.max_tokens

@@ -74,3 +74,11 @@ class EvidenceOptions:
             metavar="URL", help="Address of the search, for a server of one's own; its API alike."
         ),
     ] = None
+    price_embeddings: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="USD", help="Price of a million tokens embedded, likewise."),
+    ] = None
+
+    def price_of_embeddings(self) -> float | None:
+        """US dollars per token of embeddings; None: as litellm knows."""
+        return None if self.price_embeddings is None else self.price_embeddings / 1e6

@@ -157,7 +157,9 @@ def command(
         replay=model.replay,
         prices=model.prices(),
         price_search=model.price_search,
+        price_embeddings=evidence.price_of_embeddings(),
         budget=budget,
+        ledger=ledger,
     )
     plan = make_plan(graphs, wanted, algorithm)
     remarks, console = messages(), output()

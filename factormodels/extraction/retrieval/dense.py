@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.collection import collection_passages, searched_text
@@ -66,6 +67,7 @@ def build_dense_collection(
     chunks: ChunkSettings | None = None,
     folder: Path | None = None,
     replay: bool = False,
+    ledger: Ledger | None = None,
 ) -> DenseRetriever:
     """Retriever over `documents` by embeddings.
 
@@ -76,11 +78,12 @@ def build_dense_collection(
         chunks: how documents are cut.
         folder: where vectors are kept, by the hash of their text; None keeps none.
         replay: whether every vector is taken from there.
+        ledger: where calls of a provider are counted; None counts none.
 
     Raises:
         InputError: if there is no document, a setting is out of range, or kept vectors cannot be
             read.
     """
     passages = collection_passages(documents, chunks or ChunkSettings())
-    store = VectorStore(embedder, folder, replay=replay)
+    store = VectorStore(embedder, folder, replay=replay, ledger=ledger)
     return DenseRetriever(passages, store, checked_top_k(top_k))

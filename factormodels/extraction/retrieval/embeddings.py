@@ -4,29 +4,51 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sqlite3
 import threading
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.language_model import Completion, Usage
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.optional import optional_module
-from factormodels.io.files import atomic_path
 
 Vectors = NDArray[np.float32]
 
 _ATTEMPTS = 4
 _TIMEOUT = 120.0
-_TEXTS_AT_ONCE = 64
+_PATIENCE = 60.0
+"""Seconds to wait while another process writes."""
+
+TEXTS_AT_ONCE = 64
+"""Texts of one call, which are kept as soon as it is answered."""
+
+STAGE = "embeddings"
 
 
 class EmbeddingError(FactormodelsError):
     """A provider gave no embeddings: the message says why, without keys."""
+
+
+class Embedded(NamedTuple):
+    """What an embedder gives.
+
+    Attributes:
+        vectors: (n, d), in the order of the texts.
+        usage: what a provider took for them; None where nobody was asked.
+    """
+
+    vectors: Vectors
+    usage: Usage | None = None
 
 
 class Embedder(Protocol):
@@ -42,11 +64,12 @@ class Embedder(Protocol):
         """What vectors depend on beside the text: equal identities give equal vectors."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts, (n, d), in order.
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of texts, at most `TEXTS_AT_ONCE` of them.
 
         Raises:
             EmbeddingError: if there are none to be had.
+            LimitReachedError: if the budget allows no further call.
         """
         ...
 
@@ -58,25 +81,22 @@ class LitellmEmbedder:
     Attributes:
         name: the model as litellm spells it, such as openai/text-embedding-3-small.
         api_base: address of a compatible server; None for the provider's own.
+        price: US dollars per token; None where it is not known.
+        budget: what may be asked and spent.
     """
 
     name: str
     api_base: str | None = None
+    price: float | None = None
+    budget: Budget = field(default_factory=Budget, compare=False)
 
     @property
     def identity(self) -> str:
         """The model's name: a provider does not say more."""
         return self.name
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts, (n, d), some dozens at a call."""
-        parts = [
-            self._call(list(texts[start : start + _TEXTS_AT_ONCE]))
-            for start in range(0, len(texts), _TEXTS_AT_ONCE)
-        ]
-        return np.concatenate(parts)
-
-    def _call(self, texts: list[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of texts, by one call."""
         from factormodels.extraction.call_errors import describe, is_transient
         from factormodels.extraction.concurrency import run_until_done
         from factormodels.extraction.litellm_library import quiet_litellm
@@ -96,21 +116,37 @@ class LitellmEmbedder:
             if lacking and not any(os.environ.get(name) for name in lacking):
                 # A server of one's own asks for none, and the client library for some.
                 options["api_key"] = "none"
-        try:
-            # In the loop of all other calls: litellm's own form for ordinary code leaves an event
-            # loop behind, open, in the thread that asks.
-            answer = run_until_done(
-                retrying(
+
+        # No token is less than a byte.
+        size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        longest = (self.price or 0.0) * size
+
+        async def ask() -> tuple[Any, Usage]:
+            await self.budget.admit(longest)
+            usage = Usage()
+            try:
+                answer = await retrying(
                     litellm.aembedding,
                     model=self.name,
-                    input=texts,
+                    input=list(texts),
                     timeout=_TIMEOUT,
                     max_retries=0,
                     **options,
                 )
-            )
+                tokens = int(getattr(answer.usage, "prompt_tokens", 0) or 0)
+                usage = Usage(tokens, 0, None if self.price is None else tokens * self.price)
+            finally:
+                self.budget.settle(usage.cost, longest)
+            return answer, usage
+
+        try:
+            # In the loop of all other calls: litellm's own form for ordinary code leaves an event
+            # loop behind, open, in the thread that asks.
+            answer, usage = run_until_done(ask())
             rows = sorted(answer.data, key=lambda row: int(row["index"]))
             vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+        except FactormodelsError:
+            raise
         except Exception as error:
             raise EmbeddingError(
                 f"{self.name} gave no embeddings ({describe(error)}); correct the name with "
@@ -121,7 +157,7 @@ class LitellmEmbedder:
                 f"{self.name} gave embeddings of shape {vectors.shape} for {len(texts)} texts; "
                 "name a model of embeddings"
             )
-        return vectors
+        return Embedded(vectors, usage)
 
 
 @dataclass(frozen=True)
@@ -137,11 +173,10 @@ class FolderEmbedder:
     identity: str
     model: Any = field(repr=False, compare=False)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts, (n, d)."""
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        """Vectors of texts, computed here."""
         found = self.model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
-        vectors: Vectors = np.asarray(found, dtype=np.float32)
-        return vectors
+        return Embedded(np.asarray(found, dtype=np.float32))
 
 
 def load_embedder(folder: str | os.PathLike[str], identity: str) -> FolderEmbedder:
@@ -173,28 +208,37 @@ def load_embedder(folder: str | os.PathLike[str], identity: str) -> FolderEmbedd
 class VectorStore:
     """Vectors of one model by the hash of their text, in a file: no text is embedded twice.
 
+    The file is SQLite, to which the vectors of each call are appended once it is answered, so that
+    a process that is killed loses at most the call that was under way.
+
     Args:
         embedder: embeds what is not stored.
         folder: where the file is; it is made if needed. None keeps vectors in memory.
         replay: whether every vector is taken from the file.
+        ledger: where calls of a provider are counted; None counts none.
 
     Raises:
         InputError: if the file is there and cannot be read.
     """
 
     def __init__(
-        self, embedder: Embedder, folder: Path | None = None, *, replay: bool = False
+        self,
+        embedder: Embedder,
+        folder: Path | None = None,
+        *,
+        replay: bool = False,
+        ledger: Ledger | None = None,
     ) -> None:
-        self._embedder = embedder
+        self.embedder = embedder
         self._replay = replay
+        self._ledger = ledger
         self._lock = threading.Lock()
         self._path: Path | None = None
         self._known: dict[str, Vectors] = {}
         if folder is not None:
             digest = hashlib.sha256(embedder.identity.encode()).hexdigest()
-            self._path = folder / f"{digest[:16]}.npz"
-            if self._path.is_file():
-                self._known = _read(self._path)
+            self._path = folder / f"{digest[:16]}.sqlite"
+            self._stored(())  # so that a file that cannot be read is told before anything is asked
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """Vectors of texts, each of length one, (n, d).
@@ -202,6 +246,7 @@ class VectorStore:
         Raises:
             EmbeddingError: if there are none to be had.
             InputError: in a replay, for a text without a vector; or if the file cannot be written.
+            LimitReachedError: if no more may be asked or paid; what was answered is stored.
         """
         # Responses are assessed side by side, and equal texts are not to be embedded twice.
         with self._lock:
@@ -210,39 +255,87 @@ class VectorStore:
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        self._stored(new)
+        new = {key: text for key, text in new.items() if key not in self._known}
         if new and self._replay:
             raise InputError(
-                f"{self._path}: the replay has no embedding by {self._embedder.name} of "
+                f"{self._path}: the replay has no embedding by {self.embedder.name} of "
                 f"{next(iter(new.values()))[:80]!r}; run without replay to ask for it"
             )
-        if new:
-            found = self._embedder.embed(list(new.values()))
-            lengths = np.linalg.norm(found, axis=1, keepdims=True)
-            found = (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-            self._known |= dict(zip(new, found, strict=True))
-            if self._path is not None:
-                _write(self._path, self._known)
+        waiting = iter(new.items())
+        while part := dict(islice(waiting, TEXTS_AT_ONCE)):
+            self._embed(part)
         return np.stack([self._known[key] for key in keys])
 
+    def _embed(self, texts: Mapping[str, str]) -> None:
+        """Have texts embedded, given by their keys, and keep their vectors."""
+        found, usage = self.embedder.embed(list(texts.values()))
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        found = (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        self._known |= dict(zip(texts, found, strict=True))
+        self._count(usage)
+        if self._path is None:
+            return
+        shares = _shares(usage, [len(text) for text in texts.values()])
+        rows = [
+            (key, row.tobytes(), *share)
+            for key, row, share in zip(texts, found, shares, strict=True)
+        ]
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as file, file:
+                file.execute(
+                    "CREATE TABLE IF NOT EXISTS vectors "
+                    "(key TEXT PRIMARY KEY, vector BLOB, tokens INTEGER, cost REAL)"
+                )
+                file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?)", rows)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(
+                f"{self._path}: embeddings cannot be kept beside the documents ({error}); make the "
+                "folder writable, or copy the documents"
+            ) from None
 
-def _read(path: Path) -> dict[str, Vectors]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path}: these embeddings cannot be read ({type(error).__name__}); remove the file "
-            "to have them made anew"
-        ) from None
+    def _stored(self, keys: Iterable[str]) -> None:
+        """Take what the file has of some keys into memory."""
+        if self._path is None or not self._path.is_file():
+            return
+        usages = []
+        try:
+            with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as file:
+                file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                for key in keys:
+                    for vector, tokens, cost in file.execute(
+                        "SELECT vector, tokens, cost FROM vectors WHERE key = ?", (key,)
+                    ):
+                        self._known[key] = np.frombuffer(vector, dtype=np.float32)
+                        usages.append(None if tokens is None else Usage(tokens, 0, cost))
+        except (sqlite3.Error, ValueError) as error:
+            raise InputError(
+                f"{self._path}: these embeddings cannot be read ({error}); remove the file to have "
+                "them made anew"
+            ) from None
+        told = [usage for usage in usages if usage is not None]
+        self._count(sum(told, Usage()) if told else None, cached=True)
+
+    def _count(self, usage: Usage | None, *, cached: bool = False) -> None:
+        if self._ledger is not None and usage is not None:
+            self._ledger.add(STAGE, Completion("", usage=usage, cached=cached))
 
 
-def _write(path: Path, known: dict[str, Vectors]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(path) as temporary, temporary.open("wb") as out:
-            np.savez(out, keys=np.array(list(known)), vectors=np.stack(list(known.values())))
-    except OSError as error:
-        raise InputError(
-            f"{path}: embeddings cannot be kept beside the documents ({error.strerror}); make the "
-            "folder writable, or copy the documents"
-        ) from None
+def _shares(
+    usage: Usage | None, lengths: Sequence[int]
+) -> Iterator[tuple[int | None, float | None]]:
+    """Tokens and cost of each text of a call, by its length: a provider says their sums."""
+    done, told = 0, 0
+    whole = max(1, sum(lengths))
+    for length in lengths:
+        if usage is None:
+            yield None, None
+            continue
+        done += length
+        tokens = round(usage.prompt_tokens * done / whole) - told
+        told += tokens
+        yield (
+            tokens,
+            None if usage.cost is None else usage.cost * tokens / max(1, usage.prompt_tokens),
+        )

@@ -135,7 +135,7 @@ class WebStore:
 
     async def _ask(self, stage: str, ask: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
         if stage == SEARCHES:
-            self._budget.charge(self._price or 0.0)
+            await self._budget.charge(self._price or 0.0)
         self.asked[stage] += 1
         entry: dict[str, Any] = {"value": None, "failure": None, "lasting": False}
         try:

@@ -159,6 +159,11 @@ def test_the_least_probability_is_an_option(release_like: Path, invoke: Invoke) 
         (["--retriever", "local", "--embeddings", "x/y"], "--embeddings is for --retriever dense"),
         (["--retriever", "local", "--search-base", "http://x"], "--search-base"),
         (["--retriever", "wikipedia", "--contact", "ä"], "contact"),
+        (["--retriever", "google", "--max-cost", "1"], "the price of a search is not known"),
+        (
+            ["--documents", "notes", "--embeddings", "openai/x", "--max-cost", "1"],
+            "the price of 'openai/x' is not known; give --price-embeddings",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_refused(

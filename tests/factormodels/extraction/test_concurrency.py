@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from factormodels.extraction.concurrency import run_until_done
+from factormodels.extraction.concurrency import each, run_until_done
 
 
 async def _interrupted() -> None:
@@ -33,3 +33,13 @@ def test_an_interrupt_in_a_call_comes_out_and_the_next_call_is_answered() -> Non
     # The loop that the interrupt ended is closed: it holds sockets.
     first, second = loops
     assert first is second or first.is_closed()
+
+
+def test_a_call_that_was_cancelled_from_within_is_no_missing_result() -> None:
+    async def answered(number: int) -> int:
+        if number == 3:
+            raise asyncio.CancelledError
+        return number
+
+    with pytest.raises(RuntimeError, match="1 of 10 calls ended without a result"):
+        run_until_done(each(answered, range(10), 4))

@@ -15,13 +15,16 @@ import numpy as np
 import pytest
 
 from factormodels import MissingDependencyError
+from factormodels.errors import LimitReachedError
+from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.retrieval.base import Retrieved
 from factormodels.extraction.retrieval.dense import build_dense_collection
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.embeddings import (
+    Embedded,
     EmbeddingError,
     LitellmEmbedder,
-    Vectors,
     VectorStore,
     load_embedder,
 )
@@ -44,9 +47,9 @@ class Counting:
     identity: str = "counting 1"
     seen: list[str] = field(default_factory=list)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> Embedded:
         self.seen += texts
-        return np.array([vector(text) for text in texts], dtype=np.float32)
+        return Embedded(np.array([vector(text) for text in texts], dtype=np.float32))
 
 
 DOCUMENTS = [
@@ -107,7 +110,7 @@ def embedding_server(asked: Asked, _: int) -> Answer:
         {"object": "embedding", "index": place, "embedding": vector(text)}
         for place, text in enumerate(request["input"])
     ]
-    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    usage = {"prompt_tokens": 3 * len(rows), "total_tokens": 3 * len(rows)}
     body = {"object": "list", "data": rows[::-1], "model": request["model"], "usage": usage}
     return Answer(json.dumps(body), headers={"Content-Type": "application/json"})
 
@@ -122,11 +125,43 @@ def test_a_provider_is_asked_through_litellm(monkeypatch: pytest.MonkeyPatch) ->
     texts = [f"red {i} fox" for i in range(70)]
     with web_server(embedding_server) as server:
         embedder = LitellmEmbedder("openai/some-embedding", f"{server.url}/v1")
-        found = embedder.embed(texts)
+        found = VectorStore(embedder).vectors(texts)
     # In the order of the texts, although the server turns each answer round; 64 at a call.
-    np.testing.assert_allclose(found, [vector(text) for text in texts], rtol=1e-6)
+    rows = np.array([vector(text) for text in texts])
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(found, rows, rtol=1e-5)
     assert [len(json.loads(one.body)["input"]) for one in server.asked] == [64, 6]
     assert left == []
+
+
+@pytest.mark.service
+def test_embeddings_are_counted_limited_and_kept_call_by_call(tmp_path: Path) -> None:
+    texts = [f"red {i} fox" for i in range(130)]
+
+    def store(budget: Budget, ledger: Ledger) -> VectorStore:
+        embedder = LitellmEmbedder("openai/some", f"{server.url}/v1", 0.001, budget)
+        return VectorStore(embedder, tmp_path / ".embeddings", ledger=ledger)
+
+    with web_server(embedding_server) as server:
+        first = Ledger()
+        with pytest.raises(LimitReachedError, match="limit of 2 calls"):
+            store(Budget(max_calls=2), first).vectors(texts)
+        # What two calls gave is there, though the third was not made.
+        second = Ledger()
+        store(Budget(), second).vectors(texts)
+        assert [len(json.loads(one.body)["input"]) for one in server.asked] == [64, 64, 2]
+        little = store(Budget(max_cost=0.002), Ledger())
+        little.vectors(["new", *texts[:2]])
+        with pytest.raises(LimitReachedError, match=r"0\.002 US dollars is reached"):
+            little.vectors(["newer"])
+    counted = [(one.calls, one.prompt_tokens) for one in (first.total, second.total)]
+    # Three tokens a text, as the server says, and a tenth of a cent each.
+    assert counted == [(2, 384), (1, 6)]
+    assert [first.total.cost, second.total.cost] == pytest.approx([0.384, 0.006])
+    # Of what was there, the first time's tokens are told beside it.
+    taken = second.stages["embeddings"]
+    assert (taken.cached, taken.cached_prompt_tokens) == (1, 384)
+    assert taken.cached_cost == pytest.approx(0.384)
 
 
 @pytest.mark.service
@@ -163,7 +198,7 @@ def test_a_folder_is_read_by_sentence_transformers(
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     embedder = load_embedder(tmp_path, "hash")
     assert (embedder.name, embedder.identity) == (f"embeddings:{tmp_path.name}", "hash")
-    assert embedder.embed(["red fox"]).tolist() == [pytest.approx(vector("red fox"))]
+    assert embedder.embed(["red fox"]).vectors.tolist() == [pytest.approx(vector("red fox"))]
     refused("no such folder", load_embedder, tmp_path / "absent", "")
     (tmp_path / "empty").mkdir()
     refused("no file named", load_embedder, tmp_path / "empty", "")

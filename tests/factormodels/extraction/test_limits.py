@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from pathlib import Path
 
@@ -77,10 +78,56 @@ def test_answers_of_no_price_cost_nothing() -> None:
 def test_searches_are_charged_too() -> None:
     budget = Budget(max_cost=0.005)
     for _ in range(5):
-        budget.charge(0.001)
+        run_until_done(budget.charge(0.001))
     with pytest.raises(LimitReachedError, match=r"0\.005 US dollars"):
-        budget.charge(0.001)
+        run_until_done(budget.charge(0.001))
     assert budget.cost == pytest.approx(0.005)
+    # What is free can always be had.
+    run_until_done(budget.charge(0.0))
+
+
+def test_a_search_counts_the_calls_under_way() -> None:
+    budget = Budget(max_cost=1.0)
+
+    async def go(cost: float) -> None:
+        await budget.admit(0.95)
+        searching = asyncio.create_task(budget.charge(0.1))
+        await asyncio.sleep(0.05)
+        # The call may cost so much that nothing is left for the search: it waits for the answer.
+        assert not searching.done()
+        budget.settle(cost, 0.95)
+        await searching
+
+    run_until_done(go(0.2))
+    assert budget.cost == pytest.approx(0.3)
+    budget.cost = 0.0
+    with pytest.raises(LimitReachedError, match=r"0\.95 are spent"):
+        run_until_done(go(0.95))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_limit_is_exceeded_by_less_than_one_call_at_its_longest(seed: int) -> None:
+    chance = random.Random(seed)
+    budget, longest = Budget(max_cost=1.0), 0.3
+    under_way: list[float] = []
+    most = 0
+
+    async def complete(_: int) -> None:
+        nonlocal most
+        await budget.admit(longest)
+        under_way.append(longest)
+        most = max(most, len(under_way))
+        # Alone, or within the limit even if every call under way is as long as it can be.
+        assert len(under_way) == 1 or budget.cost + sum(under_way) <= 1.0 + 1e-9
+        await asyncio.sleep(0)
+        under_way.pop()
+        # Nine calls of ten cost little, so that the dearest so far says little of the next.
+        budget.settle(longest if chance.random() < 0.1 else 0.01, longest)
+
+    with pytest.raises(LimitReachedError):
+        run_until_done(each(complete, range(1000), 20))
+    assert most == 3
+    assert 1.0 - longest < budget.cost < 1.0 + longest
 
 
 def test_requests_are_spaced_evenly() -> None:
@@ -88,7 +135,7 @@ def test_requests_are_spaced_evenly() -> None:
     starts = []
 
     async def go(_: int) -> None:
-        await pace.wait(1)
+        await pace.wait(lambda: 1)
         starts.append(time.monotonic())
 
     run_until_done(each(go, range(5), 5))
@@ -101,13 +148,28 @@ def test_tokens_are_spaced_by_what_requests_took() -> None:
 
     async def go() -> float:
         begin = time.monotonic()
-        await pace.wait(1000)
-        pace.correct(1000, 100)
-        await pace.wait(50)
+        expected = await pace.wait(lambda: 1000)
+        pace.correct(expected, 100)
+        await pace.wait(lambda: 50)
         return time.monotonic() - begin
 
     # A thousand a second: the first took 100 of them, though 1,000 were expected.
     assert 0.1 - 0.002 <= run_until_done(go()) < 0.9
+
+
+def test_who_waits_for_tokens_goes_on_when_an_answer_was_short() -> None:
+    pace = Pace(tokens=60.0)
+
+    async def go() -> int:
+        # A thousand seconds' worth, but for the answer that comes in.
+        expected = await pace.wait(lambda: 1000)
+        waiting = asyncio.create_task(pace.wait(lambda: 3))
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        pace.correct(expected, 0)
+        return await asyncio.wait_for(waiting, 60.0)
+
+    assert run_until_done(go()) == 3
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,9 @@ from factormodels.extraction.language_model import (
     PromptIdentity,
     Request,
 )
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
-from factormodels.extraction.prices import Prices
+from factormodels.extraction.prices import Prices, model_prices
 from factormodels.extraction.provider_keys import is_on_this_machine
 from tests.factormodels.extraction.conftest import KEY
 from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
@@ -331,6 +332,71 @@ def test_a_price_of_the_user_is_counted(server: ScriptedServer) -> None:
     answer = complete(server, prices=Prices(1e-6, 2e-6))
     assert isinstance(answer, Completion)
     assert answer.usage.cost == pytest.approx(20e-6 + 4e-6)
+
+
+def test_a_listed_price_is_counted_where_litellm_tells_none_of_an_answer(
+    server: ScriptedServer,
+) -> None:
+    server.always(Reply("yes"))
+    settings = LitellmSettings("hosted_vllm/gpt-4o-mini", api_base=server.url)
+    answer = asyncio.run(LitellmModel(settings).complete(REQUEST))
+    listed = model_prices("gpt-4o-mini")
+    assert isinstance(answer, Completion)
+    assert listed is not None
+    assert answer.usage.cost == pytest.approx(20 * listed.question + 2 * listed.answer)
+
+
+def test_a_limit_of_cost_wants_a_price(server: ScriptedServer) -> None:
+    settings = LitellmSettings("openai/test", api_base=server.url)
+    refused("the price of 'openai/test' is not known", LitellmModel, settings, Budget(max_cost=1.0))
+
+
+def test_calls_side_by_side_fit_into_the_limit_at_their_longest(server: ScriptedServer) -> None:
+    # Of 100 dollars a million tokens answered: a call has 1,024 at the most, some ten cents.
+    settings = LitellmSettings(
+        "openai/test", api_base=server.url, concurrency=10, prices=Prices(0.0, 1e-4)
+    )
+    budget = Budget(max_cost=0.35)
+    under_way, most = 0, 0
+    lock = threading.Lock()
+
+    def script(_: dict[str, Any], number: int) -> Reply:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.05)
+        with lock:
+            under_way -= 1
+        return Reply(f"answer {number}")
+
+    server.script = script
+
+    async def ask() -> None:
+        asked = LitellmModel(settings, budget)
+        await each(lambda _: asked.complete(REQUEST), range(9))
+
+    asyncio.run(ask())
+    assert most == 3
+    assert budget.calls == 9
+    assert budget.cost == pytest.approx(9 * 2e-4)
+
+
+def test_tokens_of_reasoning_are_paced_before_any_is_seen(server: ScriptedServer) -> None:
+    server.always(Reply("yes"))
+    settings = LitellmSettings(
+        "openai/o3-mini", api_base=server.url, tokens_per_minute=1_500_000, timeout=20.0
+    )
+    asked = LitellmModel(settings)
+    long = replace(REQUEST, max_tokens=10)
+    expected: list[int] = []
+    correct = asked._pace.correct
+    asked._pace.correct = lambda one, taken: (expected.append(one), correct(one, taken))[0]  # type: ignore[method-assign, assignment, func-returns-value]
+    for _ in range(2):
+        assert isinstance(asyncio.run(asked.complete(long)), Completion)
+    # The first may think as long as it has room for; the second as long as the first did.
+    assert expected[0] > 25_000
+    assert expected[1] == 2 + 10
 
 
 def test_a_pace_holds_for_every_attempt(server: ScriptedServer) -> None:
