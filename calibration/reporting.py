@@ -1,8 +1,8 @@
 """Report: every score of one or more models on one table of claims, with intervals and tests.
 
 from calibration import report
-found = report(frame, p="p", y="label", response="answer", model="model")
-found.to_frame(), found.tests, found.to_latex()
+found = report(frame, p="p", y="label", response="answer", model="model", recalibrate=["platt"])
+found.to_frame(), found.tests, found.to_latex(), found.figures(), found.recalibrated["GPT-4"]
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from calibration.forecasts import (
     LOGIT_CLIP,
@@ -22,6 +22,7 @@ from calibration.forecasts import (
     ScoreStatus,
     clipped_weight,
     extremes_named,
+    forecasts,
 )
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
@@ -40,6 +41,9 @@ from factormodels.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
+    from calibration.curves import CorpCurve, RiskCurve
 
 REPORTED = (
     *("brier", "corp_brier_miscalibration", "corp_brier_discrimination", "corp_brier_uncertainty"),
@@ -50,6 +54,12 @@ REPORTED = (
 
 TESTED = ("brier", "log_loss", "auroc", "ece", "accuracy")
 """Those of them that are tested unless it is told which."""
+
+AS_GIVEN = "as given"
+"""Name of probabilities beside their recalibrations."""
+
+MOST_DRAWN = 6
+"""Models in one figure: more curves than colours tell nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,11 @@ class CalibrationReport(Tabular):
             None for a single model, or where claims cannot be paired.
         level: nominal coverage of the intervals.
         remarks: what a reader must know, a sentence each.
+        recalibrated: by model, a report of its probabilities as given and of their recalibrations,
+            if any were asked for.
+        intervals: how intervals and bands are made.
+        unlabelled: what claims without a label count as.
+        claims: what each model says of its claims.
     """
 
     models: tuple[ReportedModel, ...]
@@ -91,6 +106,10 @@ class CalibrationReport(Tabular):
     tests: MethodTable | None
     level: float
     remarks: tuple[str, ...]
+    recalibrated: Mapping[str, CalibrationReport] = field(default_factory=dict)
+    intervals: IntervalSettings = field(default_factory=IntervalSettings, repr=False)
+    unlabelled: str = LabelPolicy.EXCLUDE
+    claims: Mapping[str, _Judged] = field(default_factory=dict, repr=False)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per model: every score, with its ends and more under SCORE_lower and so on.
@@ -163,6 +182,45 @@ class CalibrationReport(Tabular):
     def _repr_html_(self) -> str:
         return self.to_html()
 
+    def curves(self) -> tuple[dict[str, CorpCurve], dict[str, RiskCurve]]:
+        """Reliability, and risk against coverage, by model, with bands over responses.
+
+        Where there are more models than `MOST_DRAWN`, of those with the lowest Brier scores.
+        """
+        from calibration.curves import corp_curve, risk_curve
+        from calibration.scores.proper import mean_loss
+
+        def brier(name: str) -> float:
+            part = self.claims[name]
+            return mean_loss(
+                forecasts(part.p, part.y, None, None, self.unlabelled).sample(), "brier"
+            )
+
+        names = list(self.claims)
+        if len(names) > MOST_DRAWN:
+            names = sorted(names, key=brier)[:MOST_DRAWN]
+        parts = {name: self.claims[name] for name in names}
+        settings: dict[str, Any] = {
+            "n_bootstrap": self.intervals.n_bootstrap,
+            "seed": self.intervals.seed,
+            "level": self.level,
+            "unlabelled": self.unlabelled,
+        }
+        return (
+            {k: corp_curve(v.p, v.y, responses=v.responses, **settings) for k, v in parts.items()},
+            {k: risk_curve(v.p, v.y, responses=v.responses, **settings) for k, v in parts.items()},
+        )
+
+    def figures(self) -> dict[str, Figure]:
+        """The curves of `curves` drawn: ``reliability`` and ``risk_coverage``."""
+        from calibration.figures import corp_diagram, risk_coverage_figure
+
+        reliability, risks = self.curves()
+        return {
+            "reliability": corp_diagram(reliability),
+            "risk_coverage": risk_coverage_figure(risks),
+        }
+
     def _lines(self, digits: int) -> list[tuple[str, list[str]]]:
         """Title and cells of every line, as plain text."""
         sizes = [
@@ -201,6 +259,8 @@ def report(
     reference: str | None = None,
     correction: str | None = "holm",
     n_resamples: int = 10_000,
+    recalibrate: Sequence[str] = (),
+    n_folds: int = 5,
     intervals: IntervalSettings | None = None,
     extremes: str = Extremes.CLIP,
     unlabelled: str = LabelPolicy.EXCLUDE,
@@ -225,6 +285,8 @@ def report(
         reference: the model that the others are tested against; None for the first.
         correction: of the p-values, as in `compare_methods`.
         n_resamples: permutations of each test, as in `compare_methods`.
+        recalibrate: recalibrations of each model, as in `recalibration_report`.
+        n_folds: folds of responses of these.
         intervals: how intervals are made, and the seed of everything.
         extremes: what becomes of p of 0 and 1 where a score needs their logit: ``clip``, or
             ``leave-out``; the report says how many there are.
@@ -263,7 +325,107 @@ def report(
                 unlabelled=unlabelled,
             )
             remarks.append(tests.stars_note())
-    return CalibrationReport(found, tuple(scores), tests, settings.level, tuple(remarks))
+    recalibrated = {
+        name: recalibration_report(
+            *(part.p, part.y, part.responses),
+            recalibrate,
+            n_folds=n_folds,
+            scores=scores,
+            tested=tested,
+            correction=correction,
+            n_resamples=n_resamples,
+            intervals=settings,
+            unlabelled=unlabelled,
+        )
+        for name, part in judged.items()
+        if recalibrate
+    }
+    return CalibrationReport(
+        models=found,
+        scores=tuple(scores),
+        tests=tests,
+        level=settings.level,
+        remarks=tuple(remarks),
+        recalibrated=recalibrated,
+        intervals=settings,
+        unlabelled=str(unlabelled),
+        claims=judged,
+    )
+
+
+def recalibration_report(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    recalibrate: Sequence[str],
+    *,
+    n_folds: int = 5,
+    scores: Sequence[str] = REPORTED,
+    tested: Sequence[str] = TESTED,
+    correction: str | None = "holm",
+    n_resamples: int = 10_000,
+    intervals: IntervalSettings | None = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> CalibrationReport:
+    """Probabilities as given beside their recalibrations, each learned on other responses.
+
+    Recalibrations are tested against `AS_GIVEN`. ``best`` is chosen within each fold, among those
+    that are named beside it and leaving probabilities alone, or among all, so that no claim decides
+    on the map it is judged by. A map that cannot be learned is left out with a remark.
+
+    Args:
+        p: probabilities (n,).
+        y: labels (n,), True or False, None where unlabelled.
+        responses: response ids (n,), which no fold splits.
+        recalibrate: names of `calibration.recalibration.RECALIBRATORS`, with - for _ if you like.
+        n_folds: folds of responses; fewer where there are fewer responses.
+        scores: as in `report`; so are the others.
+
+    Raises:
+        InputError: for an unknown name, bad arrays or bad settings.
+    """
+    from calibration.recalibration import RECALIBRATORS, BestRecalibrator, cross_fit
+
+    settings = IntervalSettings() if intervals is None else intervals
+    names = {name.replace("-", "_"): name for name in recalibrate}
+    groups = len(set(response_ids(responses)))
+    for key, name in names.items():
+        if key not in RECALIBRATORS:
+            raise InputError(f"recalibrate has {name!r}; use some of {', '.join(RECALIBRATORS)}")
+    inner = ["none", *(key for key in names if key != "best")]
+    found: dict[str, Any] = {AS_GIVEN: p}
+    fold, missing = None, []
+    for key, name in names.items():
+        candidates = inner if len(inner) > 1 else None
+        best = key == "best"
+        estimator = (
+            BestRecalibrator(candidates, seed=settings.seed) if best else RECALIBRATORS[key]()
+        )
+        try:
+            fitted = cross_fit(
+                *(estimator, p, y, responses, min(n_folds, groups), settings.seed),
+                unlabelled=unlabelled,
+            )
+        except InputError as error:
+            # Too few claims for one map are no reason to lose the others.
+            missing.append(f"{name} cannot be learned ({error}).")
+            continue
+        found[name], fold = fitted.p, fitted.fold
+    table = {**found, "y": y, "response": responses}
+    told = report(
+        table if fold is None else {**table, "fold": fold},
+        p=list(found),
+        response="response",
+        fold=None if fold is None else "fold",
+        scores=scores,
+        tested=tested if len(found) > 1 else (),
+        reference=AS_GIVEN,
+        correction=correction,
+        n_resamples=n_resamples,
+        intervals=settings,
+        unlabelled=unlabelled,
+    )
+    return replace(told, remarks=(*told.remarks, *missing))
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,9 +68,6 @@ _REASONS = {
 
 _DATA = ("dataset", "data", "benchmark", "split")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
-_MOST_DRAWN = 6
-"""Models in one figure: more curves than colours tell nothing."""
-
 Progress = Callable[[str], None]
 
 
@@ -198,7 +195,7 @@ def find_scores(
         sentences=tuple(dict.fromkeys(sentences)),
         tables=tables,
         settings={**asdict(settings), **asked},
-        draw=lambda: _figures(blocks, settings),
+        draw=lambda: _figures(blocks),
     )
 
 
@@ -479,58 +476,26 @@ def _recalibrated(
     remarks: list[str],
 ) -> PaperTable:
     """Scores of recalibrated probabilities, each learned on other responses."""
-    import numpy as np
+    from calibration.reporting import recalibration_report
 
-    from calibration.recalibration import RECALIBRATORS, BestRecalibrator, cross_fit
-    from calibration.reporting import report
-
-    inner = [name.replace("-", "_") for name in names if name != "best"]
     rows: list[dict[str, Any]] = []
     for block in blocks:
         for model in dict.fromkeys(block.frame["model"]):
             part = block.of(model)
             of = ": ".join(filter(None, (block.name, model)))
-            n_folds = min(settings.folds, part["group"].nunique())
-            found: dict[str, Any] = {"as given": part["p"].to_numpy()}
-            fold = np.zeros(len(part), dtype=np.int64)
-            for name in names:
-                tell(f"{of}: {name}")
-                # The choice is made within each fold, from those that were named, or from all.
-                estimator = (
-                    BestRecalibrator(["none", *inner] if inner else None, seed=settings.seed)
-                    if name == "best"
-                    else RECALIBRATORS[name.replace("-", "_")]()
-                )
-                try:
-                    fitted = cross_fit(
-                        estimator,
-                        part["p"].to_numpy(),
-                        part["y"].to_numpy(dtype=object),
-                        part["group"].to_numpy(),
-                        n_folds,
-                        settings.seed,
-                    )
-                except InputError as error:
-                    # Too few claims for one map are no reason to lose the others.
-                    remarks.append(f"{of}: {name} cannot be learned ({error}).")
-                    continue
-                found[name], fold = fitted.p, fitted.fold
-            wide = data_frame(
-                {**found, "y": part["y"].to_numpy(), "group": part["group"].to_numpy(),
-                 "fold": fold}
-            )  # fmt: skip
-            told = report(
-                wide,
-                p=list(found),
-                y="y",
-                response="group",
-                fold="fold",
+            tell(f"{of}: {', '.join(names)}")
+            told = recalibration_report(
+                part["p"].to_numpy(),
+                part["y"].to_numpy(dtype=object),
+                part["group"].to_numpy(),
+                names,
+                n_folds=settings.folds,
                 scores=SCORES,
-                tested=_tested() if len(found) > 1 else (),
-                reference="as given",
+                tested=_tested(),
                 n_resamples=settings.resamples,
                 intervals=settings.intervals,
             )
+            remarks += [f"{of}: {each}" for each in told.remarks if "cannot be learned" in each]
             for row in told.rows():
                 texts = {}
                 for name in SCORES:
@@ -616,39 +581,19 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
     ]
 
 
-def _figures(blocks: Sequence[_Block], settings: ScoreSettings) -> dict[str, PaperFigure]:
+def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
     """Reliability with bands, and risk against coverage, of each data."""
-    from calibration.curves import corp_curve, risk_curve
     from calibration.figures import corp_diagram, risk_coverage_figure
 
     figures = {}
     for place, block in enumerate(blocks, 1):
-        models = list(dict.fromkeys(block.frame["model"]))
-        rows = {row["model"]: row for row in block.report.rows()}
-        drawn = sorted(models, key=lambda model: rows[model]["brier"])[:_MOST_DRAWN]
+        n_models = len(block.report.models)
+        curves, risks = block.report.curves()
         suffix = f"-{place}" if len(blocks) > 1 else ""
-        of = ", ".join(
-            filter(
-                None,
-                (
-                    block.name,
-                    f"the {_MOST_DRAWN} of {len(models)} models with the lowest Brier score"
-                    if len(models) > len(drawn)
-                    else "",
-                ),
-            )
-        )
-        curves, risks = {}, {}
-        for model in drawn:
-            part = block.of(model)
-            arrays = (part["p"].to_numpy(), part["y"].to_numpy(dtype=object))
-            wanted: Any = {
-                "responses": part["group"].to_numpy(),
-                "n_bootstrap": settings.n_bootstrap,
-                "seed": settings.seed,
-            }
-            curves[model] = corp_curve(*arrays, **wanted)
-            risks[model] = risk_curve(*arrays, **wanted)
+        of = block.name
+        if n_models > len(curves):
+            chosen = f"the {len(curves)} of {n_models} models with the lowest Brier score"
+            of = ", ".join(filter(None, (of, chosen)))
         data = data_frame(
             [
                 {"model": model, "p": p, "recalibrated": r}

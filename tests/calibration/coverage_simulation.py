@@ -341,8 +341,8 @@ def main(arguments: Sequence[str]) -> None:
         cells += percentile_coverage(200, n_responses)
         for sizes, correlation in itertools.product(SIZES, CORRELATIONS):
             cells += coverage(400, n_responses, correlation, sizes)
+            write_cells(cells)
             logger.info("%d responses, %s sizes, %g", n_responses, sizes, correlation)
-        write_cells(cells)
     if not arguments:
         text = GUIDE.read_text(encoding="utf-8")
         before, _, rest = text.partition("| score |")

@@ -11,7 +11,8 @@ import pytest
 
 from calibration import auroc, compare_methods, report, score_table, summarise
 from calibration.intervals import IntervalSettings
-from calibration.reporting import REPORTED, TESTED
+from calibration.recalibration import PlattRecalibrator, cross_fit
+from calibration.reporting import REPORTED, TESTED, recalibration_report
 from calibration.scores import calibration_line
 from factormodels.errors import InputError
 from tests.refusals import refused
@@ -219,3 +220,43 @@ def test_bad_input_is_named() -> None:
     nameless = long(frame)
     nameless["model"] = [None, *nameless["model"][1:]]
     refused("column 'model' is empty in row 0", report, nameless, **LONG)
+
+
+def test_recalibrations_stand_beside_what_was_given() -> None:
+    frame = claims(n_responses=20)
+    names = ["platt", "venn-abers", "best"]
+    found = report(frame, **WIDE, **QUICKLY, tested=("brier",), recalibrate=names, n_folds=4)
+    part = found.recalibrated["blunt"]
+    assert [each.name for each in part.models] == ["as given", *names]
+    assert part.tests is not None
+    assert part.tests.reference == "as given"
+    fitted = cross_fit(PlattRecalibrator(), frame["blunt"], frame["label"], frame["answer"], 4)
+    brier = np.mean((fitted.p - frame["label"]) ** 2)
+    assert part.models[1].scores["brier"].value == pytest.approx(brier, abs=1e-12)
+    # What is blunt by noise alone is too extreme, which a map mends.
+    assert brier < part.models[0].scores["brier"].value
+    assert found.recalibrated["sharp"].recalibrated == {}
+
+
+def test_a_map_that_cannot_be_learned_is_a_remark() -> None:
+    frame = claims(n_responses=6)
+    frame["label"] = [False] * (len(frame) - 1) + [True]
+    given = frame["blunt"], frame["label"], frame["answer"]
+    found = recalibration_report(*given, ["isotonic", "platt"], **QUICKLY, tested=())
+    kept = {each.name for each in found.models}
+    assert "as given" in kept
+    assert {"isotonic", "platt"} - kept == {
+        remark.split()[0] for remark in found.remarks if "cannot be learned" in remark
+    }
+    assert "platt" not in kept
+    refused("recalibrate has 'plat'", recalibration_report, *given, ["plat"])
+
+
+def test_figures_are_of_the_models() -> None:
+    found = report(claims(), **WIDE, **QUICKLY, tested=())
+    reliability, risks = found.curves()
+    assert list(reliability) == list(risks) == ["sharp", "blunt"]
+    frame = claims()
+    wrong = (frame["blunt"] > 0.5) != frame["label"]
+    assert risks["blunt"].risk[-1] == pytest.approx(wrong.mean())
+    assert set(found.figures()) == {"reliability", "risk_coverage"}
