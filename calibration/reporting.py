@@ -312,6 +312,17 @@ def report(
             remarks.append(paired)
         else:
             any_model = next(iter(paired.values()))
+            # Claims that all models have, in one order, have been estimated already.
+            same = (
+                treatment is Extremes.CLIP
+                and set(tested) <= set(scores)
+                and all(
+                    np.array_equal(own.p, judged[name].p)
+                    and own.y.size == judged[name].y.size
+                    and np.array_equal(own.responses, judged[name].responses)
+                    for name, own in paired.items()
+                )
+            )
             tests = compare_methods(
                 {name: part.p for name, part in paired.items()},
                 any_model.y,
@@ -323,6 +334,7 @@ def report(
                 n_resamples=n_resamples,
                 intervals=settings,
                 unlabelled=unlabelled,
+                estimated={each.name: each.scores for each in found} if same else None,
             )
             remarks.append(tests.stars_note())
     recalibrated = {
@@ -559,7 +571,8 @@ def _paired(judged: Mapping[str, _Judged]) -> dict[str, _Judged] | str:
             "Models are not tested against each other, for they have different numbers of claims; "
             "name the column of claim ids."
         )
-    shared = [key for key in first if all(key in own for own in map(set, others))]
+    of_others = [set(own) for own in others]
+    shared = [key for key in first if all(key in own for own in of_others)]
     if not shared:
         return "Models are not tested against each other, for they have no claim in common."
     paired = {}

@@ -17,7 +17,6 @@ from calibration.forecasts import Forecasts, ScoreStatus, clipped_logits
 from calibration.intervals import DeviationScores, Functional
 from calibration.scores.binning import bin_numbers, equal_mass_starts, equal_width_starts
 from calibration.scores.calibration_error import n_sweep_bins
-from calibration.scores.decomposition import expected_loss
 from calibration.scores.families import ScoreContext
 from calibration.scores.loess import loess_matrix
 from calibration.scores.logistic import sigmoid
@@ -405,21 +404,16 @@ def _isotonic_terms(weight: Floats, observed: Floats, forecast: Floats | None) -
         observed: shares of true atoms, (..., n_cells), which noise may bring out of [0, 1].
         forecast: probability of each cell; None for the share of true atoms of all.
     """
-    from scipy.optimize import isotonic_regression
+    from calibration.scores.kernels.samples import isotonic_gains
 
-    rows = observed.reshape(-1, weight.size)
-    after = np.stack([isotonic_regression(row, weights=weight).x for row in rows])
-    after = np.clip(after, 0, 1)
-    before = (rows @ weight)[:, np.newaxis] if forecast is None else forecast
+    rows = np.ascontiguousarray(observed.reshape(-1, weight.size))
     # Noise would make a loss infinite at certain forecasts that are right.
-    before = np.clip(before, _NEARLY_CERTAIN, 1 - _NEARLY_CERTAIN)
-    terms = []
-    for name in ("brier", "log_loss"):
-        if_true, if_false = LOSSES[name](before)
-        with np.errstate(invalid="ignore"):
-            loss = (rows * if_true + (1 - rows) * if_false) @ weight
-        terms.append(loss - expected_loss(name, after) @ weight)
-    return np.stack(terms, axis=-1).reshape(*observed.shape[:-1], 2)
+    before = np.clip(0.5 if forecast is None else forecast, _NEARLY_CERTAIN, 1 - _NEARLY_CERTAIN)
+    losses = [LOSSES[name](np.broadcast_to(before, weight.shape)) for name in ("brier", "log_loss")]
+    if_true, if_false = (np.stack(each) for each in zip(*losses, strict=True))
+    terms = np.empty((len(rows), 2))
+    isotonic_gains(weight, rows, if_true, if_false, forecast is None, terms)
+    return terms.reshape(*observed.shape[:-1], 2)
 
 
 def _groups(points: Forecasts) -> Integers:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration.forecasts import Estimate, Forecasts, Sample
+from calibration.forecasts import Estimate, Forecasts
 from calibration.grouping import Grouping
 from calibration.intervals import (
     IntervalMethod,
@@ -22,16 +22,16 @@ from calibration.intervals import (
     inverted_intervals,
     jackknife_error,
     left_out,
-    of_samples,
     reach,
     response_weights,
 )
 from calibration.scores.decomposition import uncertainty
 from calibration.scores.deviations import DEVIATION_SCORES
-from calibration.scores.families import ScoreContext, sample_scores
+from calibration.scores.families import ScoreContext
 from calibration.scores.proper import LOSSES, point_losses
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.registry import REGISTRY
+from calibration.scores.samples import scores_of_samples
 from calibration.validation import Floats
 
 _STEP = 1e-6
@@ -178,11 +178,7 @@ def _by_jackknife(
     if not names:
         return {}
 
-    def values(sample: Sample) -> Floats:
-        found = sample_scores(sample, context, names)
-        return np.array([found[name].value for name in names])
-
-    statistic = of_samples(points, values, workers)
+    statistic = scores_of_samples(points, context, names, workers)
     own = np.array([estimates[name].value for name in names])
     found, groups = left_out(statistic, points.n_responses, seed)
     error = jackknife_error(found)

@@ -49,7 +49,7 @@ class RiskCoverage:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ranking:
+class Ranking:
     """Points in the order in which they are kept.
 
     Attributes:
@@ -132,8 +132,13 @@ def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
     return curve
 
 
-def _ranking(points: Forecasts, rule: str) -> _Ranking:
-    def build() -> _Ranking:
+def verdict_ranking(points: Forecasts) -> Ranking:
+    """The order in which the rule ``verdict`` keeps points."""
+    return _ranking(points, "verdict")
+
+
+def _ranking(points: Forecasts, rule: str) -> Ranking:
+    def build() -> Ranking:
         supported = points.p > 0.5 + DECISION_TOLERANCE
         if rule == "claim":
             confidence, counts_false = points.p, np.ones(points.p.size, dtype=bool)
@@ -143,12 +148,12 @@ def _ranking(points: Forecasts, rule: str) -> _Ranking:
         ordered = confidence[order]
         apart = ordered[:-1] - ordered[1:] > DECISION_TOLERANCE
         last = np.flatnonzero(np.append(apart, True))
-        return _Ranking(order, last, ordered[last], counts_false)
+        return Ranking(order, last, ordered[last], counts_false)
 
     return points.remember(("ranking", rule), build)
 
 
-def _kept(sample: Sample, ranking: _Ranking) -> tuple[Floats, Floats]:
+def _kept(sample: Sample, ranking: Ranking) -> tuple[Floats, Floats]:
     """Weight that is kept after each tie, and how much of it is wrong."""
     kept, wrong = (
         sample.weight[ranking.order],

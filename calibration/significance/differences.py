@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import LOGIT_CLIP, Forecasts, Sample, ScoreStatus, forecasts, logit_clip
+from calibration.forecasts import LOGIT_CLIP, Forecasts, ScoreStatus, forecasts, logit_clip
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import (
     IntervalMethod,
@@ -18,7 +18,6 @@ from calibration.intervals import (
     Statistic,
     jackknife_error,
     left_out,
-    of_samples,
     reach,
     redraw_noise,
     response_weights,
@@ -31,6 +30,7 @@ from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.proper import LOSSES
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.registry import REGISTRY
+from calibration.scores.samples import scores_of_samples
 from calibration.scores.score_intervals import NO_VARIATION, loss_sums
 from calibration.scores.summary import grouped_measures
 from calibration.significance.measures import MEASURES, JudgedClaims, response_k
@@ -308,12 +308,8 @@ def _statistic(
     score: str, sides: Sequence[Forecasts], contexts: Sequence[ScoreContext]
 ) -> Statistic:
     """The difference of two methods in samples of the same responses, of response weights."""
-
-    def of_side(side: Forecasts, context: ScoreContext) -> Statistic:
-        def value(sample: Sample) -> Floats:
-            return np.array([sample_scores(sample, context, (score,))[score].value])
-
-        return of_samples(side, value)
-
-    one, other = (of_side(*pair) for pair in zip(sides, contexts, strict=True))
+    one, other = (
+        scores_of_samples(side, context, (score,))
+        for side, context in zip(sides, contexts, strict=True)
+    )
     return lambda weights: one(weights) - other(weights)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from calibration.forecasts import Forecasts, Sample, forecasts
 from calibration.grouping import group_by_response
 from calibration.intervals import jackknife_weights, response_weights
-from calibration.scores.families import context_of, sample_scores
+from calibration.scores.families import context_of
 from calibration.scores.ranking import concordance
+from calibration.scores.samples import scores_of_samples
 from calibration.significance.measures import JudgedClaims
 from calibration.significance.outcome import Alternative
 from calibration.significance.paired import swap_masks
@@ -41,7 +42,7 @@ class SampleTest:
 
 
 Differences = Callable[[Floats, Floats], Floats]
-"""From how often each response counts in either role, (2 n_responses,) each, to (n_scores,)."""
+"""From how often each response counts in either role, (b, 2 n_responses) each, to (b, n_scores)."""
 
 
 def permute_scores(
@@ -69,13 +70,13 @@ def permute_scores(
     """
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, scores)
-    kept = np.ones(n_responses)
-    observed = difference(*_roles(kept, 0 * kept))
+    kept = np.ones((1, n_responses))
+    observed = difference(*_roles(kept, 0.0))[0]
     exact = 2**n_responses <= n_permutations
     extreme, total = np.zeros(len(scores)), 0
     for block in swap_masks(n_responses, n_permutations, seed, exact):
-        for swapped in block:
-            extreme += _extreme(difference(*_roles(kept, swapped)), observed, alternatives)
+        drawn = difference(*_roles(kept, block))
+        extreme += _extreme(drawn, observed, alternatives).sum(axis=0)
         total += len(block)
     p_values = extreme / total if exact else (extreme + 1) / (total + 1)
     return SampleTest("exact_permutation" if exact else "permutation", p_values)
@@ -96,19 +97,14 @@ def bootstrap_scores(
     """
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, scores)
-    kept = np.ones(n_responses)
-    observed = difference(*_roles(kept, 0 * kept))
-    drawn = np.array(
+    observed = difference(*_roles(np.ones((1, n_responses)), 0.0))[0]
+    drawn = np.concatenate(
         [
-            difference(*_roles(weights, 0 * weights))
+            difference(*_roles(block, 0.0))
             for block in response_weights(n_responses, n_bootstrap, seed)
-            for weights in block
         ]
     )
-    extreme = sum(
-        (_extreme(row, observed, alternatives) for row in drawn - np.nanmean(drawn, axis=0)),
-        start=np.zeros(len(scores)),
-    )
+    extreme = _extreme(drawn - np.nanmean(drawn, axis=0), observed, alternatives).sum(axis=0)
     return SampleTest("bootstrap", (extreme + 1) / (n_bootstrap + 1))
 
 
@@ -116,34 +112,30 @@ def jackknife_error(first: JudgedClaims, second: JudgedClaims, score: str, seed:
     """Standard error over responses of the difference of two methods in a score (Tukey 1958)."""
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, [score])
-    left_out = np.array(
-        [
-            difference(*_roles(weights, 0 * weights))[0]
-            for block in jackknife_weights(n_responses, seed)
-            for weights in block
-        ]
+    left_out = np.concatenate(
+        [difference(*_roles(block, 0.0))[:, 0] for block in jackknife_weights(n_responses, seed)]
     )
     spread = float(((left_out - left_out.mean()) ** 2).sum())
     return float(np.sqrt((left_out.size - 1) / left_out.size * spread))
 
 
-def _roles(weights: Floats, swapped: Floats) -> tuple[Floats, Floats]:
+def _roles(weights: Floats, swapped: Floats | float) -> tuple[Floats, Floats]:
     """Weights of the doubled responses in the role of the first method and of the second."""
     own, other = weights * (1 - swapped), weights * swapped
-    return np.concatenate([own, other]), np.concatenate([other, own])
+    return np.concatenate([own, other], axis=1), np.concatenate([other, own], axis=1)
 
 
 def _extreme(
     differences: Floats, observed: Floats, alternatives: Sequence[Alternative]
 ) -> NDArray[np.bool_]:
-    """Which differences are at least as extreme as those observed, (n_scores,)."""
+    """Which differences are at least as extreme as those observed, (b, n_scores)."""
     tails = {
         Alternative.TWO_SIDED: np.abs(differences) < np.abs(observed) - _SAME,
         Alternative.GREATER: differences < observed - _SAME,
         Alternative.LESS: differences > observed + _SAME,
     }
-    inner = np.array([tails[side][place] for place, side in enumerate(alternatives)])
-    return ~inner
+    inner = [tails[side][:, place] for place, side in enumerate(alternatives)]
+    return ~np.stack(inner, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +151,7 @@ class _Both:
     order: Integers
 
     def sample(self, weights: Floats) -> Sample:
+        """Of how often each doubled response counts, (2 n_responses,)."""
         return self.points.sample(weights[self.order])
 
 
@@ -191,17 +184,13 @@ def _differences(first: JudgedClaims, second: JudgedClaims, scores: Sequence[str
             for fold in np.unique(first.folds)
         ]
 
+    statistic = scores_of_samples(both.points, context, scores)
+
     def values(weights: Floats) -> Floats:
-        sample = both.sample(weights)
-        if sample.total <= 0:
-            return np.full(len(scores), np.nan)
-        found = sample_scores(sample, context, scores)
-        return np.array(
-            [
-                _within(strata, weights) if name == "auroc" and strata else found[name].value
-                for name in scores
-            ]
-        )
+        found = statistic(weights[:, both.order])
+        if strata:
+            found[:, scores.index("auroc")] = [_within(strata, each) for each in weights]
+        return found
 
     def difference(first_role: Floats, second_role: Floats) -> Floats:
         with np.errstate(invalid="ignore"):

@@ -20,7 +20,7 @@ from calibration.significance.comparison import (
     paired_test_named,
 )
 from calibration.significance.corrections import adjust, correction_named, stars
-from calibration.significance.estimated import estimate_measures
+from calibration.significance.estimated import EstimatedMeasure, estimate_measures
 from calibration.significance.measures import (
     MEASURES,
     USUAL_MEASURES,
@@ -188,6 +188,7 @@ def compare_methods(
     n_resamples: int = 10_000,
     intervals: IntervalSettings | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
+    estimated: Mapping[str, Mapping[str, EstimatedMeasure]] | None = None,
 ) -> MethodTable:
     """Methods and measures with intervals, each method tested against a reference.
 
@@ -214,6 +215,8 @@ def compare_methods(
         intervals: how intervals are made, and the seed of everything.
         unlabelled: what claims without a label count as, as in `apply_policy`: left out by
             default.
+        estimated: by method the measures of these claims, where `estimate_measures` has been asked
+            already, with these settings.
 
     Raises:
         InputError: for bad arrays, lengths that differ, fewer than two methods, or unknown names.
@@ -232,7 +235,8 @@ def compare_methods(
 
     cells = []
     for name, claims in judged.items():
-        own = _estimated(name, claims, chosen, settings)
+        known = estimated[name] if estimated else estimate_measures(claims, chosen, settings)
+        own = _cells(name, {measure.name: known[measure.name] for measure in chosen})
         if name != base:
             against = compare_judged(
                 claims,
@@ -307,9 +311,7 @@ def _judged(
     return judged, atoms.n_unlabelled
 
 
-def _estimated(
-    method: str, claims: JudgedClaims, measures: Sequence[Measure], settings: IntervalSettings
-) -> list[MethodCell]:
+def _cells(method: str, estimated: Mapping[str, EstimatedMeasure]) -> list[MethodCell]:
     """Cells of one method, not compared yet."""
     nothing = dict.fromkeys(
         ("difference", "difference_lower", "difference_upper", "p_value", "corrected",
@@ -329,7 +331,7 @@ def _estimated(
             status="reference" if math.isfinite(each.value) else str(each.status),
             reason=reason_of(each.status),
         )
-        for name, each in estimate_measures(claims, measures, settings).items()
+        for name, each in estimated.items()
     ]
 
 

@@ -1,0 +1,1 @@
+"""Compiled kernels: everything in this folder is compiled by `inference.kernels.compiled`."""

@@ -1,0 +1,237 @@
+"""Scores of many samples of the same forecasts, and isotonic fits of many rows (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+
+MISCALIBRATION, DISCRIMINATION, AUROC, ECE, SLOPE, INTERCEPT, AURC = range(7)
+N_SCORES = 7
+
+_MOST_ITERATIONS = 60
+_CONVERGED = 1e-6
+_EULER_GAMMA = 0.5772156649015329
+
+
+@kernel
+def isotonic_blocks(sums, weights, values, sizes):
+    """Pool adjacent violators; the number of blocks, whose shares and weights come first.
+
+    Args:
+        sums: weighted sum of each point, (m,); points without weight are left out.
+        weights: weight of each point, (m,).
+        values: work space (m,): sums of the blocks.
+        sizes: work space (m,): weights of the blocks.
+    """
+    last = -1
+    for point in range(len(weights)):
+        if weights[point] <= 0:
+            continue
+        last += 1
+        values[last], sizes[last] = sums[point], weights[point]
+        while last > 0 and values[last - 1] * sizes[last] >= values[last] * sizes[last - 1]:
+            values[last - 1] += values[last]
+            sizes[last - 1] += sizes[last]
+            last -= 1
+    return last + 1
+
+
+@kernel
+def isotonic_gains(weight, observed, if_true, if_false, of_mean, gains):
+    """What isotonic recalibration takes off the Brier score and the log loss of each row.
+
+    Args:
+        weight: share of each cell, (n_cells,).
+        observed: shares of true atoms, (n_rows, n_cells), inside [0, 1] or not.
+        if_true: both losses of the forecast of each cell if true, (2, n_cells).
+        if_false: the same if false.
+        of_mean: whether the forecast is the share of true atoms of all, whatever those are.
+        gains: the result, (n_rows, 2).
+    """
+    n_cells = len(weight)
+    values, sizes, sums = np.empty(n_cells), np.empty(n_cells), np.empty(n_cells)
+    total = weight.sum()
+    for row in range(len(observed)):
+        brier = log_loss = mean = 0.0
+        for cell in range(n_cells):
+            share = observed[row, cell]
+            sums[cell] = weight[cell] * share
+            mean += sums[cell]
+            if not of_mean:
+                rest = weight[cell] - sums[cell]
+                brier += sums[cell] * if_true[0, cell] + rest * if_false[0, cell]
+                log_loss += sums[cell] * if_true[1, cell] + rest * if_false[1, cell]
+        if of_mean:
+            # Noise would make a loss infinite at certain forecasts that are right.
+            inside = min(max(mean, 1e-12), 1 - 1e-12)
+            brier = mean * (1 - inside) ** 2 + (total - mean) * inside**2
+            log_loss = -mean * math.log(inside) - (total - mean) * math.log1p(-inside)
+        for block in range(isotonic_blocks(sums, weight, values, sizes)):
+            share = min(max(values[block] / sizes[block], 0.0), 1.0)
+            if 0 < share < 1:
+                brier -= sizes[block] * share * (1 - share)
+                own = share * math.log(share) + (1 - share) * math.log1p(-share)
+                log_loss += sizes[block] * own
+        gains[row, 0], gains[row, 1] = brier, log_loss
+
+
+@kernel
+def score_samples(
+    p, logit, counted, start, bins, order, last, counts_false, first, response, weights, y,
+    multiplicity, wanted, scores,
+):  # fmt: skip
+    """Scores of samples, each of which counts every response so many times.
+
+    Args:
+        p: the distinct probabilities, ascending, (m,).
+        logit: their logits, (m,).
+        counted: 1 for points that the logistic fit takes, 0 for others, (m,).
+        start: intercept and slope with which the fit begins, (2,).
+        bins: where the bins of the calibration error begin, (b,).
+        order: points in the order in which risk against coverage keeps them, (m,).
+        last: position in that order of the last point of each tie, (k,).
+        counts_false: whether a false atom of a point is wrong, else a true one, (m,).
+        first: position of the first atom of each point, (m,).
+        response: response of each atom, (n,).
+        weights: weight of each atom, (n,).
+        y: label of each atom, (n,).
+        multiplicity: how often each response counts, (n_samples, n_responses).
+        wanted: which scores, (7,); the others are left as they are.
+        scores: the result, (n_samples, 7), nan where a score is not defined.
+    """
+    m = len(p)
+    weight, true = np.empty(m), np.empty(m)
+    values, sizes = np.empty(m), np.empty(m)
+    for sample in range(len(multiplicity)):
+        total = total_true = 0.0
+        for point in range(m):
+            stop = first[point + 1] if point + 1 < m else len(y)
+            own = own_true = 0.0
+            for atom in range(first[point], stop):
+                each = weights[atom] * multiplicity[sample, response[atom]]
+                own += each
+                own_true += each * y[atom]
+            weight[point], true[point] = own, own_true
+            total += own
+            total_true += own_true
+        scores[sample, :] = np.nan
+        if total <= 0:
+            continue
+        if wanted[MISCALIBRATION] or wanted[DISCRIMINATION]:
+            brier = after = 0.0
+            for point in range(m):
+                brier += true[point] * (1 - p[point]) ** 2
+                brier += (weight[point] - true[point]) * p[point] ** 2
+            for block in range(isotonic_blocks(true, weight, values, sizes)):
+                after += values[block] * (1 - values[block] / sizes[block])
+            rate = total_true / total
+            scores[sample, MISCALIBRATION] = (brier - after) / total
+            scores[sample, DISCRIMINATION] = rate * (1 - rate) - after / total
+        if wanted[AUROC] and 0 < total_true < total:
+            below = ordered = 0.0
+            for point in range(m):
+                false = weight[point] - true[point]
+                ordered += true[point] * (below + false / 2)
+                below += false
+            scores[sample, AUROC] = ordered / (total_true * below)
+        if wanted[ECE]:
+            error = 0.0
+            for number in range(len(bins)):
+                stop = bins[number + 1] if number + 1 < len(bins) else m
+                distance = 0.0
+                for point in range(bins[number], stop):
+                    distance += true[point] - weight[point] * p[point]
+                error += abs(distance)
+            scores[sample, ECE] = error / total
+        if wanted[SLOPE] or wanted[INTERCEPT]:
+            line = _fit_line(logit, counted, weight, true, start)
+            scores[sample, INTERCEPT], scores[sample, SLOPE] = line
+        if wanted[AURC]:
+            scores[sample, AURC] = _risk_area(weight, true, order, last, counts_false) / total
+
+
+@kernel
+def _fit_line(logit, counted, weight, true, start):
+    """Intercept and slope of a logistic fit, nan if there is none (`fit_logistic`)."""
+    m = len(logit)
+    first_true = first_false = -1
+    last_true = last_false = n_present = -1
+    for point in range(m):
+        if counted[point] * weight[point] > 0:
+            n_present += 1
+            if true[point] > 0:
+                first_true = point if first_true < 0 else first_true
+                last_true = point
+            if weight[point] - true[point] > 0:
+                first_false = point if first_false < 0 else first_false
+                last_false = point
+    # Both classes, two probabilities, and no threshold that parts the classes.
+    if first_true < 0 or first_false < 0 or n_present < 1:
+        return np.nan, np.nan
+    if first_true >= last_false or first_false >= last_true:
+        return np.nan, np.nan
+    intercept, slope = start
+    for _ in range(_MOST_ITERATIONS):
+        of_intercept = of_slope = one = cross = square = 0.0
+        for point in range(m):
+            own = counted[point] * weight[point]
+            if own <= 0:
+                continue
+            x = logit[point]
+            predicted = 1 / (1 + math.exp(-(intercept + slope * x)))
+            residual = true[point] - own * predicted
+            information = own * predicted * (1 - predicted)
+            of_intercept += residual
+            of_slope += residual * x
+            one += information
+            cross += information * x
+            square += information * x * x
+        determinant = one * square - cross * cross
+        if not determinant > 0:
+            return np.nan, np.nan
+        up = (square * of_intercept - cross * of_slope) / determinant
+        turn = (one * of_slope - cross * of_intercept) / determinant
+        largest = max(abs(up + turn * logit[0]), abs(up + turn * logit[m - 1]))
+        if not largest < np.inf:
+            return np.nan, np.nan
+        if largest > 0.1:
+            damping = math.log1p(largest) / largest
+            up, turn = up * damping, turn * damping
+        intercept, slope = intercept + up, slope + turn
+        if largest < _CONVERGED:
+            return intercept, slope
+    return np.nan, np.nan
+
+
+@kernel
+def _risk_area(weight, true, order, last, counts_false):
+    """Sum of the risk over the first one, two, ... up to all atoms (`selective_scores`)."""
+    kept = wrong = area = reached = 0.0
+    place = 0
+    for tie in range(len(last)):
+        added = errors = 0.0
+        while place <= last[tie]:
+            point = order[place]
+            added += weight[point]
+            errors += weight[point] - true[point] if counts_false[point] else true[point]
+            place += 1
+        if added > 0:
+            rate = errors / added
+            after = _harmonic_number(kept + added)
+            area += (wrong - rate * kept) * (after - reached)
+            kept, wrong, reached = kept + added, wrong + errors, after
+    return area + wrong
+
+
+@kernel
+def _harmonic_number(x):
+    below = 0.0
+    while x < 40:
+        x += 1
+        below += 1 / x
+    inverse = 1 / (x * x)
+    series = inverse * (1 / 12 - inverse * (1 / 120 - inverse / 252))
+    return math.log(x) + 0.5 / x - series + _EULER_GAMMA - below

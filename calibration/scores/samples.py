@@ -1,0 +1,90 @@
+"""Scores of many samples of the same forecasts at once, for tests and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibration.forecasts import Extremes, Forecasts, Sample, clipped_logits
+from calibration.intervals import Statistic, of_samples
+from calibration.scores.binning import equal_width_starts
+from calibration.scores.families import ScoreContext, sample_scores
+from calibration.scores.logistic_calibration import MOST_POINTS
+from calibration.scores.selective import verdict_ranking
+from calibration.validation import Floats
+
+COMPILED = (
+    *("corp_brier_miscalibration", "corp_brier_discrimination", "auroc", "ece"),
+    *("calibration_slope", "calibration_intercept", "aurc"),
+)
+"""Scores that `calibration.scores.kernels` has, in the order of its columns."""
+
+
+def scores_of_samples(
+    points: Forecasts, context: ScoreContext, names: Sequence[str], workers: int = 1
+) -> Statistic:
+    """Statistic whose columns are scores of samples, nan where they are not defined.
+
+    The numbers are those of `sample_scores` but for rounding.
+
+    Args:
+        points: the forecasts.
+        context: as `context_of` gives it.
+        names: some of `SAMPLE_SCORES`.
+        workers: number of threads for the scores that are computed sample by sample.
+    """
+    fits = points.p.size <= MOST_POINTS
+    compiled = [name for name in names if name in COMPILED and (fits or "calib" not in name)]
+    others = [name for name in names if name not in compiled]
+
+    def one_by_one(sample: Sample) -> Floats:
+        found = sample_scores(sample, context, others)
+        return np.array([found[name].value for name in others])
+
+    rest = of_samples(points, one_by_one, workers)
+    if not compiled:
+        return rest
+    places = [COMPILED.index(name) for name in compiled]
+    columns = [[*compiled, *others].index(name) for name in names]
+
+    def of_block(weights: Floats) -> Floats:
+        found = _compiled(points, context, places, weights)[:, places]
+        if others:
+            found = np.concatenate([found, rest(weights)], axis=1)
+        return np.asarray(found[:, columns])
+
+    return of_block
+
+
+def _compiled(
+    points: Forecasts, context: ScoreContext, places: Sequence[int], multiplicity: Floats
+) -> Floats:
+    """Every compiled score of samples, (n_samples, 7), of which some are wanted."""
+    from calibration.scores.kernels.samples import N_SCORES, score_samples
+
+    counted = np.ones(points.p.size)
+    if context.extremes is Extremes.LEAVE_OUT:
+        counted[(points.p < context.clip) | (points.p > 1 - context.clip)] = 0.0
+    ranking = verdict_ranking(points)
+    scores = np.empty((len(multiplicity), N_SCORES))
+    wanted = np.zeros(N_SCORES, dtype=np.bool_)
+    wanted[places] = True
+    score_samples(
+        points.p,
+        clipped_logits(points, context.clip),
+        counted,
+        context.line_start.get("line", np.zeros(2)),
+        equal_width_starts(context.whole, context.n_bins),
+        ranking.order,
+        ranking.last,
+        ranking.counts_false,
+        points.first,
+        points.response,
+        points.weights,
+        points.y,
+        np.ascontiguousarray(multiplicity, dtype=np.float64),
+        wanted,
+        scores,
+    )
+    return scores
