@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from calibration.learned_priors.pendants import AGREEING, beliefs_without_pendants
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
@@ -47,6 +48,8 @@ class Engine:
 
     @cached_property
     def _beliefs(self) -> BeliefFunction | None:
+        if self.backend.name in AGREEING:
+            return beliefs_without_pendants(self.backend, self.graph)
         return self.backend.prepare_beliefs(self.graph)
 
     @property

@@ -15,7 +15,6 @@ from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.tabular import TableOf
 from calibration.validation import Floats
-from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 
 
@@ -186,7 +185,8 @@ def apply(
     """Response with the priors and relation probabilities at parameters (k,)."""
     made = design([graph], specification, parameters)
     priors = made.prior_values(theta).tolist()
-    values = iter(made.relation_values(theta).tolist())
+    numbers = made.facts.relation_numbers.tolist()
+    values = dict(zip(numbers, made.relation_values(theta).tolist(), strict=True))
     n_atoms = len(graph.atoms)
     return replace(
         graph,
@@ -199,9 +199,7 @@ def apply(
             for context, prior in zip(graph.contexts, priors[n_atoms:], strict=True)
         ),
         relations=tuple(
-            relation
-            if relation.kind is RelationKind.NEUTRAL
-            else replace(relation, probability=next(values))
-            for relation in graph.relations
+            replace(relation, probability=values[number]) if number in values else relation
+            for number, relation in enumerate(graph.relations)
         ),
     )

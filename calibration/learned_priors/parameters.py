@@ -20,7 +20,7 @@ from calibration.learned_priors.specification import (
 )
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats
-from factormodels.claims import Relation, RelationKind
+from factormodels.claims import Relation
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
@@ -178,9 +178,8 @@ def _uses(specification: Specification, graph: FactGraph) -> Iterator[tuple[Key,
     relations = specification.relations
     if relations is None:
         return
-    for relation in graph.relations:
-        if relation.kind is RelationKind.NEUTRAL:
-            continue
+    facts = graph.compiled_for(specification.encoding)
+    for relation in (graph.relations[number] for number in facts.relation_numbers.tolist()):
         key = relation_key(relations, graph, relation)
         if key[1] not in relations.fixed:
             temperature = isinstance(relations, Temperature)

@@ -103,7 +103,8 @@ class Specification:
         atom_prior: `Free` to learn it, a number to set it, None to leave what each atom states.
         context_prior: the same for contexts.
         relations: `Temperature` or `ClassProbability` to learn how far relations are trusted, None
-            to leave what each relation states. Neutral relations have no factor and no part.
+            to leave what each relation states. Relations without a factor, as neutral ones are but
+            under *mixture*, have no part.
         encoding: name of the encoding of relations, to which the learned numbers belong.
     """
 
