@@ -122,7 +122,7 @@ browser:
 KERNELS := $(shell find inference -path '*/kernels/*.py')
 
 $(VENV)/core-kernels: $(VENV)/core $(KERNELS)
-	$(VENV)/bin/python -m inference.compile_kernels exact lbp
+	$(VENV)/bin/python -m inference.compile_kernels exact lbp cavi
 	touch $@
 
 $(VENV)/kernels: $(VENV)/installed $(VENV)/core-kernels $(KERNELS)

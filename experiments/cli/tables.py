@@ -13,6 +13,8 @@ from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.cli.console import ANY_WIDTH, heading, plain_table, show_table
 from experiments.paper.study_table import AGREEMENT, TIMES, chosen, keys, size_of, troubles
 from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
+from experiments.paper.text import duration
+from experiments.results.agreement import short_table
 from factormodels.errors import LimitReachedError
 from factormodels.extraction.accounting import Ledger
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.table import Table
+
+    from experiments.results.agreement import AgreeingCells
 
 
 def show_paper_table(console: Console, table: PaperTable) -> None:
@@ -91,6 +95,41 @@ def show_study_table(
             if label in absent:
                 console.print(f"{label} is absent: {absent[label]}", soft_wrap=True)
                 console.print()
+
+
+def show_short_table(
+    console: Console, cells: pd.DataFrame, groups: Sequence[AgreeingCells], measures: Iterable[str]
+) -> None:
+    """Print the summary of a study, cells whose posteriors agree as one row.
+
+    Args:
+        console: where to.
+        cells: the summary.
+        groups: its cells by whether they agree.
+        measures: names of the measures to show.
+    """
+    table = short_table(cells, groups, "", measures)
+    records = table.frame.assign(times=[_times(cells, group) for group in groups])
+    for title, own in records.groupby("block", sort=False):
+        shown = plain_table()
+        # The name takes what the numbers leave, and is broken between lines.
+        shown.add_column(table.columns[0].title, overflow="fold", ratio=1)
+        for column in table.columns[1:]:
+            shown.add_column(column.title, justify="right", no_wrap=True)
+        shown.add_column("per resp.", justify="right", no_wrap=True)
+        for record in own.to_dict("records"):
+            texts = [column.text(record[column.name]) for column in table.columns]
+            shown.add_row(*texts, record["times"])
+        heading(console, str(title))
+        show_table(console, shown)
+        console.print()
+
+
+def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
+    """The median times per response of the fastest and the slowest of cells that agree."""
+    seconds = cells["seconds_median"].iloc[list(group.rows)]
+    least, most = duration(seconds.min()), duration(seconds.max())
+    return least if least == most else f"{least}–{most}"
 
 
 def _flat_table(

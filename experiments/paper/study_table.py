@@ -23,7 +23,7 @@ _BELOW = 1e-12
 """Differences below this are rounding, which may change with the machine: shown as "<1e-12"."""
 
 
-def _difference(value: float | None) -> str:
+def difference(value: float | None) -> str:
     return "<1e-12" if value is not None and value < _BELOW else small(value)
 
 
@@ -79,7 +79,7 @@ MEASURES = (
 
 
 AGREEMENT = (
-    PaperColumn("max_difference", "max |Δp|", r"$\max|\Delta p|$", show=_difference),
+    PaperColumn("max_difference", "max |Δp|", r"$\max|\Delta p|$", show=difference),
     PaperColumn("n_not_converged", "not conv.", "Not conv.", show=_count),
 )
 
@@ -137,7 +137,7 @@ def paper(
         for dataset, group in cells.groupby("dataset", sort=False)
     }
     frame = with_absent_named(cells).assign(block=[blocks[dataset] for dataset in cells["dataset"]])
-    set_columns = tuple(_paper_column(column, frame, column not in own) for column in columns)
+    set_columns = tuple(set_column(column, frame, column not in own) for column in columns)
     sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
     folds = _FOLDS * _is_within_folds(frame, measures)
     intervals = any(column.interval for column in set_columns)
@@ -147,7 +147,7 @@ def paper(
         set_columns,
         title,
         "block",
-        " ".join(filter(None, [_NOTE * intervals, folds, *sentences])),
+        " ".join(filter(None, [NOTE * intervals, folds, *sentences])),
     )
 
 
@@ -158,14 +158,14 @@ def _is_within_folds(cells: pd.DataFrame, measures: Sequence[str]) -> bool:
 _FOLDS = "AUROC of learned priors compares claims of one fold."
 
 
-_NOTE = (
+NOTE = (
     "In brackets 95% intervals over responses. In bold the best of a dataset, within a selection "
     "where there are several, and what has the same posteriors, where every other row differs from "
     "it (paired permutation tests over responses, p < 0.05 after Holm's correction for the rows)."
 )
 
 
-def _paper_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> PaperColumn:
+def set_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> PaperColumn:
     """A column with what `frame` knows of it: intervals, and which values are the best."""
     if column.digits is None:
         return replace(column, right=right)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibration.figures.reliability import MAX_CURVES_OF_A_PANEL, coinciding
 from experiments.paper import study_table as tables
 from experiments.paper.table import PaperColumn
 from experiments.paper.text import small
@@ -15,8 +16,11 @@ from experiments.report import plots
 from experiments.report.response_page import brier, precision
 from experiments.report.subject import Part
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
+from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import FAILED, UNANSWERED, RowsFile
+from experiments.results.sentences import sentences
+from experiments.results.summary import REFERENCE
 from experiments.run.outputs import RunContents
 from experiments.run.text_models import ASSESSING, RELATIONS
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
@@ -100,18 +104,24 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
     # The selections of a cell share its units.
     # Failures would otherwise be counted once for each selection.
     cells = subject.summary.drop_duplicates(list(CELL))
+    groups = agreeing_cells(subject.rows, subject.summary)
+    differences = list(_score_plots(subject, groups))
     return {
         "study": subject.study,
         "manifest": subject.manifest,
         "config": _as_yaml(subject.manifest["config"]),
+        "sentences": sentences(subject.summary, groups, times=False),
+        "answers": list(_answers(subject, groups)),
+        "differences": differences[:1],
         "summaries": list(_summaries(subject)),
-        "plots": list(_plots(subject, parts)),
+        "plots": [*differences[1:], *_plots(subject, parts)],
         "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
         "correction": subject.study.significance.correction,
         "errors": errors,
         "n_errors": n_errors,
         "n_failed": int(cells["n_failed"].sum()),
         "n_cells": len(cells),
+        "n_rows": len(subject.summary),
         "asked": [
             (_KINDS.get(key, key), name, facts)
             for key, models in subject.manifest.get("models", {}).items()
@@ -128,6 +138,19 @@ def _as_yaml(config: Mapping[str, Any]) -> str:
 
     text: str = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
     return text
+
+
+def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[SummaryTable]:
+    """Yield the summary of every dataset, cells that agree as one row."""
+    table = short_table(subject.summary, groups, "", subject.study.measures)
+    titles = tuple(column.title for column in table.columns)
+    for title, own in table.frame.groupby("block", sort=False):
+        dataset, _, size = str(title).rpartition(": ")
+        rows = tuple(
+            tuple(_number(column, record) for column in table.columns)
+            for record in own.to_dict("records")
+        )
+        yield SummaryTable(dataset, size, titles, 1, rows)
 
 
 def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
@@ -163,22 +186,42 @@ def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
     return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
+def _score_plots(
+    subject: RunContents, groups: Sequence[AgreeingCells]
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield (caption, SVG, that it takes the whole width) by dataset in which cells differ."""
+    by_dataset: dict[str, list[plots.ScoredRow]] = {}
+    for group in groups:
+        own = subject.summary.iloc[list(group.rows)]
+        record = own.iloc[0]
+        # Without labels there is no score to draw.
+        if not record["n_labelled"]:
+            continue
+        name = ", ".join(filter(None, (group.name, group.selection)))
+        scores = {
+            name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
+            for name in _PLOTTED
+        }
+        rows = by_dataset.setdefault(group.dataset, [])
+        rows.append(plots.ScoredRow(name, bool((own["backend"] == REFERENCE).any()), scores))
+    # Of a dataset without differences its one row says everything, unless there is no other.
+    differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
+    for number, (dataset, rows) in enumerate(differing.items()):
+        shown = rows[: plots.MAX_ROWS]
+        caption = f"{dataset}: scores with 95% intervals over responses"
+        if len(shown) < len(rows):
+            caption += f", the first {len(shown)} of {len(rows)} answers"
+        if any(row.exact for row in shown) and not all(row.exact for row in shown):
+            caption += "; circles: exact inference, squares: what differs from it"
+        figure = plots.scores_figure(shown, _PLOTTED)
+        yield caption, plots.inline_svg(figure, f"scores{number}", caption), True
+
+
 def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, str, bool]]:
     """Yield (caption, SVG, whether it takes the whole width)."""
     from experiments.results.diagrams import diagrams
 
     study, number = subject.study, 0
-    for part in parts:
-        scores = _scores(subject, part)
-        if scores:
-            number += 1
-            caption = f"{part.data.name}: scores with 95% intervals over responses"
-            if len(scores) > plots.MAX_ROWS:
-                what = "rows" if study.selected else "cells"
-                caption += f", the first {plots.MAX_ROWS} of {len(scores)} {what}"
-                scores = dict(list(scores.items())[: plots.MAX_ROWS])
-            figure = plots.scores_figure(scores, _PLOTTED)
-            yield caption, plots.inline_svg(figure, f"plot{number}", caption), True
     for part in parts:
         p, label = _posteriors(subject.rows, part)
         if p.size:
@@ -196,26 +239,8 @@ def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, s
     for diagram in chosen:
         number += 1
         caption = f"{diagram.title}: reliability"
-        yield caption, plots.inline_svg(diagram.figure, f"plot{number}", caption), False
-
-
-def _scores(
-    subject: RunContents, part: Part
-) -> dict[tuple[str, str], dict[str, tuple[float, float, float]]]:
-    """(estimate, lower, upper) by cell and measure, of the cells that have scores."""
-    result = {}
-    for record in subject.summary.to_dict("records"):
-        place = part.cells.get(tuple(record[name] for name in CELL))
-        # Cells that were left out of the report, and those without labels, have no score to draw.
-        if place is None or not record["n_labelled"]:
-            continue
-        selection = record.get("selection")
-        algorithm = part.algorithms[place[1]] + (f" · {selection}" if selection else "")
-        result[part.view(place), algorithm] = {
-            name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
-            for name in _PLOTTED
-        }
-    return result
+        wide = len(coinciding(diagram.bins)) > MAX_CURVES_OF_A_PANEL
+        yield caption, plots.inline_svg(diagram.figure, f"plot{number}", caption), wide
 
 
 def _posteriors(rows: RowsFile, part: Part) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
     from numpy.typing import NDArray
@@ -20,12 +20,28 @@ if TYPE_CHECKING:
 Score = tuple[float, float, float]
 """A score with the ends of its interval; NaN where there is none."""
 
-MAX_ROWS = 60
-"""Cells in one plot of scores."""
+MAX_ROWS = 30
+"""Answers in one plot of scores."""
 
 _WIDTH = 6.9
 _ROW_INCHES = 0.15
+_NAME_CHARACTERS = 46
 _BINS = 20
+
+
+@dataclass(frozen=True)
+class ScoredRow:
+    """A row of a plot of scores.
+
+    Attributes:
+        name: what stands beside it.
+        exact: whether it is the answer of the exact backend, which has a colour of its own.
+        scores: by measure.
+    """
+
+    name: str
+    exact: bool
+    scores: Mapping[str, Score]
 
 
 def inline_svg(figure: Figure, prefix: str, title: str) -> str:
@@ -38,6 +54,11 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
     """
     from html import escape
 
+    from matplotlib.text import Text
+
+    for label in figure.findobj(Text):
+        # A page is set in letters without serifs, a paper with them.
+        label.set(fontfamily="DejaVu Sans")
     buffer = io.StringIO()
     with paper_style():
         figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
@@ -61,67 +82,42 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
 _NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
-def scores_figure(
-    scores: Mapping[tuple[str, str], Mapping[str, Score]], measures: Mapping[str, str]
-) -> Figure:
-    """Scores with their intervals: a row per cell, a panel per measure.
+def scores_figure(rows: Sequence[ScoredRow], measures: Mapping[str, str]) -> Figure:
+    """Scores with their intervals: a row for every answer, a panel per measure.
 
     Args:
-        scores: by (view, algorithm), those of one view side by side.
+        rows: the answers, each named beside its row.
         measures: the measures to show, with the title of each.
     """
+    from textwrap import fill
+
     from matplotlib.figure import Figure as FigureClass
 
-    cells = list(scores)
-    algorithms = list(dict.fromkeys(algorithm for _, algorithm in cells))
-    views = [view for view, _ in cells]
-    # A gap between views keeps their rows together.
-    starts = [row for row, view in enumerate(views) if row == 0 or view != views[row - 1]]
-    # Rows move down by the number of views that have begun.
-    height = [row + 0.6 * sum(start <= row for start in starts) for row in range(len(cells))]
-    inches = _ROW_INCHES * (height[-1] + 1) + 0.9
+    names = [fill(row.name, _NAME_CHARACTERS) for row in rows]
+    lines = [1 + name.count("\n") for name in names]
+    # A name of two lines takes the room of two rows.
+    height = [sum(lines[:row]) + lines[row] / 2 for row in range(len(rows))]
     with paper_style():
-        figure = FigureClass(figsize=(_WIDTH, inches), layout="constrained")
+        figure = FigureClass(
+            figsize=(_WIDTH, _ROW_INCHES * (sum(lines) + 1) + 0.5), layout="constrained"
+        )
         panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
         for axes, (measure, title) in zip(panels, measures.items(), strict=True):
-            _draw_scores(axes, [scores[cell][measure] for cell in cells], cells, height)
+            for row, y in zip(rows, height, strict=True):
+                estimate, *ends = row.scores[measure]
+                number = 0 if row.exact else 1
+                if np.isfinite(ends).all():
+                    axes.plot(ends, [y, y], color=COLOURS[number], linewidth=1.0)
+                axes.plot([estimate], [y], MARKERS[number], color=COLOURS[number], markersize=3.5)
             axes.set_xlabel(title)
             axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
-        # A view is named once, in the middle of its rows.
-        middles = []
-        for start in starts:
-            rows = [height[row] for row in range(start, len(cells)) if views[row] == views[start]]
-            middles.append(sum(rows) / len(rows))
-        panels[0].set_yticks(middles, [views[start] for start in starts])
+        panels[0].set_yticks(height, names)
         _as_plain_text(panels[0].get_yticklabels())
         # Upside down, so that the first row is at the top.
-        panels[0].set_ylim(height[-1] + 0.8, -0.0)
-        panels[0].tick_params(axis="y", length=0)
-        if len(algorithms) > 1:
-            from matplotlib.lines import Line2D
-
-            handles = [
-                Line2D([], [], linestyle="none", marker=_marker(n), color=_colour(n), label=name)
-                for n, name in enumerate(algorithms)
-            ]
-            columns = min(4, len(handles))
-            legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns)
-            _as_plain_text(legend.get_texts())
+        panels[0].set_ylim(sum(lines) + 0.4, -0.4)
+        for axes in panels:
+            axes.tick_params(axis="y", length=0)
     return figure
-
-
-def _draw_scores(
-    axes: Axes,
-    scores: Sequence[Score],
-    cells: Sequence[tuple[str, str]],
-    height: Sequence[float],
-) -> None:
-    algorithms = list(dict.fromkeys(algorithm for _, algorithm in cells))
-    for (estimate, *ends), (_, algorithm), y in zip(scores, cells, height, strict=True):
-        number = algorithms.index(algorithm)
-        if np.isfinite(ends).all():
-            axes.plot(ends, [y, y], color=_colour(number), linewidth=1.0)
-        axes.plot([estimate], [y], _marker(number), color=_colour(number), markersize=3.5)
 
 
 def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Figure:
@@ -161,11 +157,3 @@ def _as_plain_text(texts: Iterable[Text]) -> None:
     """Have names that hold a dollar sign drawn as they are."""
     for text in texts:
         text.set_parse_math(False)
-
-
-def _colour(number: int) -> str:
-    return COLOURS[number % len(COLOURS)]
-
-
-def _marker(number: int) -> str:
-    return MARKERS[number % len(MARKERS)]

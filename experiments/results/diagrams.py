@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SAME_CURVE = 5e-3
 """Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
 
-MAX_CURVES = 6
+MAX_CURVES = 9
 """Curves in one diagram; beyond these, backends other than the exact one are left out first."""
 
 _DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
@@ -138,13 +138,20 @@ def diagrams(
             continue
         # Only what differs among the cells of this diagram is worth a word in its legend.
         everything = [cell for curve in curves for cell in curve.cells]
+        labels = [_curve_label(curve.cells, everything) for curve in curves]
         bins = {
-            _curve_label(curve.cells, everything): _bins(curve, policy, binning, seed)
-            for curve in curves
+            label: _bins(curve, policy, binning, seed)
+            for label, curve in zip(labels, curves, strict=True)
+        }
+        # Curves of one variant stand beside each other: what backends make of it is the question.
+        together = {
+            label: " = ".join(dict.fromkeys(cell[0] for cell in curve.cells))
+            for label, curve in zip(labels, curves, strict=True)
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
         title = ", ".join(key)
-        yield Diagram(stem, title, bins, reliability_diagram(bins, title=title if titled else None))
+        figure = reliability_diagram(bins, title=title if titled else None, panels=together)
+        yield Diagram(stem, title, bins, figure)
 
 
 def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
@@ -246,5 +253,5 @@ def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[st
         return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
     for dimension, own in enumerate(values):
         if len({cell[dimension] for cell in everything}) > 1:
-            parts.append(" ≈ ".join(own))
+            parts.append(" = ".join(own))
     return ", ".join(filter(None, parts)) or cells[0][-1]

@@ -21,12 +21,14 @@ from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results import significance
+from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.results.best import significantly_best
 from experiments.results.diagrams import write_diagrams
 from experiments.results.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
 from experiments.results.folds import cross_fitted_folds
 from experiments.results.manifest import file_hash, manifest, manifest_text
 from experiments.results.rows import SCHEMA, UNANSWERED, RowsFile, write_csv, write_rows
+from experiments.results.sentences import sentences
 from experiments.results.summary import TIMES, StudySummary, summarise_study
 from experiments.run.folder import FinishedUnits
 from experiments.run.learned_priors import CrossFittedPriors, priors_table
@@ -48,6 +50,7 @@ class Results:
 
     Attributes:
         summary: its summary.
+        groups: its cells by whether their posteriors agree.
         tests: its significance tests.
         selections: which atoms count, and where that could not be settled.
         files: the files, in order.
@@ -55,6 +58,7 @@ class Results:
     """
 
     summary: StudySummary
+    groups: tuple[AgreeingCells, ...]
     tests: pd.DataFrame
     selections: Selections
     files: tuple[Path, ...]
@@ -155,14 +159,18 @@ def write_results(
         tests = significance.significance_table(study, rows)
         if study.significance.pairs:
             _write_frame(tests, file("significance.csv"))
+        groups = tuple(agreeing_cells(rows, summary.cells))
+        # Without times, which no two runs have alike.
+        found = " ".join([study.description, *sentences(summary.cells, groups, times=False)])
         papers = {
+            "short": short_table(summary.cells, groups, found.strip(), study.measures),
             # One table in both formats, so that LaTeX and Markdown cannot differ.
             "table": tables.paper(
                 summary.cells,
                 study.description or study.study,
                 study.measures,
                 absent_backends(cells),
-            )
+            ),
         }
         if study.significance.pairs:
             papers["significance"] = significance.paper(tests, study)
@@ -214,7 +222,7 @@ def write_results(
         write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
-    return Results(summary, tests, selections, paths, tuple(texts))
+    return Results(summary, groups, tests, selections, paths, tuple(texts))
 
 
 def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:

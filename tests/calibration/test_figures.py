@@ -22,65 +22,82 @@ def bins_of(seed: int, n: int = 300, responses: bool = True) -> ReliabilityBins:
     return reliability_bins(p, generator.random(n) < p, responses=ids, n_bootstrap=50)
 
 
-def test_points_and_intervals_are_those_of_the_bins() -> None:
+def test_points_bands_and_rug_are_those_of_the_bins() -> None:
     methods = {"exact": bins_of(0), "lbp": bins_of(1)}
-    diagram, *strips = reliability_diagram(methods).axes
-    diagonal, *curves = diagram.lines
+    (panel,) = reliability_diagram(methods).axes
+    diagonal, *curves = panel.lines
     assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    for curve, intervals, strip, bins in zip(
-        curves, diagram.collections, strips, methods.values(), strict=True
+    bars = np.array(heights_of(panel)).reshape(2, -1)
+    for curve, band, heights, bins in zip(
+        curves, panel.collections, bars, methods.values(), strict=False
     ):
         np.testing.assert_array_equal(curve.get_xdata(), bins.mean_predicted)
         np.testing.assert_array_equal(curve.get_ydata(), bins.observed)
-        ends = np.array([path.vertices for path in intervals.get_paths()])
-        np.testing.assert_array_equal(ends[:, 0], np.c_[bins.mean_predicted, bins.lower])
-        np.testing.assert_array_equal(ends[:, 1], np.c_[bins.mean_predicted, bins.upper])
-        assert heights_of(strip) == bins.histogram.tolist()
-        labels = [label.get_text() for label in strip.get_yticklabels()]
-        assert labels == ["0", str(bins.histogram.max())]
+        outline = np.asarray(band.get_paths()[0].vertices)
+        for ends in (bins.lower, bins.upper):
+            for point in np.c_[bins.mean_predicted, ends]:
+                assert (outline == point).all(axis=1).any()
+        # Heights are relative to the fullest bin.
+        np.testing.assert_allclose(heights / heights.max(), bins.histogram / bins.histogram.max())
 
 
-def test_legend_tells_what_is_shared_once_and_what_differs_for_each() -> None:
+def test_what_is_shared_is_told_once_and_what_differs_for_each() -> None:
     shared = reliability_diagram({"exact": bins_of(0), "lbp": bins_of(1)})
-    assert legend_of(shared.axes[0]) == [
-        "exact",
-        "lbp",
-        "300 atoms, 95% intervals (bootstrap over 30 responses)",
-    ]
+    assert legend_of(shared.axes[0]) == ["exact", "lbp"]
+    note = "300 atoms; bands: 95% intervals (bootstrap over 30 responses)"
+    assert shared.get_supxlabel().replace("\n", " ").endswith(note)
     naive = bins_of(1, n=1200, responses=False)
     mixed = reliability_diagram({"exact": bins_of(0), "lbp": naive})
-    assert legend_of(mixed.axes[0]) == ["exact (300 atoms)", "lbp (1,200 atoms)", "Intervals"]
-    alone = reliability_diagram({"lbp": naive})
-    assert legend_of(alone.axes[0])[1] == "1,200 atoms, 95% intervals (Wilson, atoms independent)"
+    assert legend_of(mixed.axes[0]) == ["exact (300 atoms)", "lbp (1,200 atoms)"]
+    alone = reliability_diagram({"lbp": naive}).get_supxlabel().replace("\n", " ")
+    assert "1,200 atoms; bands: 95% intervals (Wilson, atoms independent)" in alone
 
 
-def test_axes_are_named_and_the_diagram_is_square() -> None:
-    figure = reliability_diagram({f"method {i}": bins_of(i) for i in range(5)}, title="A title")
-    diagram, *strips = figure.axes
-    assert diagram.get_ylabel() == "Observed share of true atoms"
-    assert strips[-1].get_xlabel() == "Predicted probability of being true"
-    assert "A title" in [text.get_text() for text in figure.texts]
-    box = diagram.get_window_extent()
+def test_methods_whose_curves_coincide_are_drawn_once_and_named_together() -> None:
+    p = np.random.default_rng(0).random(300)
+    y = np.random.default_rng(1).random(300) < p
+    near = np.clip(p + 0.004 * np.sin(np.arange(300)), 0, 1)
+    methods = {
+        name: reliability_bins(values, y, strategy="quantile")
+        for name, values in {"exact": p, "lbp": near, "cavi": p**2}.items()
+    }
+    (panel,) = reliability_diagram(methods).axes
+    assert legend_of(panel) == ["exact = lbp", "cavi"]
+
+
+def test_more_than_three_curves_have_panels_which_share_their_axes() -> None:
+    methods = {f"{view} {i}": bins_of(3 * n + i) for n, view in enumerate("ab") for i in range(2)}
+    figure = reliability_diagram(methods, panels={name: name[0] for name in methods})
+    assert [legend_of(panel) for panel in figure.axes] == [["a 0", "a 1"], ["b 0", "b 1"]]
+    assert figure.get_size_inches()[0] == pytest.approx(6.9)
+    by_threes = reliability_diagram({str(i): bins_of(i, n=40) for i in range(8)})
+    sizes = [len(legend_of(panel)) for panel in by_threes.axes]
+    assert sum(sizes) == 8
+    assert max(sizes) <= 3
+    for panel in by_threes.axes:
+        looks = [(line.get_color(), line.get_marker()) for line in panel.lines[1:-1]]
+        assert len(set(looks)) == len(looks)
+
+
+def test_axes_are_named_and_a_unit_is_as_long_on_both() -> None:
+    figure = reliability_diagram({f"method {i}": bins_of(i) for i in range(3)}, title="A title")
+    (panel,) = figure.axes
+    assert figure.get_supylabel() == "Observed share of true atoms"
+    assert figure.get_supxlabel().startswith("Predicted probability of being true")
+    assert figure.get_suptitle() == "A title"
+    figure.draw_without_rendering()
+    x, y = panel.transData.transform([[0, 0], [1, 1]]).T
     # In pixels at 100 per inch: equal to well under one.
-    assert box.width == pytest.approx(box.height, abs=0.01)
-    for strip in strips:
-        assert strip.get_xlim() == diagram.get_xlim() == (0.0, 1.0)
-        assert strip.get_window_extent().x0 == pytest.approx(box.x0, abs=0.01)
+    assert x[1] - x[0] == pytest.approx(y[1] - y[0], abs=0.01)
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
-    names = ["_hidden", "$x$ and $y", "wmb, i_bound=6", "ключ"]
-    figure = reliability_diagram({name: bins_of(0) for name in names}, title="cost $1, gain $2")
-    assert legend_of(figure.axes[0])[:4] == names
+    names = ["_hidden", "$x$ and $y", "wmb, i_bound=6"]
+    methods = {name: bins_of(seed) for seed, name in enumerate(names)}
+    figure = reliability_diagram(methods, title="cost $1, gain $2")
+    assert legend_of(figure.axes[0]) == names
     save_figure(figure, tmp_path / "figure", ["png"])
-
-
-def test_methods_differ_in_colour_and_shape() -> None:
-    figure = reliability_diagram({str(i): bins_of(i, n=40) for i in range(14)})
-    curves = figure.axes[0].lines[1:]
-    looks = {(curve.get_color(), curve.get_marker()) for curve in curves}
-    assert len(looks) == 14
-    assert len({curve.get_color() for curve in curves[:7]}) == 7
+    save_figure(reliability_diagram({"ключ": bins_of(0)}), tmp_path / "figure", ["png"])
 
 
 def test_no_global_state_is_left_behind(tmp_path: Path) -> None:

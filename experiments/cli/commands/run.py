@@ -80,6 +80,12 @@ def command(
             help="Check the study and its data, and count its units; of an analysis, its settings.",
         ),
     ] = False,
+    every_cell: Annotated[
+        bool,
+        typer.Option(
+            "--every-cell", help="Print a row for each cell, also where their posteriors agree."
+        ),
+    ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the embedded studies, and what each is for.")
     ] = False,
@@ -92,8 +98,9 @@ def command(
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
     Markdown, reliability diagrams, a report (HTML) and a manifest, all of them or
-    none; then prints the summary. A response that a backend cannot answer is recorded with
-    its error and the rest goes on. Finished units are kept as they come: a run
+    none; then prints the summary, in which cells whose posteriors agree are one row,
+    and what it comes to in a few sentences. A response that a backend cannot answer
+    is recorded with its error and the rest goes on. Finished units are kept as they come: a run
     that was interrupted or killed goes on with --resume, and its tables are those
     of one that was not; --retry-failed also does again what failed. Priors may be
     learned, and selections say which atoms count. A value of an override is read
@@ -168,7 +175,9 @@ def command(
     except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError):
         _show_kept(remarks, planned, folder)
         raise
-    _show_results(console, planned, results, failures_of(planned, finished), folder)
+    _show_results(
+        console, planned, results, failures_of(planned, finished), folder, every_cell=every_cell
+    )
     show_ledger(remarks, ledger)
     remarks.print(f"done in {duration(time.perf_counter() - start)}")
 
@@ -274,15 +283,21 @@ def _show_results(
     results: Results,
     failures: Sequence[UnitFailure],
     folder: Path,
+    *,
+    every_cell: bool,
 ) -> None:
     """Print the summary of a run, its tests, what is missing or failed, and the files."""
-    from experiments.cli.tables import show_study_table
+    from experiments.cli.tables import show_short_table, show_study_table
+    from experiments.results.sentences import sentences
     from experiments.study.cell_names import CELL
     from experiments.study.design import absent_backends
 
     cells, study = results.summary.cells, planned.study
     absent = absent_backends(planned.cells)
-    show_study_table(console, cells, study.measures, absent)
+    if every_cell or absent or len(results.groups) == len(cells):
+        show_study_table(console, cells, study.measures, absent)
+    else:
+        show_short_table(console, cells, results.groups, study.measures)
     if study.significance.pairs:
         _show_tests(console, results.tests, study.significance.correction)
     for use in results.texts:
@@ -318,6 +333,8 @@ def _show_results(
             "has mean_surprisal and expected_precision.",
             soft_wrap=True,
         )
+    for sentence in sentences(cells, results.groups):
+        console.print(f"- {sentence}", soft_wrap=True)
     console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
 
 

@@ -42,6 +42,25 @@
     });
   }
 
+  // A wide table says which columns it shows.
+  for (const table of all("table.choosable")) {
+    const heads = Array.from(table.tHead.rows[0].cells);
+    const choice = document.createElement("details");
+    choice.className = "columns";
+    choice.append(Object.assign(document.createElement("summary"), { textContent: "Columns" }));
+    heads.forEach((head, column) => {
+      if (!head.classList.contains("num")) return;
+      const label = document.createElement("label");
+      const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: true });
+      box.addEventListener("change", () => {
+        for (const row of table.rows) row.cells[column].hidden = !box.checked;
+      });
+      label.append(box, " ", head.textContent);
+      choice.append(label);
+    });
+    table.parentElement.before(choice);
+  }
+
   const items = (selector) =>
     selector.split(",").flatMap((one) => all(one + " [data-filter]"));
 

@@ -47,6 +47,8 @@ FILES = {
     "rows.parquet",
     "summary.csv",
     "table.md",
+    "short.md",
+    "short.tex",
     "table.tex",
     "times.csv",
 }

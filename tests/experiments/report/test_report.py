@@ -255,7 +255,7 @@ def test_failures_are_counted_with_their_errors(run: Path, pages: dict[str, Elem
 def test_the_summary_is_the_summary(run: Path, pages: dict[str, Element]) -> None:
     index = pages["index.html"]
     summary = pd.read_csv(run / "summary.csv")
-    table = index.one("section", id="summary").one("table")
+    table = index.one("details", id="cells").one("table")
     titles = [head.text for head in table.one("thead").all("th")]
     brier = titles.index("Brier")
     for cells, value in zip(body_rows(table), summary["brier"], strict=True):
@@ -270,7 +270,7 @@ def test_the_summary_is_the_summary(run: Path, pages: dict[str, Element]) -> Non
     for cells, difference in zip(rows, tests["difference"], strict=True):
         assert cells[6].attributes["data-sort"] in (f"{difference:.17g}", "")
     captions = [one.text for one in index.all("figcaption")]
-    assert captions[0] == "mine: scores with 95% intervals over responses"
+    assert captions[0].startswith("mine: scores with 95% intervals over responses")
     assert captions[-1] == "mine, implication: reliability"
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["config_sha256"] in index.one("section", id="origin").text

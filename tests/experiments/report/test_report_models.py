@@ -226,7 +226,7 @@ def test_what_was_learned_is_said_under_its_views_alone(run: Path) -> None:
 def test_the_first_page_has_selections_models_and_true_counts(run: Path) -> None:
     index = read_page(run / "report" / "index.html")
     summary = pd.read_csv(run / "summary.csv")
-    table = index.one("section", id="summary").one("table")
+    table = index.one("details", id="cells").one("table")
     titles = [head.text for head in table.one("thead").all("th")]
     assert titles[:6] == ["variant", "relations", "encoding", "priors", "backend", "selection"]
     rows = body_rows(table)

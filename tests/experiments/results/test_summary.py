@@ -19,8 +19,10 @@ from experiments.cli.tables import show_study_table
 from experiments.paper import study_table as tables
 from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
+from experiments.results.agreement import agreeing_cells, short_table
 from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diagrams
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
+from experiments.results.sentences import sentences
 from experiments.results.summary import summarise_study
 from experiments.study.cell_names import CELL
 from experiments.study.config import Reliability
@@ -155,10 +157,10 @@ def test_cells_that_agree_share_a_curve(file_of: FileOf) -> None:
 
 
 def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_of: FileOf) -> None:
-    many = {f"lbp {n}": [min(1.0, v + 0.02 * n) for v in P["exact"]] for n in range(1, 9)}
+    many = {f"lbp {n}": [min(1.0, v + 0.02 * n) for v in P["exact"]] for n in range(1, 12)}
     rows = file_of(rows_of({**many, "exact": P["exact"]}))
     curves = distinct_curves(rows, rows.cells())
-    assert len(curves) == 9
+    assert len(curves) == 12
     from experiments.results.diagrams import _readable
 
     kept = _readable(curves)
@@ -244,3 +246,50 @@ def test_numbers_as_tables_show_them() -> None:
     assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]
     shown = [duration(v) for v in (2.5e-5, 0.0123, 1.5, 600.0, None)]
     assert shown == ["25 µs", "12.3 ms", "1.50 s", "10.0 min", "--"]
+
+
+def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf) -> None:
+    near = [value + 0.004 for value in P["exact"]]
+    far = {"exact": P["exact"], "lbp": near, "cavi": P["lbp"], "broken": P["broken"]}
+    alike = {"exact": P["exact"], "lbp": P["exact"]}
+    rows = rows_of(alike, dataset="even", variant="FR1") + rows_of(
+        alike, dataset="even", variant="FR2"
+    )
+    for view in ("FR1", "FR2"):
+        rows += rows_of(far, variant=view)
+    file = file_of(rows)
+    cells = summarise_study(file, policy="exclude", k="median").cells
+    groups = agreeing_cells(file, cells)
+    # What differs comes first, and every cell is in one row.
+    assert [(one.dataset, one.name) for one in groups] == [
+        ("d", "FR1 = FR2, exact = lbp"),
+        ("d", "FR1 = FR2, cavi"),
+        ("d", "FR1 = FR2, broken"),
+        ("even", "FR1 = FR2, exact = lbp"),
+    ]
+    assert sorted(row for one in groups for row in one.rows) == list(range(len(cells)))
+    assert groups[0].apart == pytest.approx(0.004, abs=1e-12)
+    assert groups[3].apart == 0.0
+    table = short_table(cells, groups, "s")
+    assert table.frame["brier"].tolist()[0] == cells["brier"].iloc[groups[0].rows[0]]
+    assert "seconds_median" not in table.frame
+    text = " ".join(sentences(cells, groups))
+    assert text.startswith("The 12 cells give 4 different answers")
+    assert "on even no choice makes a difference" in text
+    # Log losses of 0.9 true, 0.8 and 0.3 false, and of 0.9, 0.7 and 0.35.
+    before, after = (
+        -np.log([0.9, 1 - one, 1 - two]).mean() for one, two in ((0.8, 0.3), (0.7, 0.35))
+    )
+    assert f"cavi moves log loss from {before:.3f} to {after:.3f} on d, FR2 implication" in text
+    assert "the choice of variant moves the Brier score by less than 0.001" in text
+    assert "lbp moves no score by more than" in text
+    assert "exact 2.00 s" in text
+    assert "took" not in " ".join(sentences(cells, groups, times=False))
+
+
+def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:
+    p = P["exact"]
+    rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": p, "lbp": P["lbp"]}, variant="FR2")
+    file = file_of(rows)
+    groups = agreeing_cells(file, summarise_study(file, policy="exclude", k="median").cells)
+    assert [one.name for one in groups] == ["FR1, exact = lbp; FR2, exact", "FR2, lbp"]
