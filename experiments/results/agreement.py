@@ -207,7 +207,7 @@ def short_table(
                 "max_difference": own["max_difference"].max(),
                 **{name: own[name].sum() for name in ("n_not_converged", "n_missing", "n_failed")},
                 "block": f"{group.dataset}: {size}",
-                **{name: own[name].any() for name in own if str(name).endswith("_best")},
+                **{str(name): own[name].any() for name in own if str(name).endswith("_best")},
             }
         )
     frame = pd.DataFrame(records)
