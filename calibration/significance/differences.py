@@ -19,12 +19,9 @@ from calibration.intervals import (
     jackknife_error,
     left_out,
     reach,
-    redraw_noise,
-    response_weights,
     student_quantile,
 )
 from calibration.labels import LabelPolicy, apply_policy
-from calibration.scores.deviations import DEVIATION_SCORES
 from calibration.scores.families import ScoreContext, context_of, sample_scores
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.proper import LOSSES
@@ -34,7 +31,7 @@ from calibration.scores.samples import scores_of_samples
 from calibration.scores.score_intervals import NO_VARIATION, loss_sums
 from calibration.scores.summary import grouped_measures
 from calibration.significance.measures import MEASURES, JudgedClaims, response_k
-from calibration.significance.paired import bootstrap_difference
+from calibration.significance.paired import bootstrap_difference, paired_difference
 from calibration.tabular import Tabular
 from calibration.validation import Floats, check_lengths, open_interval, whole_number
 from factormodels.errors import InputError
@@ -156,9 +153,9 @@ def score_difference(
             methods = one.p, other.p
             clustered = clustered_auroc(methods, one.y, kept)
             ends = _of_auroc(sides, contexts, clustered.covariance, difference, level)
-        elif method is IntervalMethod.INVERSION:
-            ends = _of_deviations(score, sides, contexts, difference, n_bootstrap, seed, level)
-        elif method is IntervalMethod.JACKKNIFE:
+        elif method in (IntervalMethod.INVERSION, IntervalMethod.JACKKNIFE):
+            # What chance adds to two scores of the same labels is alike: nothing to be inverted.
+            method = IntervalMethod.JACKKNIFE
             ends = _by_jackknife(score, sides, contexts, difference, seed, level)
     lower, upper, error = ends
     if n_responses < 2:
@@ -199,7 +196,7 @@ def _of_sums(
 ) -> Ends:
     """The interval of `paired_bootstrap`."""
     found = bootstrap_difference(first, second, n_bootstrap=n_bootstrap, seed=seed, level=level)
-    error = found.estimate / found.statistic if found.statistic else math.nan
+    error = paired_difference(first, second)[1] if math.isfinite(found.lower) else math.nan
     return found.lower, found.upper, error
 
 
@@ -249,59 +246,6 @@ def _student(
     lowest, highest = reach(statistic, influence, ends)
     ends = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
     return float(ends[0][0]), float(ends[1][0]), error
-
-
-def _of_deviations(
-    score: str,
-    sides: Sequence[Forecasts],
-    contexts: Sequence[ScoreContext],
-    difference: float,
-    n_bootstrap: int,
-    seed: int,
-    level: float,
-) -> Ends:
-    """Student's interval about the difference less the bias that replicates show.
-
-    What chance adds to two scores of the same labels is much the same, so that little bias is left
-    in their difference; replicates have as much again.
-    """
-    names, make = next((own, make) for own, make in DEVIATION_SCORES.items() if score in own)
-    made = [
-        scores
-        for side, context in zip(sides, contexts, strict=True)
-        if (scores := make(side, context)) is not None
-    ]
-    if len(made) < len(sides):
-        return _NOTHING
-    column = names.index(score)
-
-    def difference_of(deviations: Sequence[Floats]) -> Floats:
-        values = [
-            scores.statistic(own)[..., column] for scores, own in zip(made, deviations, strict=True)
-        ]
-        return np.asarray(values[0] - values[1])
-
-    def redrawn(*, leverage: bool) -> Floats:
-        weights = [response_weights(sides[0].n_responses, n_bootstrap, seed) for _ in sides]
-        return difference_of(
-            [
-                scores.deviation + redraw_noise(scores, draws, leverage=leverage)
-                for scores, draws in zip(made, weights, strict=True)
-            ]
-        )
-
-    drawn, own = redrawn(leverage=True), difference_of([scores.deviation for scores in made])
-    error = float(drawn.std())
-    if not error > NO_VARIATION:
-        return _NOTHING
-    half = float(student_quantile(level, made[0].effective - 1)) * error
-    centre = difference - float(drawn.mean() - own)
-    reached = np.append(redrawn(leverage=False), difference)
-    return (
-        max(centre - half, float(reached.min())),
-        min(centre + half, float(reached.max())),
-        error,
-    )
 
 
 def _statistic(

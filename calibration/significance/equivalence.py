@@ -27,8 +27,8 @@ class EquivalenceTest(Tabular):
 
     Attributes:
         estimate: the first less the second.
-        lower: lower end of the interval of level 1 - 2 alpha, which lies within the margin exactly
-            where the methods are equivalent at alpha.
+        lower: lower end of the interval of level 1 - 2 alpha, which lies within the margin where
+            the methods are equivalent at alpha; cut where no resample of the responses reaches.
         upper: its upper end.
         margin: the least difference that would matter.
         p_lower: p-value against a difference of -margin or less.
@@ -86,13 +86,23 @@ def paired_equivalence(
     touching = np.minimum(one.touching(), other.touching())
     error = clustered_standard_error(one.influence() - other.influence(), touching)
     estimate = float((one.estimate() - other.estimate())[0])
-    return equivalence_of(estimate, float(error[0]), int(touching[0]), margin, alpha)
+    # A resample may hold one response alone, and no mean of several leaves theirs.
+    alone = (one.numerator - other.numerator) / one.denominator
+    reach = float(alone.min()), float(alone.max())
+    return equivalence_of(estimate, float(error[0]), int(touching[0]), margin, alpha, reach)
 
 
 def equivalence_of(
-    estimate: float, error: float, n_responses: int, margin: float, alpha: float = 0.05
+    estimate: float,
+    error: float,
+    n_responses: int,
+    margin: float,
+    alpha: float = 0.05,
+    reach: tuple[float, float] = (-math.inf, math.inf),
 ) -> EquivalenceTest:
     """`paired_equivalence` of any estimate with a standard error over responses.
+
+    The interval is cut at `reach`, the least and the largest difference of a resample.
 
     Without an error, of responses that all differ alike, there is no interval; the methods are
     equivalent, with a p-value of 0, if they do not differ at all.
@@ -108,8 +118,10 @@ def equivalence_of(
         from scipy.special import stdtr
 
         status = SignificanceStatus.OK
-        reach = float(student_quantile(1 - 2 * alpha, degrees)) * error
-        lower, upper = estimate - reach, estimate + reach
+        half = float(student_quantile(1 - 2 * alpha, degrees)) * error
+        # But for rounding, what resamples reach holds the estimate.
+        lower = min(max(estimate - half, reach[0]), estimate)
+        upper = max(min(estimate + half, reach[1]), estimate)
         p_lower = float(stdtr(degrees, -(estimate + margin) / error))
         p_upper = float(stdtr(degrees, (estimate - margin) / error))
     elif n_responses >= 2:

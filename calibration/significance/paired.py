@@ -197,7 +197,7 @@ def bootstrap_difference(
     n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
     seed = whole_number(seed, "seed", 0)
     name = "cluster_bootstrap"
-    estimate, error, touching = _difference(first, second)
+    estimate, error, touching = paired_difference(first, second)
     if touching < 2 or not error > _SAME * _size(first, second):
         return undecided(name, estimate, chosen, level, touching)
     drawn = replicates(
@@ -237,7 +237,7 @@ def permute_difference(
     chosen = alternative_named(alternative)
     n_permutations = whole_number(n_permutations, "n_permutations", 1)
     seed = whole_number(seed, "seed", 0)
-    estimate, _, touching = _difference(first, second)
+    estimate, _, touching = paired_difference(first, second)
     if touching < 2:
         return undecided("permutation", estimate, chosen, math.nan, touching)
     n_responses = first.numerator.shape[0]
@@ -292,7 +292,8 @@ def measure_array(values: ArrayLike, name: str) -> Floats:
     return array
 
 
-def _difference(first: RatioSums, second: RatioSums) -> tuple[float, float, int]:
+def paired_difference(first: RatioSums, second: RatioSums) -> tuple[float, float, int]:
+    """Difference of two ratios, its standard error, and how many responses bear on it."""
     estimate = float((first.estimate() - second.estimate())[0])
     touching = np.minimum(first.touching(), second.touching())
     error = clustered_standard_error(first.influence() - second.influence(), touching)

@@ -1,6 +1,6 @@
 """How often the interval of every score holds a known truth, where claims of a response are alike.
 
-    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: half an hour
+    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: three hours
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
 A test runs a short one, and another holds the guide and `calibration.scores.coverage` to the file.
@@ -16,6 +16,9 @@ What an interval should hold is the score of the population: of infinitely many 
 probabilities known, with the same bins. It is computed from a fine grid of quantiles of p; means
 over responses, from a hundred thousand of them. A plain calibration error of few claims is far
 above that, which is why it is not enough to look at replicates of it.
+
+Differences are of these forecasts and of blurred ones, whose normal numbers have a correlation of
+0.8 with theirs and which know nothing else of the labels.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from calibration.scores.families import ScoreContext, context_of, sample_scores
 from calibration.scores.logistic import sigmoid
 from calibration.scores.registry import MEASURES, REGISTRY
 from calibration.scores.summary import summarise
+from calibration.significance.differences import score_difference
 from calibration.significance.summary_intervals import summary_intervals
 from calibration.validation import Floats, Integers
 
@@ -61,8 +65,12 @@ BY_RESPONSE = tuple(name for name in MEASURES if name not in SCORES)
 FILE = Path(__file__).with_name("coverage.csv")
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "coverage.md"
 
-OWN, PERCENTILE = "own", "percentile"
-"""Kinds of intervals: that of the registry, and percentiles of plain replicates."""
+OWN, PERCENTILE, DIFFERENCE = "own", "percentile", "difference"
+"""Kinds of intervals: that of the registry, percentiles of plain replicates, and that of the
+difference of two methods."""
+
+BLURRED = 0.8
+"""Correlation of the normal numbers of two methods whose scores are compared."""
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +80,7 @@ class CoverageCell:
     """How often the intervals of one score held the truth.
 
     Attributes:
-        interval: ``own`` for that of the registry, or ``percentile``.
+        interval: one of the kinds: ``own``, ``percentile`` or ``difference``.
         score: name of the score.
         n_responses: number of responses of each data set.
         sizes: ``equal`` or ``unequal``.
@@ -225,6 +233,72 @@ def percentile_coverage(
     return _cells(PERCENTILE, outcomes, n_responses, sizes, correlation)
 
 
+def difference_coverage(
+    n_simulations: int,
+    n_responses: int,
+    *,
+    n_bootstrap: int = 300,
+    seed: int = 0,
+    scores: Sequence[str] | None = None,
+) -> list[CoverageCell]:
+    """Return how often intervals of the difference of two methods hold that of the truths.
+
+    Arguments are those of `coverage`, of responses of equal size with a correlation of 0.1.
+    """
+    correlation, sizes = 0.1, "equal"
+    names = [
+        name
+        for name in (SCORES if scores is None else scores)
+        if REGISTRY[name].interval not in (IntervalMethod.NONE, IntervalMethod.BASE_RATE)
+    ]
+    truth = difference_truths()
+    outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
+    for number in range(n_simulations):
+        generator = np.random.default_rng([seed, number, n_responses])
+        first, second, y, responses = draw_two(generator, n_responses, correlation)
+        for name in names:
+            found = score_difference(
+                name, first, second, y, responses, n_bootstrap=n_bootstrap, seed=number
+            )
+            if not math.isnan(found.lower):
+                held = found.lower <= truth[name] <= found.upper, found.upper < truth[name]
+                outcomes[name].append(held)
+    return _cells(DIFFERENCE, outcomes, n_responses, sizes, correlation)
+
+
+def draw_two(
+    generator: np.random.Generator, n_responses: int, correlation: float
+) -> tuple[Floats, Floats, Floats, Integers]:
+    """Return probabilities of two methods, labels and response ids."""
+    responses = np.repeat(np.arange(n_responses), MEAN_SIZE)
+    sharp, noise = (alike(generator, responses, correlation) for _ in range(2))
+    blurred = BLURRED * sharp + math.sqrt(1 - BLURRED**2) * noise
+    first, second = (sigmoid(each * math.sqrt(LOGIT_VARIANCE)) for each in (sharp, blurred))
+    y = alike_labels(generator, true_probability(first), responses, correlation)
+    return first, second, y, responses
+
+
+@cache
+def difference_truths() -> dict[str, float]:
+    """Return what the difference of every score is in the population."""
+    from scipy.special import ndtri
+
+    n = 20_000
+    normal, deviation = ndtri((np.arange(n) + 0.5) / n), math.sqrt(LOGIT_VARIANCE)
+    # What sharp forecasts are, given blurred ones: Gauss's quadrature.
+    nodes, shares = np.polynomial.hermite_e.hermegauss(60)
+    sharp = BLURRED * normal[:, np.newaxis] + math.sqrt(1 - BLURRED**2) * nodes
+    p = sigmoid(normal * deviation)
+    given_blurred = true_probability(sigmoid(sharp * deviation)) @ (shares / shares.sum())
+    points = forecasts(p, np.arange(n) % 2)
+    weight, context = points.sizes.astype(np.float64), context_of(points, ())
+    values = [
+        sample_scores(Sample(points, weight, weight * true), context, tuple(SCORES))
+        for true in (true_probability(p), given_blurred)
+    ]
+    return {name: values[0][name].value - values[1][name].value for name in SCORES}
+
+
 def _cells(
     interval: str,
     outcomes: Mapping[str, Sequence[tuple[bool, bool]]],
@@ -303,14 +377,20 @@ def measured(cells: Sequence[CoverageCell]) -> dict[str, tuple[float, ...]]:
 def guide_table(cells: Sequence[CoverageCell]) -> str:
     """Return the table of the guide: of every score the mean over cells, and the extreme ones."""
     heads = " | ".join(str(n_responses) for n_responses in RESPONSES)
+    kinds = [
+        kind
+        for kind in (OWN, PERCENTILE, DIFFERENCE)
+        if any(cell.interval == kind for cell in cells)
+    ]
     lines = [
-        f"| score | interval | {heads} | percentiles: {heads} |",
-        "| --- " * (2 + 2 * len(RESPONSES)) + "|",
+        f"| score | interval | {heads} | percentiles: {heads} |"
+        + f" differences: {heads} |" * (DIFFERENCE in kinds),
+        "| --- " * (2 + len(kinds) * len(RESPONSES)) + "|",
     ]
     names = dict.fromkeys(cell.score for cell in cells)
     for name in sorted(names, key=list(REGISTRY).index):
         texts = [f"`{name}`", str(REGISTRY[name].interval).replace("_", " ")]
-        for interval in (OWN, PERCENTILE):
+        for interval in kinds:
             for n_responses in RESPONSES:
                 held = [
                     cell.held
@@ -338,7 +418,7 @@ def main(arguments: Sequence[str]) -> None:
     cells = read_cells() if FILE.exists() else []
     for n_responses in map(int, arguments):
         cells = [cell for cell in cells if cell.n_responses != n_responses]
-        cells += percentile_coverage(200, n_responses)
+        cells += percentile_coverage(200, n_responses) + difference_coverage(200, n_responses)
         for sizes, correlation in itertools.product(SIZES, CORRELATIONS):
             cells += coverage(400, n_responses, correlation, sizes)
             write_cells(cells)

@@ -22,7 +22,12 @@ from calibration.intervals import (
 )
 from calibration.scores import REGISTRY, score_table
 from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
-from calibration.significance import paired_bootstrap, paired_t_test, score_difference
+from calibration.significance import (
+    paired_bootstrap,
+    paired_equivalence,
+    paired_t_test,
+    score_difference,
+)
 from calibration.validation import Floats
 
 KINDS = ("sparse", "tied", "constant", "outlier", "plain")
@@ -81,6 +86,8 @@ def test_intervals_of_a_mean_difference_are_between_those_of_responses(
         assert inside(found.lower, found.upper, *bounds)
     found = paired_t_test(own, np.zeros(n_responses), alternative="two-sided")
     assert inside(found.lower, found.upper, *bounds)
+    equivalence = paired_equivalence(first, zero, responses, margin=0.1)
+    assert inside(equivalence.lower, equivalence.upper, *bounds)
     below = sizes[:, np.newaxis].astype(float)
     one, other = (
         RatioEstimand("mean", RatioSums(above[:, np.newaxis], below), Scale.NUMBER)
@@ -172,3 +179,29 @@ def test_one_response_that_differs_pulls_a_score_one_way(score: str, n_responses
     near, far = sorted((found.lower, found.upper), key=abs)
     assert near * np.sign(found.difference) >= -1e-9
     assert far * np.sign(found.difference) >= abs(found.difference)
+
+
+def test_two_backends_that_agree_have_no_wide_interval() -> None:
+    """Seen once: [-0.0896, 0.0000], of probabilities that hardly move."""
+    from experiments import posteriors
+
+    found = [
+        posteriors("factcheck-bench", variant="FR2", backend=name) for name in ("exact", "lbp")
+    ]
+    labels, responses = found[0]["label"], found[0]["response"]
+    p = [each["p"].to_numpy() for each in found]
+    moved = np.abs(p[0] - p[1]).max()
+    assert 0 < moved < 0.01
+    difference = score_difference("brier", *p, labels, responses)
+    assert -2 * moved <= difference.lower <= difference.difference
+    assert difference.difference <= difference.upper <= 2 * moved
+
+
+def test_a_difference_of_nothing_has_an_error() -> None:
+    """Methods that differ in every claim, but not on the whole."""
+    p, q = [0.2, 0.4, 0.6, 0.8], [0.4, 0.2, 0.8, 0.6]
+    found = score_difference("expected_precision", p, q, [0, 0, 1, 1], ["a", "b", "c", "d"])
+    assert found.difference == pytest.approx(0, abs=1e-15)
+    # The standard deviation of four differences of 0.2, by the root of 4.
+    assert found.standard_error == pytest.approx(0.2 * math.sqrt(4 / 3) / 2)
+    assert found.status == "ok"
