@@ -283,11 +283,17 @@ def _assessed(
 
 
 def _cut_off(graph: FactGraph, account: Account) -> str:
-    """What of a response was lost to an outage of the model or of the searches; empty if nothing.
+    """What of a response was lost to an outage or a refusal; empty if nothing.
 
     A page that could not be fetched is no outage: its snippet stands for it.
     """
     if account.outages:
         return f"an outage cut off {counted(len(account.outages), 'call')}: {account.outages[0]}"
-    lost = graph.metadata.get(RETRIEVAL_KEY, {}).get("unsearched", ())
+    told = graph.metadata.get(RETRIEVAL_KEY, {})
+    if refused := told.get("refused"):
+        return (
+            f"a search was refused ({refused[0]}); see to the key, the credit and the address of "
+            "the service"
+        )
+    lost = told.get("unsearched", ())
     return f"an outage cut off {counted(len(lost), 'call')} of searches: {lost[0]}" if lost else ""

@@ -79,7 +79,8 @@ class Evaluation(Previewed):
 
     Attributes:
         claims: a row per claim and variant: response, atom, text, label (of a human, where there
-            is one), p (of being true; missing where the backend had no answer), variant,
+            is one), p (of being true; missing where the backend had no answer, or every relation of
+            the claim is missing), variant,
             supporting and contradicting (ids of contexts, those that change p most first), and a
             column per assessor with its p.
         evidence: a row per claim and context that a relation joins: response, atom, variant,
@@ -379,7 +380,7 @@ def _claims(
             "atom": atom.id,
             "text": atom.text,
             "label": atom.label,
-            "p": view["atoms"][same]["p"] if "atoms" in view else None,
+            "p": None if same in view.get("unanswered", (same,)) else view["atoms"][same]["p"],
             "variant": variant,
             "supporting": tuple(sides[True]),
             "contradicting": tuple(sides[False]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,10 +50,40 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
     `unanswered` and `atoms`: by id, the posterior `p` of being true and its `evidence`, the
     contexts that a relation joins to it, each with `relation`, `probability` and `change`, what p
     loses when the context is taken away (computed exactly; None where that does not fit the
-    memory). Of the `unanswered` every relation is missing: measures leave them out, and count
-    `missing_atoms` and `missing_relations`. A view that has no answer holds its `error` alone.
+    memory). Of the `unanswered` every relation is missing: they have no probability.
+
+    Measures are over the claims on which all views and assessors have a verdict, so that they
+    compare, and say how many others there are (`left_out`), and what is missing: `missing_atoms`
+    and `missing_relations` of the view, and `missing_verdicts` of all assessors. A view that has no
+    answer holds its `error` alone.
     """
-    return {view.variant: _assessed(graph, view) for view in views}
+    found = {view.variant: _assessed(graph, view) for view in views}
+    compared = _compared(graph, found)
+    missing = sum(len(facts["missing"]) for facts in graph.metadata.get(ASSESSORS_KEY, {}).values())
+    for view in found.values():
+        if "atoms" in view:
+            p = [view["atoms"][atom]["p"] for _, atom in every_atom(graph) if atom in compared]
+            view["measures"] = {
+                **_measures(np.array(p)),
+                **view["measures"],
+                "missing_verdicts": missing,
+                "left_out": len(every_atom(graph)) - len(p),
+            }
+    return found
+
+
+def _compared(graph: FactGraph, assessment: Mapping[str, Any]) -> set[str]:
+    """Ids of the atoms on which all have a verdict that have one at all."""
+    judged = [
+        {atom for atom, one in facts["verdicts"].items() if one["p"] is not None}
+        for facts in graph.metadata.get(ASSESSORS_KEY, {}).values()
+    ]
+    judged += [
+        set(view["atoms"]) - set(view["unanswered"])
+        for view in assessment.values()
+        if "atoms" in view
+    ]
+    return set(graph.atom_ids).intersection(*(one for one in judged if one))
 
 
 def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -81,7 +111,6 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     of_atom = dict(zip(seen.atom_ids, p.tolist(), strict=True))
     asked = only_asked(graph, view.variant)
     unanswered = unanswered_atoms(asked)
-    answered = [of_atom[atom] for _, atom in every_atom(graph) if atom not in unanswered]
     # Removals are computed exactly even if the posterior is approximate, hence `change` may be None
     # where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
@@ -92,7 +121,6 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
         "log_z": posterior.log_z,
         "log_z_kind": str(posterior.log_z_kind),
         "measures": {
-            **_measures(np.array(answered)),
             "missing_relations": missing_relations(asked),
             "missing_atoms": sum(one in unanswered for _, one in every_atom(graph)),
         },
@@ -137,6 +165,7 @@ class AssessedResponse:
         missing: relations without an answer.
         failures: failures of the other stages.
         unjudged: verdicts of assessors that are missing.
+        origins: relations by where their probabilities come from.
     """
 
     response: str
@@ -145,6 +174,7 @@ class AssessedResponse:
     missing: int
     failures: int
     unjudged: int = 0
+    origins: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def lacking(self) -> int:
@@ -176,6 +206,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
         len(graph.metadata.get("relations", {}).get("missing", ())),
         sum(len(stage.get("failures", ())) for stage in stages),
         sum(len(facts["missing"]) for facts in assessors.values()),
+        graph.metadata.get("relations", {}).get("origins", {}),
     )
 
 

@@ -176,7 +176,11 @@ def _inferred(cell: int, position: int, graph: FactGraph, variant: str) -> UnitR
     if view is None or "error" in view:
         error = "not assessed under this variant" if view is None else view["error"]
         return UnitResult(cell, position, FAILED, error=error)
-    p = np.array([view["atoms"][atom]["p"] for atom in graph.atom_ids], dtype=np.float64)
+    # Of a claim whose every relation is missing nothing is known.
+    known = {
+        atom: one["p"] for atom, one in view["atoms"].items() if atom not in view["unanswered"]
+    }
+    p = np.array([known.get(atom, np.nan) for atom in graph.atom_ids], dtype=np.float64)
     return UnitResult(
         cell, position, view["status"], p, log_z=view["log_z"], log_z_kind=view["log_z_kind"]
     )

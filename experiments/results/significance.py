@@ -210,7 +210,7 @@ def _compared(
         for measure in settings.measures:
             yield {**shared, **nothing, "measure": measure, "n_responses": 0, "n_claims": 0,
                    "margin": settings.margins.get(measure, np.nan), "status": "no_labels",
-                   "reason": "no claim that both judged has a label"}  # fmt: skip
+                   "reason": "no claim with a label was judged by both"}  # fmt: skip
         return
     # What was learned on one side alone is compared within its folds on both.
     folds = [
@@ -270,6 +270,8 @@ def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[
 
     sides: list[_Claims] = []
     for one in (first, second):
+        if not one.judged.any():
+            return [(np.empty(0),) * 3] * 2
         names = np.array(one.responses, dtype=object)[one.index[one.judged]]
         scored = apply_policy(one.p[one.judged], one.label[one.judged], names, policy)
         # By name rather than number: two cells may number their responses differently.
@@ -297,6 +299,8 @@ def labelled_pair(
 
     mine, its = first.same_rows(second)
     both = first.judged[mine] & second.judged[its]
+    if not both.any():
+        return (np.empty(0),) * 3 + (np.empty(0, dtype=np.int64),)
     # From here on position i is the same claim on both sides.
     mine, its = mine[both], its[both]
     # Positions go through the policy in place of the responses, to learn which claims it keeps.

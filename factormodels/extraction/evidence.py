@@ -25,7 +25,8 @@ def with_contexts(
     dropped. `metadata["retrieval"]` holds the retriever's name, the numbers of queries, passages
     and contexts, the failures and the pages that were left out, as [atom, reason]; in place of the
     atom stands "" for the question. `unsearched`, where there are any, are the reasons of searches
-    that were not answered at all.
+    that were not answered at all, `refused` of those among them that will not be until something is
+    mended, such as a key.
 
     Args:
         graph: the atoms.
@@ -77,4 +78,7 @@ def with_contexts(
     lost = [answer.failures[0] for answer in found if not answer.searched]
     if lost:
         counts["unsearched"] = lost
+    refused = [answer.failures[0] for answer in found if answer.refused]
+    if refused:
+        counts["refused"] = refused
     return replace(merged, metadata={**graph.metadata, METADATA_KEY: counts})

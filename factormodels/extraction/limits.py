@@ -108,6 +108,11 @@ class Budget:
                     raise LimitReachedError(_cost_reached(limit, self.cost))
             await asyncio.sleep(_PAUSE)
 
+    def refund(self, price: float) -> None:
+        """Note that something was not paid for after all."""
+        with self._lock:
+            self.cost -= price
+
     def _reservation(self) -> float:
         """US dollars that the calls under way may cost."""
         return max(self._reserved, self._under_way * (self._dearest or 0.0))

@@ -91,6 +91,7 @@ def command(
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
       factormodels assess demonstration --model openai/NAME --assessor factscore
     """
+    from collections import Counter
     from contextlib import ExitStack
     from functools import partial
 
@@ -108,7 +109,6 @@ def command(
     from factormodels.extraction.consumption import Consumption
     from factormodels.extraction.model_parameters import unlisted_parameters
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
-    from factormodels.extraction.relation_models.prompted import chosen_method
     from factormodels.extraction.retrieval.web import WebRetriever
     from inference.warm_up import warm_up
 
@@ -213,15 +213,15 @@ def command(
         show_responses(console, batch.responses, plan.views, plan.choices.assessors)
     _show_measures(console, batch.responses, plan.views, plan.choices.assessors)
     show_ledger(console, ledger)
-    if plan.choices.relations == "model" and consumption is not None:
-        # Only now is it known what the server refuses.
-        stated: Any = judgement.method
-        method = chosen_method(stated, consumption)
-        remarks.print(f"{plan.choices.model}: probabilities of relations: {method}")
+    if plan.choices.relations == "model":
+        # Where they are from is known only now: a server may refuse log-probabilities.
+        origins: Counter[str] = sum((Counter(one.origins) for one in batch.responses), Counter())
+        told = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
+        remarks.print(f"{plan.choices.model}: probabilities of relations: {told or 'none'}")
     if isinstance(plan.choices.searcher, WebRetriever):
-        asked = plan.choices.searcher.store.asked
-        price = plan.choices.price_search
-        paid = "" if price is None else f" ({price * asked['searches']:.4f} US dollars)"
+        store = plan.choices.searcher.store
+        asked = store.asked
+        paid = "" if plan.choices.price_search is None else f" ({store.paid:.4f} US dollars)"
         remarks.print(
             f"asked the web for {asked['searches']:,} searches{paid}, {asked['pages']:,} pages"
         )
@@ -275,7 +275,9 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     for atom in graph.atoms:
         judged = view["atoms"][atom.id]
         label = [] if not labelled else ["" if atom.label is None else str(atom.label).lower()]
-        row = [atom.id, f"{judged['p']:.3f}", verdict(judged["p"]), "", *label]
+        known = atom.id not in view["unanswered"]
+        told = [f"{judged['p']:.3f}", verdict(judged["p"])] if known else ["missing", ""]
+        row = [atom.id, *told, "", *label]
         table.add_row(*row, _short(atom.text))
         for item in by_strength(judged["evidence"]):
             against = item["relation"] == RelationKind.CONTRADICTION

@@ -41,12 +41,14 @@ class Retrieved:
         dropped: one sentence for each page that was left out, others having taken its place
             where there were any.
         searched: whether the search itself was answered; otherwise nobody knows what there is.
+        refused: whether it was refused in a way that does not pass by itself, as for a wrong key.
     """
 
     passages: tuple[Passage, ...]
     failures: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     searched: bool = True
+    refused: bool = False
 
 
 class Retriever(Protocol):

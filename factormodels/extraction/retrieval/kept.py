@@ -42,6 +42,7 @@ class WebStore:
 
     Attributes:
         asked: number of searches and pages that services were asked for.
+        paid: US dollars for the searches among them.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class WebStore:
     ) -> None:
         self.replay = replay
         self.asked: Counter[str] = Counter()
+        self.paid = 0.0
         self._cache = cache
         self._patience = 0.0 if retry_failed else LASTING_FAILURES
         self._budget = budget or Budget()
@@ -134,15 +136,20 @@ class WebStore:
                 del self._known[digest]
 
     async def _ask(self, stage: str, ask: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
+        price = self._price or 0.0
         if stage == SEARCHES:
-            await self._budget.charge(self._price or 0.0)
+            await self._budget.charge(price)
+            self.paid += price
         self.asked[stage] += 1
         entry: dict[str, Any] = {"value": None, "failure": None, "lasting": False}
         try:
             entry["value"] = await ask()
         except RequestFailed as error:
-            # What a service refuses today, for want of a key or credit, it may give in a minute.
-            entry |= {"failure": str(error), "lasting": error.lasting and stage == PAGES}
+            entry |= {"failure": str(error), "lasting": error.lasting}
+            if stage == SEARCHES and error.lasting:
+                # Nobody is paid for what he refuses.
+                self._budget.refund(price)
+                self.paid -= price
         return entry | {"at": self._clock()}
 
     def _kept(self, request: Request) -> dict[str, Any] | None:
@@ -150,5 +157,7 @@ class WebStore:
         if found is None:
             return None
         entry: dict[str, Any] = json.loads(found.text)
-        expired = not entry["lasting"] or self._clock() - entry["at"] >= self._patience
+        # What a service refuses today, for want of a key or credit, it may give in a minute.
+        lasting = entry["lasting"] and request.stage == PAGES
+        expired = not lasting or self._clock() - entry["at"] >= self._patience
         return None if entry["failure"] is not None and expired and not self.replay else entry

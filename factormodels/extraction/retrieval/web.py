@@ -145,7 +145,7 @@ class WebRetriever(ABC):
         try:
             hits = [Hit(*hit) for hit in await self.store.get(SEARCHES, facts, search)]
         except RequestFailed as error:
-            return Retrieved((), (str(error),), searched=False)
+            return Retrieved((), (str(error),), searched=False, refused=error.lasting)
         return await self._read(client, slots, plain, hits)
 
     async def _read(

@@ -86,6 +86,17 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(
             for name, value in {**p, "exact": own[atom.id]["p"]}.items():
                 if not found[-1]:
                     rows.setdefault(name, []).append((value, atom.label, graph.id))
+        # The same claims make up the measures of a response, which say how many there are not.
+        told = graph.metadata["assessment"]["FR1"]["measures"]
+        kept = [
+            own[atom.id]["p"]
+            for atom, lacking in zip(graph.atoms, found[-len(graph.atoms) :], strict=True)
+            if not lacking
+        ]
+        assert told["n_atoms"] == len(kept) == len(graph.atoms) - told["left_out"]
+        assert told["precision"] == sum(p > 0.5 for p in kept) / len(kept)
+        missing = sum(len(facts["missing"]) for facts in graph.metadata["assessors"].values())
+        assert told["missing_verdicts"] == missing
     # Claims on which one of the two alone has no verdict.
     assert {"factverify"} in found
     left_out = sum(map(bool, found))

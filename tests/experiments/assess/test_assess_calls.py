@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from factormodels import read_many
-from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
+from tests.experiments.assess.test_assess_model import (
+    arguments,
+    notes,
+    provider,
+    question_of,
+    stage_of,
+)
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.provider_servers import anthropic
 from tests.factormodels.extraction.server import Reply, ScriptedServer
@@ -102,13 +108,31 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     assert result.exit_code == 0, result.output
     told = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
     assert result.stderr.count(told) == 1
-    assert "probabilities of relations: verbalised" in result.stderr
+    assert "probabilities of relations: 4 verbalised" in result.stderr
     graph = read_many(notes / "o.jsonl")[0]
     assert graph.metadata["relations"]["origins"] == {"verbalised": 2}
     assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
     replayed = invoke(*options[:-1], "again.jsonl", "--replay")
     assert replayed.exit_code == 0, replayed.output
     assert (notes / "again.jsonl").read_bytes() == (notes / "o.jsonl").read_bytes()
+
+
+@pytest.mark.usefixtures("notes")
+def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for(invoke: Invoke) -> None:
+    def forgetful(request: dict[str, Any], number: int) -> Reply:
+        reply = provider(request, number)
+        if stage_of(request) != "relations":
+            return reply
+        if "confidence" in str(request["messages"]):
+            return Reply('{"relation": "entailment", "confidence": 0.8}')
+        # Of claims on cars log-probabilities are left out now and then.
+        return Reply("contradiction") if "Cars" in question_of(request) else reply
+
+    with ScriptedServer(forgetful) as server:
+        result = invoke(*arguments(server.url, "o.jsonl", "--method", "logprobs"))
+    assert result.exit_code == 0, result.output
+    told = "openai/scripted: probabilities of relations: 2 logprobs, 1 verbalised"
+    assert told in result.stderr.splitlines()
 
 
 @pytest.mark.usefixtures("notes")

@@ -206,13 +206,20 @@ def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() ->
                 "page": Retrieved((Passage("t", "", "s", "s"),), ("a page: status 404",)),
                 "gone": Retrieved((), ("a page: status 404",)),
                 "lost": Retrieved((), ("search: no answer in time",), searched=False),
+                "shut": Retrieved((), ("search: status 403",), searched=False, refused=True),
             }
             return [answers[query] for query in queries]
 
-    graphs = [FactGraph(name, (Atom("a1", name),)) for name in ("page", "gone", "lost")]
+    graphs = [FactGraph(name, (Atom("a1", name),)) for name in ("page", "gone", "lost", "shut")]
     views = [AssessmentView("FR2", "implication", get_backend("exact"))]
     batch = assess_responses(graphs, [retrieval_stage(Web())], views, {})
     assert [one.response for one in batch.responses] == ["page", "gone"]
     assert batch.failed == (
         ("lost", "an outage cut off 1 call of searches: search: no answer in time"),
+        # Whoever waits for that to pass waits in vain.
+        (
+            "shut",
+            "a search was refused (search: status 403); see to the key, the credit and the address "
+            "of the service",
+        ),
     )

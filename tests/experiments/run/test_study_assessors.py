@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from experiments.results.rows import RowsFile, as_xarray, read_rows
@@ -304,3 +306,28 @@ def test_a_limit_ends_a_study_that_is_gone_on_with(keyed: Path, invoke: Invoke) 
     told = manifest["models"]["relation_models"]["asked"]
     assert told["not_sent"] == []
     assert told["origins"] == {"logprobs": told["asked"] - told["missing"]}
+
+
+def test_an_assessor_without_any_verdict_is_a_cell_without_a_number_and_with_a_reason(
+    keyed: Path, invoke: Invoke
+) -> None:
+    def silent(request: dict[str, Any], number: int) -> Reply:
+        if "verdict" in str(request["messages"]).lower() or "<premise>" in question_of(request):
+            return provider(request, number)
+        return Reply("I would rather not say.")
+
+    text = STUDY.replace("limit: 2", "limit: 1").replace(", reliability]", "]")
+    with ScriptedServer(silent) as server:
+        result = invoke("run", study(keyed, server.url, text), "--out", "out", "--workers", "1")
+    assert result.exit_code == 0, result.output
+    # The table has its row, and the reason stands below.
+    (row,) = re.findall(r"^.* factscore +(--.*)$", result.stdout, re.M)
+    assert row.split()[:2] == ["--", "--"]
+    assert "factscore on demonstration: 1 unit failed, the first at " in result.stdout
+    assert "none of 9 claims has a verdict: the answer cannot be read" in result.stdout
+    tests = pd.read_csv(keyed / "out" / "significance.csv")
+    of_silent = tests[tests["first"] == "factscore"]
+    assert of_silent["n_claims"].tolist() == [0, 0]
+    assert of_silent["difference"].isna().all()
+    assert set(of_silent["reason"]) == {"no claim with a label was judged by both"}
+    assert (tests[tests["second"] == "verify"]["n_claims"] > 0).all()

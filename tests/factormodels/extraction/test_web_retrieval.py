@@ -286,6 +286,26 @@ def test_a_page_is_fetched_once_in_a_run_without_a_cache(key: str) -> None:
 
 
 @pytest.mark.usefixtures("key")
+@pytest.mark.parametrize(
+    ("answer", "refused_for_good", "paid"),
+    [
+        (Answer(status=401), True, 0.0),
+        (Answer(status=403), True, 0.0),
+        (Answer(status=503), False, 0.001),
+    ],
+)
+def test_a_refusal_that_lasts_is_no_outage_and_not_paid(
+    answer: Answer, refused_for_good: bool, paid: float
+) -> None:
+    with web_server(lambda *_: answer) as server:
+        store = WebStore(budget=(budget := Budget(max_cost=1.0)), price=0.001)
+        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
+        (found,) = retriever.retrieve(["a"])
+    assert (found.searched, found.refused) == (False, refused_for_good)
+    assert [store.paid, budget.cost] == [paid, paid]
+
+
+@pytest.mark.usefixtures("key")
 def test_searches_end_where_they_would_cost_too_much() -> None:
     with search_engine({}) as server:
         store = WebStore(budget=Budget(max_cost=0.0025), price=0.001)
