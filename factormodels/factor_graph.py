@@ -192,6 +192,12 @@ class FactorGraph(Previewed):
             return -np.inf
         return float(sum(table[tuple(assignment[list(scope)])] for scope, table in self.factors()))
 
+    def with_log_values(self, log_values: NDArray[np.float64]) -> FactorGraph:
+        """This graph with other log tables, which are valid and read-only."""
+        graph = object.__new__(type(self))
+        graph.__dict__.update({**self.__dict__, "log_values": log_values})
+        return graph
+
     def with_evidence(self, states: Mapping[str, int] | Mapping[int, int]) -> FactorGraph:
         """This graph with variables observed (hard evidence), added to earlier evidence.
 

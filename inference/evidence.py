@@ -55,4 +55,4 @@ def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
     values[np.repeat(~observed, graph.cardinalities)] = marginals.flat[
         np.repeat(~observed, np.where(observed, 1, graph.cardinalities))
     ]
-    return Marginals(graph.names, graph.cardinalities, values, graph.index)
+    return Marginals.of(graph, values)

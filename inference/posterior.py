@@ -16,6 +16,8 @@ from factormodels.preview import Preview, Previewed, counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from factormodels.factor_graph import FactorGraph
+
 _SHOWN_STATES = 6
 
 
@@ -60,6 +62,12 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         self.flat = np.ascontiguousarray(values, dtype=np.float64)
         self.flat.flags.writeable = False
         self._given_index = index
+
+    @classmethod
+    def of(cls, graph: FactorGraph, values: NDArray[np.float64]) -> Marginals:
+        """Marginals of the variables of a graph, one after another."""
+        # An index of names is taken over, and made when it is asked for where there is none.
+        return cls(graph.names, graph.cardinalities, values, vars(graph).get("index"))
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

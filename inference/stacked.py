@@ -64,7 +64,7 @@ class Stacked:
         """Marginals of the graph of number `k`, given those of all, flat."""
         graph = self.graphs[k]
         part = values[self.state_starts[k] : self.state_starts[k + 1]]
-        return Marginals(graph.names, graph.cardinalities, part, graph.index)
+        return Marginals.of(graph, part)
 
     @property
     def entries(self) -> NDArray[np.int64]:

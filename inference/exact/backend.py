@@ -22,13 +22,15 @@ from inference.backend import (
     TooLargeError,
     zero_partition,
 )
+from inference.exact.batch import solve_each
 from inference.exact.conditioning import Conditioning, condition, conditioning
 from inference.exact.kernels.beliefs import factor_beliefs
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.exact.kernels.propagation import ZERO
-from inference.exact.kernels.solve import TOO_LARGE, UNRUN, plan, plant, run_tree, solve
-from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_tree_in_chunks
-from inference.exact.prediction import BYTES_PER_ENTRY, Prediction, Search
+from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.propagation import DONE, ZERO
+from inference.exact.kernels.solve import plan
+from inference.exact.plans import KEPT, Plan, Run, posterior_of, structure_of
+from inference.exact.prediction import BYTES_PER_ENTRY, Prediction
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.team import Team
 
@@ -87,76 +89,37 @@ class Exact(Backend):
             TooLargeError: if the tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        cheaper = self._cheaper(graph)
-        found = condition(graph, cheaper[1], self._threads()) if cheaper else None
-        if cheaper and found:
-            prediction, log_z, marginals, arithmetic = cheaper[0], *found, "scaled"
-            if log_z == -np.inf:
-                raise zero_partition()
-        else:
-            solved = self._run(graph)
-            prediction, log_z, marginals = solved.prediction, solved.log_z, solved.marginals
-            arithmetic = "scaled" if solved.scaled else "log"
-        return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
-            log_z=log_z,
-            log_z_kind=LogZKind.EXACT,
-            status=Status.EXACT,
-            stats=prediction.stats(arithmetic, self.seed),
-        )
+        return self.solve_by(self.method(graph), graph)
+
+    def solve_by(self, method: Plan | Conditioned, graph: FactorGraph) -> Posterior:
+        """Exact posterior of a graph by what `method` returns for its structure.
+
+        Raises:
+            TooLargeError, ZeroPartitionError: as `solve`.
+        """
+        if isinstance(method, Conditioned):
+            sums = condition(graph, method.conditioning, self._threads())
+            if sums is not None:
+                run = Run(ZERO if sums[0] == -np.inf else DONE, *sums, scaled=True)
+                return posterior_of(graph, method.prediction.stats(self.seed), run)
+            method = self._planted(graph)
+        run = method.run(graph.log_values, self._threads())
+        return posterior_of(graph, method.prediction.stats(self.seed), run)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Exact posteriors of many graphs, or the errors.
 
-        Graphs of one structure share a plan; the others are eliminated in one compiled loop, but
-        for those that conditioning is cheaper for.
+        Graphs of one structure share a plan, and parts of all structures share the threads.
         """
-        from inference.exact.batch import by_structure, eliminate_each  # loads kernels of its own
-
-        results: dict[int, Result] = {}
-        apart: list[int] = []
-        conditioned: list[int] = []
         with Team(threads) as team:
-            for numbers in by_structure(graphs):
-                if len(numbers) > 1:
-                    alike = [graphs[k] for k in numbers]
-                    rows = np.stack([graph.log_values for graph in alike])
-                    results.update(zip(numbers, self._alike(alike, rows, team), strict=True))
-                elif self._cheaper(graphs[numbers[0]]):
-                    conditioned += numbers
-                else:
-                    apart += numbers
-            found = team.map(self.attempt, [graphs[k] for k in conditioned])
-            results.update(zip(conditioned, found, strict=True))
-            eliminated = eliminate_each([graphs[k] for k in apart], self._search(), team)
-        for k, result in zip(apart, eliminated, strict=True):
-            # What is too large to share the memory has it for itself now.
-            results[k] = self.attempt(graphs[k]) if result is None else result
-        return [results[k] for k in range(len(graphs))]
+            return solve_each(self, graphs, team)
 
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
         """Exact posteriors of a graph under many log tables, planned once."""
-        with Team(threads) as team:
-            return self._alike([graph] * len(log_values), log_values, team)
-
-    def _alike(
-        self, graphs: Sequence[FactorGraph], rows: NDArray[np.float64], team: Team
-    ) -> list[Result]:
-        """Posteriors of graphs of one structure, their log tables in rows."""
-        from inference.exact.batch import eliminate_alike
-
-        def alone(k: int) -> Result:
-            return self.attempt(replace(graphs[k], log_values=rows[k]))
-
-        if self._cheaper(graphs[0]):
-            return team.map(alone, range(len(graphs)))
-        found = eliminate_alike(graphs, rows, self._search(), team)
-        return [alone(k) if result is None else result for k, result in enumerate(found)]
-
-    def _search(self) -> Search:
-        return Search(self.seed, self.restarts, self.allowed_bytes())
+        graphs = [graph.with_log_values(row) for row in log_values]
+        return self.solve_batch(graphs, threads)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction:
         """Factor beliefs as a function of the log tables, on a cluster tree made once.
@@ -169,7 +132,7 @@ class Exact(Backend):
         def beliefs(log_values: NDArray[np.float64]) -> FactorBeliefs:
             found = calibrate(log_values)
             posterior = Posterior(
-                marginals=Marginals(graph.names, graph.cardinalities, found.marginals, graph.index),
+                marginals=Marginals.of(graph, found.marginals),
                 log_z=found.log_z,
                 log_z_kind=LogZKind.EXACT,
                 status=Status.EXACT,
@@ -183,7 +146,7 @@ class Exact(Backend):
         """What `infer` would cost for a graph, its evidence absorbed, without running it."""
         absorbed = graph.absorb_evidence()
         cheaper = self._cheaper(absorbed)
-        return cheaper[0] if cheaper else self._elimination(absorbed, self.restarts)
+        return cheaper.prediction if cheaper else self._elimination(absorbed, self.restarts)
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Calibrated cluster tree of a graph, its evidence absorbed.
@@ -196,8 +159,7 @@ class Exact(Backend):
             ZeroPartitionError: if no assignment has positive potential.
         """
         absorbed = graph.absorb_evidence()
-        solved = self._run(absorbed)
-        return CalibratedTree(absorbed, solved.tree, solved.tables, solved.marginals, solved.log_z)
+        return self._calibrated(absorbed, self._planted(absorbed))
 
     def planned(self, graph: FactorGraph) -> Callable[[NDArray[np.float64]], CalibratedTree]:
         """`calibrate` as a function of the log tables of a graph without evidence.
@@ -208,25 +170,46 @@ class Exact(Backend):
         Args:
             graph: the graph, whose own log tables play no part.
         """
-        scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-        max_entries = self.allowed_bytes() / BYTES_PER_ENTRY
-        fits, tree, _, largest, _, _ = plant(*scopes, self.seed, self.restarts, max_entries)
-        reused = fits and largest < LOG2_CHUNKED_TABLE
+        plan = self._planted(graph, refuse=False)
+        reused = plan.fits and plan.small
 
         def calibrate(log_values: NDArray[np.float64]) -> CalibratedTree:
             one = replace(graph, log_values=log_values)
-            if not reused:
-                return self.calibrate(one)
-            code, log_z, marginals, tables, _ = run_tree(
-                *scopes, one.table_starts, one.log_values, tree
-            )
-            if code == ZERO:
-                raise zero_partition()
-            return CalibratedTree(one, tree, tables, marginals, log_z)
+            return self._calibrated(one, plan if reused else self._planted(one))
 
         return calibrate
 
-    def _cheaper(self, graph: FactorGraph) -> tuple[Prediction, Conditioning] | None:
+    def method(self, graph: FactorGraph) -> Plan | Conditioned:
+        """How graphs of this graph's structure are solved; plans of small tables are kept.
+
+        Raises:
+            TooLargeError: if the tables would not fit the memory limit.
+        """
+        key = (structure_of(graph), self.seed, self.restarts, self.memory_limit)
+        kept = KEPT.get(key)
+        if kept is not None:
+            return kept
+        cheaper = self._cheaper(graph)
+        if cheaper is not None:
+            return cheaper
+        plan = self._planted(graph)
+        KEPT.keep(key, plan)
+        return plan
+
+    def _planted(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
+        limit = self.allowed_bytes()
+        plan = Plan.of(graph, self.seed, self.restarts, limit / BYTES_PER_ENTRY)
+        if refuse and not plan.fits:
+            raise TooLargeError(_refusal(plan.prediction, limit))
+        return plan
+
+    def _calibrated(self, graph: FactorGraph, plan: Plan) -> CalibratedTree:
+        run, tables = plan.calibrate(graph.log_values, self._threads())
+        if run.code == ZERO:
+            raise zero_partition()
+        return CalibratedTree(graph, plan.tree, plan.program, tables, run.marginals, run.log_z)
+
+    def _cheaper(self, graph: FactorGraph) -> Conditioned | None:
         """What conditioning would cost and how it goes, where elimination costs more."""
         plan = conditioning(graph)
         if plan is None:
@@ -241,7 +224,7 @@ class Exact(Backend):
         if plan.seconds >= found.seconds and found.bytes <= limit:
             return None
         prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
-        return prediction, plan
+        return Conditioned(prediction, plan)
 
     def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
         *_, width, largest, entries, work = plan(
@@ -257,29 +240,6 @@ class Exact(Backend):
     def _threads(self) -> int:
         return self.threads if self.threads is not None else os.cpu_count() or 1
 
-    def _run(self, graph: FactorGraph) -> _Solved:
-        limit = self.allowed_bytes()
-        scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-        potentials = (graph.table_starts, graph.log_values)
-        code, log_z, marginals, tables, scaled, tree, width, largest, entries, work = solve(
-            *scopes,
-            *potentials,
-            self.seed,
-            self.restarts,
-            limit / BYTES_PER_ENTRY,
-            LOG2_CHUNKED_TABLE,
-        )
-        prediction = Prediction.of(width, largest, entries, work)
-        if code == TOO_LARGE:
-            raise TooLargeError(_refusal(prediction, limit))
-        if code == UNRUN:
-            code, log_z, marginals, tables, scaled = run_tree_in_chunks(
-                *scopes, *potentials, tree, self._threads()
-            )
-        if code == ZERO:
-            raise zero_partition()
-        return _Solved(prediction, tree, tables, marginals, log_z, scaled)
-
     def allowed_bytes(self) -> int:
         """Bytes that the tables may take."""
         return self.memory_limit if self.memory_limit is not None else _free_memory()
@@ -292,6 +252,7 @@ class CalibratedTree:
     Attributes:
         graph: the factor graph, without evidence.
         tree: the clusters, children before parents.
+        program: where every factor lies in them.
         tables: float64, the joint distributions, laid out as `tree` says.
         marginals: float64, the marginals of the variables, one after another.
         log_z: natural logarithm of the partition function.
@@ -299,6 +260,7 @@ class CalibratedTree:
 
     graph: FactorGraph
     tree: ClusterTree
+    program: TreeProgram
     tables: NDArray[np.float64]
     marginals: NDArray[np.float64]
     log_z: float
@@ -309,16 +271,18 @@ class CalibratedTree:
         It is the gradient of log Z with respect to the log tables (Darwiche 2003, "A differential
         approach to inference in Bayesian networks").
         """
-        graph = self.graph
         result: NDArray[np.float64] = factor_beliefs(
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            graph.table_starts,
-            self.tree,
-            self.tables,
+            self.program, self.graph.table_starts, self.tree.constant_factors, self.tables
         )
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """Conditioning where elimination costs more: how it goes, and what it costs."""
+
+    prediction: Prediction
+    conditioning: Conditioning
 
 
 def _free_memory() -> int:
@@ -339,13 +303,3 @@ def _refusal(prediction: Prediction, limit: int) -> str:
         "'wmb' for certified bounds or 'lbp' for an estimate, observe variables, or raise "
         "memory_limit (in bytes)"
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Solved:
-    prediction: Prediction
-    tree: ClusterTree
-    tables: NDArray[np.float64]
-    marginals: NDArray[np.float64]
-    log_z: float
-    scaled: bool

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.blocks import normalise, residual_marginals
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.exact.kernels.layout import block_axes
 from inference.exact.kernels.log_propagation import propagate_log
+from inference.exact.kernels.program import (
+    BLOCK,
+    CHILDREN,
+    INPUTS,
+    MESSAGE,
+    RESIDUES,
+    TABLE,
+    TARGET,
+    TreeProgram,
+)
 from inference.exact.kernels.propagation import (
     DONE,
     UNDERFLOW,
     ZERO,
-    Pass,
-    answer_starts,
+    Workspace,
     ascend,
     ascend_all,
     descend,
     descend_all,
+    finish_marginals,
     finish_message,
-    new_pass,
     new_workspace,
+    scale_potentials,
     take_answer,
     would_underflow,
 )
-from inference.exact.kernels.solve import marginal_layout
 
 LOG2_CHUNKED_TABLE = 18.0
 """Tables of 2**18 entries take about a millisecond to walk: worth handing to several threads."""
@@ -42,182 +50,197 @@ _LARGEST_OWN_SHARE = 32
 
 _NOT_WANTED = -1
 
-Arrays = tuple[int, float, NDArray[np.float64], NDArray[np.float64], bool]
+
+@dataclass(frozen=True, eq=False)
+class _Pass:
+    """A run of a program in which threads share the large tables."""
+
+    program: TreeProgram
+    tree: ClusterTree
+    table_starts: NDArray[np.int64]
+    cardinalities: NDArray[np.int64]
+    work: Workspace
+    marginals: NDArray[np.float64]
+    pool: ThreadPoolExecutor
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Number of factors, and where the messages begin among the values."""
+        return len(self.table_starts) - 1, int(self.table_starts[-1])
+
+    def share(self, task: Callable[[int, int], Any], c: int) -> list[Any]:
+        """What a task returns for each chunk of cluster `c`, by its range of entries."""
+        _, chunks = _chunks(self, c)
+        return list(self.pool.map(lambda chunk: task(*chunk), chunks))
 
 
-def run_tree_in_chunks(
+def run_in_chunks(
+    program: TreeProgram,
+    tree: ClusterTree,
     cardinalities: NDArray[np.int64],
-    scope_starts: NDArray[np.int64],
-    scope_variables: NDArray[np.int64],
     table_starts: NDArray[np.int64],
     log_values: NDArray[np.float64],
-    tree: ClusterTree,
+    marginals: NDArray[np.float64],
     threads: int,
-) -> Arrays:
-    """Run a cluster tree with several threads.
+) -> tuple[int, float, bool, NDArray[np.float64]]:
+    """Run a program with several threads.
 
     Args:
-        cardinalities, scope_starts, scope_variables, table_starts, log_values: the factor graph.
-        tree: its cluster tree.
+        program, tree: of a structure.
+        cardinalities, table_starts, log_values: of the factor graph.
+        marginals: float64, out.
         threads: number of threads; the result does not depend on it.
 
     Returns:
-        (code, log Z, marginals, cluster beliefs, whether scaled arithmetic sufficed), as
-        `inference.exact.kernels.solve.run_tree`.
+        (code, log Z, whether scaled arithmetic sufficed) as `run_program`, and cluster beliefs.
     """
-    marginal_starts = marginal_layout(cardinalities)
-    marginals = np.empty(marginal_starts[-1])
-    tables = np.empty(tree.table_starts[-1])
-    arguments = (
-        cardinalities,
-        scope_starts,
-        scope_variables,
-        table_starts,
-        log_values,
-        tree,
-        marginal_starts,
-        marginals,
-        tables,
-    )
-    run, log_scale = new_pass(*arguments)
+    work = new_workspace(program, table_starts)
+    log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
-        return ZERO, log_scale, marginals, tables, True
+        return ZERO, log_scale, True, work.tables
     with ThreadPoolExecutor(threads) as pool:
-        code, log_z = _ascend(run, pool)
+        run = _Pass(program, tree, table_starts, cardinalities, work, marginals, pool)
+        code, log_z = _ascend(run)
         if code == DONE:
-            _descend(run, pool)
+            work.answers[:] = 0.0
+            marginals[:] = 0.0
+            _descend(run)
     scaled = code != UNDERFLOW
     if scaled:
         log_z += log_scale
     else:
-        del run  # its arrays would be held beside those of the second pass
-        code, log_z = propagate_log(*arguments)
-    return code, log_z, marginals, tables, scaled
+        constants = tree.constant_factors
+        code, log_z = propagate_log(program, table_starts, log_values, constants, work, marginals)
+    return code, log_z, scaled, work.tables
 
 
-def _stretches(tree: ClusterTree) -> Iterator[tuple[int, int, bool]]:
+def _stretches(steps: NDArray[np.int64]) -> Iterator[tuple[int, int, bool]]:
     """Yield (first, last, large) stretches of clusters: a large one alone, small ones together."""
-    large = np.flatnonzero(np.diff(tree.table_starts) >= 2.0**LOG2_CHUNKED_TABLE)
+    large = np.flatnonzero(np.diff(steps[:, TABLE]) >= 2.0**LOG2_CHUNKED_TABLE)
     first = 0
     for c in large.tolist():
         if c > first:
             yield first, c, False
         yield c, c + 1, True
         first = c + 1
-    if first < len(tree.parents):
-        yield first, len(tree.parents), False
+    if first < len(steps) - 1:
+        yield first, len(steps) - 1, False
 
 
-def _chunks(run: Pass, c: int) -> tuple[int, list[tuple[int, int]]]:
+def _chunks(run: _Pass, c: int) -> tuple[int, list[tuple[int, int]]]:
     """How many leading axes the chunks of cluster `c` fix, and their ranges of entries."""
-    tree = run.tree
-    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-    size = int(tree.table_starts[c + 1] - tree.table_starts[c])
-    outer, _ = block_axes(run.cardinalities, variables)
-    # Chunks hold whole blocks, and whole groups of what sums to one entry of the message.
-    free = min(outer, int(tree.separator_sizes[c]))
+    tree, steps = run.tree, run.program.steps
+    length = int(steps[c + 1, TABLE] - steps[c, TABLE])
     count = 1
     axes = 0
-    while count < _FEWEST_CHUNKS and axes < free:
-        count *= int(run.cardinalities[variables[axes]])
+    # Chunks hold whole blocks, and whole groups of what sums to one entry of the message.
+    while count < _FEWEST_CHUNKS and axes < tree.separator_sizes[c]:
+        states = int(run.cardinalities[tree.variables[tree.starts[c] + axes]])
+        if length // states % steps[c, BLOCK]:
+            break
+        count *= states
+        length //= states
         axes += 1
-    length = size // count
     return axes, [(k * length, (k + 1) * length) for k in range(count)]
 
 
-def _ascend(run: Pass, pool: ThreadPoolExecutor) -> tuple[int, float]:
-    tree = run.tree
-    work = new_workspace(run.cardinalities, tree)
+def _ascend(run: _Pass) -> tuple[int, float]:
+    program, work = run.program, run.work
+    n_factors, first_message = run.ends
     log_z = 0.0
-    for first, last, large in _stretches(tree):
+    for first, last, large in _stretches(program.steps):
         if not large:
-            code, scale = ascend_all(run, first, last, work)
+            code, scale = ascend_all(program, run.table_starts, work, first, last)
             if code != DONE:
                 return code, scale
         else:
-            if would_underflow(run, first):
+            if would_underflow(program, work.spans, first):
                 return UNDERFLOW, 0.0
-            _each(pool, _ascend_chunk, run, first)
-            scale = finish_message(run, first)
+            message = first_message + int(program.steps[first, MESSAGE])
+
+            def chunk(begin: int, end: int, message: int = message, c: int = first) -> None:
+                ascend(program, work.values, work.tables, message, c, begin, end)
+
+            run.share(chunk, first)
+            scale = finish_message(
+                program, work.values, work.spans, n_factors, first_message, first
+            )
             if scale == -np.inf:
                 return ZERO, scale
         log_z += scale
     return DONE, log_z
 
 
-def _ascend_chunk(run: Pass, c: int, begin: int, end: int) -> None:
-    ascend(run, c, begin, end, new_workspace(run.cardinalities, run.tree))
-
-
-def _each(
-    pool: ThreadPoolExecutor, task: Callable[[Pass, int, int, int], Any], run: Pass, c: int
-) -> list[Any]:
-    _, chunks = _chunks(run, c)
-    return list(pool.map(lambda chunk: task(run, c, *chunk), chunks))
-
-
-def _descend(run: Pass, pool: ThreadPoolExecutor) -> None:
-    starts = answer_starts(run.tree)
-    work = new_workspace(run.cardinalities, run.tree)
-    for first, last, large in reversed(list(_stretches(run.tree))):
+def _descend(run: _Pass) -> None:
+    for first, last, large in reversed(list(_stretches(run.program.steps))):
         if large:
-            _descend_large(run, first, starts, pool)
+            _descend_large(run, first)
         else:
-            descend_all(run, first, last, work, starts)
+            descend_all(run.program, run.table_starts, run.work, run.marginals, first, last)
 
 
-def _descend_large(run: Pass, c: int, starts: NDArray[np.int64], pool: ThreadPoolExecutor) -> None:
+def _descend_large(run: _Pass, c: int) -> None:
     """Turn one large table into a belief, chunk by chunk, and answer its children.
 
     A child that holds the axes of the chunks gets answers of different chunks in different places;
     a small one is answered by each chunk apart, and the answers are added in order; what is left
     is answered in one go.
     """
-    tree = run.tree
-    take_answer(run, c)
+    tree, program, work = run.tree, run.program, run.work
+    take_answer(program, work.values, work.answers, work.spans, *run.ends, c)
     axes, _ = _chunks(run, c)
     leading = tree.variables[tree.starts[c] : tree.starts[c] + axes]
-    size = int(tree.table_starts[c + 1] - tree.table_starts[c])
-    shared, own, rest = (np.full(len(starts), _NOT_WANTED) for _ in range(3))
+    step = _alone(program, c)
+    size = int(step.steps[1, TABLE] - step.steps[0, TABLE])
+    shared, own, rest = (step.inputs.copy() for _ in range(3))
+    for inputs in (shared, own, rest):
+        inputs[:, TARGET] = _NOT_WANTED
     room = 0
     own_children = []
-    for entry in range(int(tree.child_starts[c]), int(tree.child_starts[c + 1])):
-        child = int(tree.children[entry])
+    first = int(step.steps[0, CHILDREN])
+    for k, child in enumerate(
+        tree.children[tree.child_starts[c] : tree.child_starts[c + 1]], first
+    ):
         at = int(tree.starts[child])
         separator = tree.variables[at : at + int(tree.separator_sizes[child])]
-        length = int(tree.message_starts[child + 1] - tree.message_starts[child])
+        start, length = int(tree.message_starts[child]), int(np.diff(tree.message_starts)[child])
         if np.array_equal(separator[:axes], leading):
-            shared[entry] = starts[entry]
+            shared[k, TARGET] = start
         elif length * _LARGEST_OWN_SHARE <= size:
-            own[entry] = room
-            own_children.append((int(starts[entry]), room, length))
+            own[k, TARGET] = room
+            own_children.append((start, room, length))
             room += length
         else:
-            rest[entry] = starts[entry]
-    eliminated = int(tree.starts[c + 1] - tree.starts[c] - tree.separator_sizes[c])
-    variable = int(tree.variables[tree.starts[c + 1] - 1])
-    states = int(run.cardinalities[variable]) if eliminated == 1 else 0
+            rest[k, TARGET] = start
+    states = int(step.residues[0, 1]) if len(step.residues) == 1 else 0
 
-    def chunk(run: Pass, c: int, begin: int, end: int) -> tuple[Any, Any]:
-        work = new_workspace(run.cardinalities, tree)
+    def chunk(begin: int, end: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         marginal, sums = np.zeros(states), np.zeros(room)
-        descend(run, c, begin, end, work, run.answers, shared, marginal, True)
+        part = step._replace(inputs=shared)
+        descend(part, work.tables, work.answers, work.answers, marginal, 0, begin, end, True)
         if room:
-            descend(run, c, begin, end, work, sums, own, np.zeros(0), False)
+            part = step._replace(inputs=own)
+            descend(part, work.tables, work.answers, sums, marginal, 0, begin, end, False)
         return marginal, sums
 
-    results = _each(pool, chunk, run, c)
+    results = run.share(chunk, c)
     for at, offset, length in own_children:
-        run.answers[at : at + length] = sum(sums[offset : offset + length] for _, sums in results)
-    if (rest != _NOT_WANTED).any():
-        work = new_workspace(run.cardinalities, tree)
-        descend(run, c, 0, size, work, run.answers, rest, np.zeros(0), False)
+        work.answers[at : at + length] = sum(sums[offset : offset + length] for _, sums in results)
+    if (rest[:, TARGET] != _NOT_WANTED).any():
+        part = step._replace(inputs=rest)
+        descend(part, work.tables, work.answers, work.answers, np.zeros(states), 0, 0, size, False)
     if states:
-        marginal = sum(part for part, _ in results)
-        normalise(marginal)
-        start = int(run.marginal_starts[variable])
-        run.marginals[start : start + states] = marginal
-    elif eliminated > 1:
-        residual_marginals(
-            c, run.cardinalities, tree, run.tables, run.marginal_starts, run.marginals
-        )
+        start = int(program.residues[program.steps[c, RESIDUES], 0])
+        run.marginals[start : start + states] = sum(part for part, _ in results)
+    finish_marginals(program, work.tables, run.marginals, c, True)
+
+
+def _alone(program: TreeProgram, c: int) -> TreeProgram:
+    """TreeProgram of one cluster, with a marginal of its own."""
+    steps = program.steps[c : c + 2].copy()
+    inputs = program.inputs[steps[0, INPUTS] : steps[1, INPUTS]]
+    residues = program.residues[steps[0, RESIDUES] : steps[1, RESIDUES]].copy()
+    residues[:, 0] = 0
+    steps[:, [INPUTS, CHILDREN]] -= steps[0, INPUTS]
+    steps[:, RESIDUES] -= steps[0, RESIDUES]
+    return TreeProgram(steps, inputs, residues, program.offsets)

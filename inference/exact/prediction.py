@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from inference.backend import PredictedCost
 
@@ -13,14 +13,6 @@ BYTES_PER_ENTRY = 8
 
 _SECONDS_PER_OPERATION = 2.5e-9
 """Order of magnitude of one multiplication or addition of the kernels on a current processor."""
-
-
-class Search(NamedTuple):
-    """How an elimination order is sought: with which seed and restarts, within how many bytes."""
-
-    seed: int
-    restarts: int
-    limit: int
 
 
 @dataclass(frozen=True)
@@ -46,14 +38,13 @@ class Prediction(PredictedCost):
         seconds = work * _SECONDS_PER_OPERATION
         return cls(seconds, entries * BYTES_PER_ENTRY, int(width), log2_largest)
 
-    def stats(self, arithmetic: str, seed: int) -> dict[str, Any]:
-        """What a posterior tells of its run, but for the seconds that it took."""
+    def stats(self, seed: int) -> dict[str, Any]:
+        """What a posterior tells of its run, but for its arithmetic and the seconds it took."""
         return {
             "method": self.method,
             "induced_width": self.induced_width,
             "largest_table": round(2.0**self.log2_largest_table),
             "predicted_bytes": round(self.bytes),
             "predicted_seconds": self.seconds,
-            "arithmetic": arithmetic,
             "seed": seed,
         }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import inference.exact.backend
 import inference.exact.parallel
+import inference.exact.plans
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import ZeroPartitionError, infer
@@ -16,7 +16,7 @@ from tests.inference.graphs import odd_graph, tangled_graph
 
 @pytest.fixture
 def every_table_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (inference.exact.backend, inference.exact.parallel):
+    for module in (inference.exact.plans, inference.exact.parallel):
         monkeypatch.setattr(module, "LOG2_CHUNKED_TABLE", 1.0)
 
 
@@ -67,7 +67,7 @@ def test_the_number_of_threads_changes_not_one_bit(
         assert posterior.stats["largest_table"] >= 2**18
         assert posterior.log_z == posteriors[0].log_z
         assert posterior.marginals.flat.tobytes() == posteriors[0].marginals.flat.tobytes()
-    monkeypatch.setattr(inference.exact.backend, "LOG2_CHUNKED_TABLE", 64.0)
+    monkeypatch.setattr(inference.exact.plans, "LOG2_CHUNKED_TABLE", 64.0)
     whole = infer(graph, "exact")
     # Sums of 2**20 terms in another order.
     assert_agree(posteriors[0], whole, 1e-11, rel=1e-12)

@@ -97,17 +97,6 @@ def advance(digits, cardinalities, variables, outer, strides, positions, n_input
 
 
 @kernel
-def seek(index, digits, cardinalities, variables, outer, strides, positions, n_inputs):
-    """Set the outer axes to block number `index`, and move every input's position there."""
-    for axis in range(outer - 1, -1, -1):
-        count = cardinalities[variables[axis]]
-        digits[axis] = index % count
-        index //= count
-        for k in range(n_inputs):
-            positions[k] += strides[k, axis] * digits[axis]
-
-
-@kernel
 def prepare(
     c, with_factors, cardinalities, scope_starts, scope_variables, table_starts, tree,
     first_message, axis_of, strides, offsets, kinds, positions,

@@ -6,107 +6,98 @@ import math
 
 import numpy as np
 
-from inference.exact.kernels.blocks import residual_marginals
-from inference.exact.kernels.layout import advance, prepare, workspace_sizes
-from inference.exact.kernels.propagation import DONE, ZERO
+from inference.exact.kernels.program import (
+    BLOCK,
+    CHILDREN,
+    GROUP,
+    HIGH,
+    INPUTS,
+    LOW,
+    MESSAGE,
+    PARENT,
+    POSITION,
+    SPAN,
+    TABLE,
+    TARGET,
+)
+from inference.exact.kernels.propagation import DONE, ZERO, finish_marginals
 from inference.kernels.compiled import kernel
 
 
 @kernel
-def propagate_log(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
-    marginal_starts, marginals, tables,
-):  # fmt: skip
+def propagate_log(program, table_starts, log_values, constant_factors, work, marginals):
     """Do what `propagate` does entirely in log space, for any range of potentials.
 
-    Cluster beliefs end up in `tables` as probabilities, as they do there.
+    Cluster beliefs end up in the tables as probabilities, as they do there.
     """
-    n_clusters = len(tree.parents)
-    axes, inputs, size = workspace_sizes(cardinalities, tree)
-    strides = np.zeros((inputs, axes), dtype=np.int64)
-    offsets = np.empty(size, dtype=np.int32)
-    kinds = np.empty(inputs, dtype=np.int64)
-    positions = np.empty(inputs, dtype=np.int64)
-    digits = np.empty(axes, dtype=np.int64)
-    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    values, answers, tables = work.values, work.answers, work.tables
+    n_clusters = len(steps) - 1
+    n_factors = len(table_starts) - 1
     first_message = len(log_values)
-    n_messages = tree.message_starts[n_clusters]
-    values = np.empty(first_message + n_messages, dtype=np.float64)
     values[:first_message] = log_values
-    answers = np.full(n_messages, -np.inf, dtype=np.float64)
-    largest = np.full(n_messages, -np.inf, dtype=np.float64)
+    answers[:] = -np.inf
+    marginals[:] = 0.0
+    largest = np.full(len(answers), -np.inf, dtype=np.float64)
     log_z = 0.0
-    for factor in tree.constant_factors:
+    for factor in constant_factors:
         log_z += log_values[table_starts[factor]]
     for c in range(n_clusters):
-        n_inputs, outer, block = prepare(
-            c, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
-            first_message, axis_of, strides, offsets, kinds, positions,
-        )  # fmt: skip
-        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-        start, stop = tree.table_starts[c], tree.table_starts[c + 1]
-        digits[:outer] = 0
-        for base in range(start, stop, block):
-            for j in range(block):
-                total = 0.0
-                for k in range(n_inputs):
-                    total += values[positions[k] + offsets[k * block + j]]
-                tables[base + j] = total
-            if outer > 0:
-                advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
-        message = first_message + tree.message_starts[c]
-        length = tree.message_starts[c + 1] - tree.message_starts[c]
-        group = (stop - start) // length
-        for i in range(length):
+        start, stop = steps[c, TABLE], steps[c + 1, TABLE]
+        block = steps[c, BLOCK]
+        for h in range((stop - start) // block):
+            base = start + h * block
+            for j in range(base, base + block):
+                tables[j] = 0.0
+            for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
+                at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
+                low = inputs[k, LOW]
+                for j in range(block):
+                    tables[base + j] += values[at + offsets[low + j]]
+        message = first_message + steps[c, MESSAGE]
+        group = steps[c, GROUP]
+        for i in range((stop - start) // group):
             values[message + i] = _log_sum(tables, start + i * group, start + (i + 1) * group)
-        if tree.parents[c] < 0:
+        if steps[c, PARENT] < 0:
             log_z += values[message]
             if values[message] == -np.inf:
                 return ZERO, log_z
     if log_z == -np.inf:
         return ZERO, log_z
     for c in range(n_clusters - 1, -1, -1):
-        start, stop = tree.table_starts[c], tree.table_starts[c + 1]
-        sent = tree.message_starts[c]
-        length = tree.message_starts[c + 1] - sent
-        group = (stop - start) // length
-        for i in range(length):
-            answer = 0.0 if tree.parents[c] < 0 else answers[sent + i]
+        start, stop = steps[c, TABLE], steps[c + 1, TABLE]
+        block = steps[c, BLOCK]
+        group = steps[c, GROUP]
+        sent = steps[c, MESSAGE]
+        for i in range((stop - start) // group):
+            answer = 0.0 if steps[c, PARENT] < 0 else answers[sent + i]
             shift = -np.inf
             if answer > -np.inf and values[first_message + sent + i] > -np.inf:
                 shift = answer - values[first_message + sent + i]
             for j in range(start + i * group, start + (i + 1) * group):
                 tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
-        n_inputs, outer, block = prepare(
-            c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
-            0, axis_of, strides, offsets, kinds, positions,
-        )  # fmt: skip
-        variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-        for summing in range(2):
-            digits[:outer] = 0
-            for base in range(start, stop, block):
-                for k in range(n_inputs):
+        for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
+            target, high, low = inputs[k, TARGET], inputs[k, HIGH], inputs[k, LOW]
+            for summing in range(2):
+                for h in range((stop - start) // block):
+                    base = start + h * block
                     for j in range(block):
-                        at = positions[k] + offsets[k * block + j]
+                        at = target + offsets[high + h] + offsets[low + j]
                         value = tables[base + j]
                         if summing == 0:
                             largest[at] = max(largest[at], value)
+                            answers[at] = 0.0
                         elif value > -np.inf:
                             answers[at] += math.exp(value - largest[at])
-                if outer > 0:
-                    advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
-            for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
-                child = tree.children[entry]
-                for at in range(tree.message_starts[child], tree.message_starts[child + 1]):
-                    if summing == 0:
-                        answers[at] = 0.0
-                    elif answers[at] > 0.0:
-                        answers[at] = largest[at] + math.log(answers[at])
-                    else:
-                        answers[at] = -np.inf
+            child = inputs[k, SPAN] - n_factors
+            for at in range(steps[child, MESSAGE], steps[child + 1, MESSAGE]):
+                if answers[at] > 0.0:
+                    answers[at] = largest[at] + math.log(answers[at])
+                else:
+                    answers[at] = -np.inf
         for j in range(start, stop):
             tables[j] = math.exp(tables[j])
-        residual_marginals(c, cardinalities, tree, tables, marginal_starts, marginals)
+        finish_marginals(program, tables, marginals, c, False)
     return DONE, log_z
 
 

@@ -13,17 +13,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.blocks import (
-    multiply,
-    normalise,
-    project,
-    residual_marginals,
-    scale_groups,
-    sum_groups,
-    sum_states,
+from inference.exact.kernels.program import (
+    BLOCK,
+    CHILDREN,
+    CONSTANT,
+    CONTIGUOUS,
+    GROUP,
+    HIGH,
+    INPUTS,
+    KIND,
+    LOW,
+    MESSAGE,
+    PARENT,
+    POSITION,
+    RESIDUES,
+    SPAN,
+    TABLE,
+    TARGET,
 )
-from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.exact.kernels.layout import advance, prepare, seek, workspace_sizes
 from inference.kernels.compiled import kernel
 
 DONE = 0
@@ -34,253 +41,165 @@ _SAFE_RANGE = 650.0
 """Log range within which products of doubles keep full precision (exp(-708) is the smallest)."""
 
 
+class Workspace(NamedTuple):
+    """What a pass over a cluster tree writes to, but for the marginals.
+
+    Attributes:
+        values: float64, scaled potentials of the factors, then the messages to the parents.
+        answers: float64, what the parents answer: sums first, then factors to scale groups by.
+        tables: float64, the clusters' tables: products after the way up, beliefs after the way
+            down.
+        spans: float64 (n_factors + 2 n_clusters,), log range of each factor, then of each message,
+            then what each message was divided by.
+    """
+
+    values: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    spans: NDArray[np.float64]
+
+
 @kernel
-def scaled_potentials(table_starts, log_values):
-    """(potentials divided by each factor's largest, log ranges, log of the divisors)."""
+def new_workspace(program, table_starts):
+    """Workspace for a program, for one run after another."""
+    steps = program.steps
+    n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
-    values = np.empty(len(log_values), dtype=np.float64)
-    ranges = np.zeros(n_factors, dtype=np.float64)
+    n_messages = steps[n_clusters, MESSAGE]
+    return Workspace(
+        np.empty(table_starts[n_factors] + n_messages, dtype=np.float64),
+        np.empty(n_messages, dtype=np.float64),
+        np.empty(steps[n_clusters, TABLE], dtype=np.float64),
+        np.empty(n_factors + 2 * n_clusters, dtype=np.float64),
+    )
+
+
+@kernel
+def scale_potentials(table_starts, log_values, values, spans):
+    """Write potentials, each factor divided by its largest, and log ranges; return log of divisors.
+
+    It is -inf if a factor is zero everywhere.
+    """
     log_scale = 0.0
-    for factor in range(n_factors):
+    for factor in range(len(table_starts) - 1):
+        start, stop = table_starts[factor], table_starts[factor + 1]
         largest = -np.inf
         smallest = np.inf
-        for i in range(table_starts[factor], table_starts[factor + 1]):
+        for i in range(start, stop):
             value = log_values[i]
             if value > largest:
                 largest = value
             if value < smallest and value > -np.inf:
                 smallest = value
         if largest == -np.inf:
-            return values, ranges, -np.inf
-        for i in range(table_starts[factor], table_starts[factor + 1]):
-            values[i] = math.exp(log_values[i] - largest)
-        ranges[factor] = largest - smallest
+            return -np.inf
+        for i in range(start, stop):
+            value = log_values[i]
+            values[i] = 1.0 if value == largest else math.exp(value - largest)
+        spans[factor] = largest - smallest
         log_scale += largest
-    return values, ranges, log_scale
-
-
-class Pass(NamedTuple):
-    """Everything that a pass over a cluster tree reads and writes.
-
-    Attributes:
-        cardinalities, scope_starts, scope_variables, table_starts: of the factor graph.
-        tree: the cluster tree.
-        values: float64, scaled potentials of the factors, then the messages to the parents.
-        answers: float64, what the parents answer: sums first, then factors to scale groups by.
-        tables: float64, the clusters' tables: products after the way up, beliefs after the way
-            down.
-        ranges: float64 (n_factors,), log range of each factor.
-        message_ranges, divisors: float64 (n_clusters,), log range of each message, and what it
-            was divided by.
-        marginal_starts, marginals: the marginals of the variables, one after another.
-    """
-
-    cardinalities: NDArray[np.int64]
-    scope_starts: NDArray[np.int64]
-    scope_variables: NDArray[np.int64]
-    table_starts: NDArray[np.int64]
-    tree: ClusterTree
-    values: NDArray[np.float64]
-    answers: NDArray[np.float64]
-    tables: NDArray[np.float64]
-    ranges: NDArray[np.float64]
-    message_ranges: NDArray[np.float64]
-    divisors: NDArray[np.float64]
-    marginal_starts: NDArray[np.int64]
-    marginals: NDArray[np.float64]
-
-
-class PotentialWorkspace(NamedTuple):
-    """Scratch of one thread: the layout of one cluster's inputs, and where its walk stands."""
-
-    strides: NDArray[np.int64]
-    offsets: NDArray[np.int32]
-    kinds: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    digits: NDArray[np.int64]
-    axis_of: NDArray[np.int64]
+    return log_scale
 
 
 @kernel
-def new_workspace(cardinalities, tree):
-    """Scratch that suffices for every cluster of the tree."""
-    axes, inputs, size = workspace_sizes(cardinalities, tree)
-    return PotentialWorkspace(
-        np.zeros((inputs, axes), dtype=np.int64),
-        np.empty(size, dtype=np.int32),
-        np.empty(inputs, dtype=np.int64),
-        np.empty(inputs, dtype=np.int64),
-        np.empty(axes, dtype=np.int64),
-        np.zeros(len(cardinalities), dtype=np.int64),
-    )
-
-
-@kernel
-def new_pass(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
-    marginal_starts, marginals, tables,
-):  # fmt: skip
-    """(pass, log of what the factors were divided by; -inf if one of them is zero)."""
-    n_clusters = len(tree.parents)
-    potentials, ranges, log_scale = scaled_potentials(table_starts, log_values)
-    n_messages = tree.message_starts[n_clusters]
-    values = np.empty(len(potentials) + n_messages, dtype=np.float64)
-    values[: len(potentials)] = potentials
-    run = Pass(
-        cardinalities, scope_starts, scope_variables, table_starts, tree, values,
-        np.zeros(n_messages, dtype=np.float64), tables, ranges,
-        np.zeros(n_clusters, dtype=np.float64), np.ones(n_clusters, dtype=np.float64),
-        marginal_starts, marginals,
-    )  # fmt: skip
-    return run, log_scale
-
-
-@kernel
-def would_underflow(run, c):
+def would_underflow(program, spans, c):
     """Whether a product of cluster `c`'s inputs may be too small for a double."""
-    tree = run.tree
     total = 0.0
-    for entry in range(tree.factor_starts[c], tree.factor_starts[c + 1]):
-        total += run.ranges[tree.factors[entry]]
-    for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
-        total += run.message_ranges[tree.children[entry]]
+    for k in range(program.steps[c, INPUTS], program.steps[c + 1, INPUTS]):
+        total += spans[program.inputs[k, SPAN]]
     return total > _SAFE_RANGE
 
 
 @kernel
-def ascend(run, c, begin, end, work):
+def ascend(program, values, tables, message, c, begin, end):
     """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
 
-    The range consists of whole blocks and whole groups.
+    Args:
+        message: where the cluster's message begins in `values`.
+        begin, end: a range of whole blocks.
     """
-    tree = run.tree
-    first_message = run.table_starts[len(run.table_starts) - 1]
-    n_inputs, outer, block = prepare(
-        c, True, run.cardinalities, run.scope_starts, run.scope_variables, run.table_starts, tree,
-        first_message, work.axis_of, work.strides, work.offsets, work.kinds, work.positions,
-    )  # fmt: skip
-    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-    start = tree.table_starts[c]
-    length = tree.message_starts[c + 1] - tree.message_starts[c]
-    group = (tree.table_starts[c + 1] - start) // length
-    message = first_message + tree.message_starts[c]
-    run.values[message + begin // group : message + end // group] = 0.0
-    seek(
-        begin // block, work.digits, run.cardinalities, variables, outer, work.strides,
-        work.positions, n_inputs,
-    )  # fmt: skip
-    for base in range(start + begin, start + end, block):
-        for j in range(block):
-            run.tables[base + j] = 1.0
-        for k in range(n_inputs):
-            multiply(
-                run.tables, base, block, run.values, work.positions[k], work.kinds[k],
-                work.offsets, k * block,
-            )  # fmt: skip
-        if outer > 0:
-            advance(
-                work.digits, run.cardinalities, variables, outer, work.strides, work.positions,
-                n_inputs,
-            )  # fmt: skip
-        sum_groups(run.tables, start, base, block, group, run.values, message)
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    block = steps[c, BLOCK]
+    group = steps[c, GROUP]
+    first, stop = steps[c, INPUTS], steps[c + 1, INPUTS]
+    for h in range(begin // block, end // block):
+        base = steps[c, TABLE] + h * block
+        if first == stop:
+            for j in range(base, base + block):
+                tables[j] = 1.0
+        for k in range(first, stop):
+            at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
+            kind = inputs[k, KIND]
+            low = inputs[k, LOW]
+            if k == first:
+                if kind == CONSTANT:
+                    value = values[at]
+                    for j in range(block):
+                        tables[base + j] = value
+                elif kind == CONTIGUOUS:
+                    for j in range(block):
+                        tables[base + j] = values[at + j]
+                else:
+                    for j in range(block):
+                        tables[base + j] = values[at + offsets[low + j]]
+            elif kind == CONSTANT:
+                value = values[at]
+                for j in range(block):
+                    tables[base + j] *= value
+            elif kind == CONTIGUOUS:
+                for j in range(block):
+                    tables[base + j] *= values[at + j]
+            else:
+                for j in range(block):
+                    tables[base + j] *= values[at + offsets[low + j]]
+        # A group lies within a block: it is one variable, or a table of one block.
+        at = message + h * block // group
+        if group == 2:
+            for i in range(block // 2):
+                values[at + i] = tables[base + 2 * i] + tables[base + 2 * i + 1]
+        else:
+            for i in range(block // group):
+                total = 0.0
+                for j in range(base + i * group, base + (i + 1) * group):
+                    total += tables[j]
+                values[at + i] = total
 
 
 @kernel
-def finish_message(run, c):
+def finish_message(program, values, spans, n_factors, first_message, c):
     """Divide cluster `c`'s message by its largest entry; return the logarithm of that."""
-    message = run.table_starts[len(run.table_starts) - 1] + run.tree.message_starts[c]
-    length = run.tree.message_starts[c + 1] - run.tree.message_starts[c]
+    steps = program.steps
+    begin, end = first_message + steps[c, MESSAGE], first_message + steps[c + 1, MESSAGE]
     largest = 0.0
-    for i in range(message, message + length):
-        largest = max(largest, run.values[i])
+    smallest = np.inf
+    for i in range(begin, end):
+        value = values[i]
+        largest = max(largest, value)
+        if value < smallest and value > 0.0:
+            smallest = value
     if largest == 0.0:
         return -np.inf
-    run.divisors[c] = largest
-    smallest = 1.0
-    for i in range(message, message + length):
-        run.values[i] /= largest
-        smallest = min(smallest, run.values[i] if run.values[i] > 0.0 else 1.0)
-    run.message_ranges[c] = -math.log(smallest)
+    for i in range(begin, end):
+        values[i] /= largest
+    spans[n_factors + c] = math.log(largest / smallest)
+    spans[n_factors + len(steps) - 1 + c] = largest
     return math.log(largest)
 
 
 @kernel
-def take_answer(run, c):
-    """Turn what the parent answered into factors that scale the groups of cluster `c`'s table."""
-    sent = run.tree.message_starts[c]
-    message = run.table_starts[len(run.table_starts) - 1] + sent
-    if run.tree.parents[c] < 0:
-        run.answers[sent] = 1.0 / run.divisors[c]
-        return
-    for i in range(run.tree.message_starts[c + 1] - sent):
-        if run.answers[sent + i] > 0.0:
-            run.answers[sent + i] /= run.values[message + i] * run.divisors[c]
-
-
-@kernel
-def descend(run, c, begin, end, work, targets, target_starts, marginal, scale):
-    """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
-
-    Args:
-        scale: whether to scale; not where it has been done before.
-        targets: float64, where the sums go: `run.answers`, or a thread's own.
-        target_starts: int64, where each child's sums begin in `targets`; -1: none are wanted.
-        marginal: float64, of the variable eliminated here if that is one; empty otherwise.
-    """
-    tree = run.tree
-    start, stop = tree.table_starts[c], tree.table_starts[c + 1]
-    sent = tree.message_starts[c]
-    group = (stop - start) // (tree.message_starts[c + 1] - sent)
-    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-    n_inputs, outer, block = 0, 0, end - begin
-    if tree.child_starts[c + 1] > tree.child_starts[c]:
-        n_inputs, outer, block = prepare(
-            c, False, run.cardinalities, run.scope_starts, run.scope_variables, run.table_starts,
-            tree, 0, work.axis_of, work.strides, work.offsets, work.kinds, work.positions,
-        )  # fmt: skip
-        for k in range(n_inputs):
-            work.positions[k] = target_starts[tree.child_starts[c] + k]
-        seek(
-            begin // block, work.digits, run.cardinalities, variables, outer, work.strides,
-            work.positions, n_inputs,
-        )  # fmt: skip
-    for base in range(start + begin, start + end, block):
-        if scale:
-            scale_groups(run.tables, start, base, block, group, run.answers, sent)
-        for k in range(n_inputs):
-            if target_starts[tree.child_starts[c] + k] >= 0:
-                project(
-                    run.tables, base, block, targets, work.positions[k], work.kinds[k],
-                    work.offsets, k * block,
-                )  # fmt: skip
-        if outer > 0:
-            advance(
-                work.digits, run.cardinalities, variables, outer, work.strides, work.positions,
-                n_inputs,
-            )  # fmt: skip
-        if len(marginal) > 0:
-            sum_states(run.tables, base, block, marginal)
-
-
-@kernel
-def answer_starts(tree):
-    """Where the answer to every child (in the order of `tree.children`) begins."""
-    starts = np.empty(len(tree.children), dtype=np.int64)
-    for entry in range(len(tree.children)):
-        starts[entry] = tree.message_starts[tree.children[entry]]
-    return starts
-
-
-@kernel
-def ascend_all(run, first, last, work):
+def ascend_all(program, table_starts, work, first, last):
     """Send the messages of clusters `first` to `last` - 1; return (code, log of the divisors)."""
-    tree = run.tree
+    steps = program.steps
+    values, tables, spans = work.values, work.tables, work.spans
+    n_factors = len(table_starts) - 1
+    first_message = table_starts[n_factors]
     log_scale = 0.0
     for c in range(first, last):
-        if would_underflow(run, c):
+        if would_underflow(program, spans, c):
             return UNDERFLOW, 0.0
-        ascend(run, c, 0, tree.table_starts[c + 1] - tree.table_starts[c], work)
-        scale = finish_message(run, c)
+        message = first_message + steps[c, MESSAGE]
+        ascend(program, values, tables, message, c, 0, steps[c + 1, TABLE] - steps[c, TABLE])
+        scale = finish_message(program, values, spans, n_factors, first_message, c)
         if scale == -np.inf:
             return ZERO, scale
         log_scale += scale
@@ -288,42 +207,133 @@ def ascend_all(run, first, last, work):
 
 
 @kernel
-def descend_all(run, first, last, work, starts):
-    """Turn the tables of clusters `last` - 1 down to `first` into beliefs, and read marginals."""
-    tree = run.tree
-    for c in range(last - 1, first - 1, -1):
-        take_answer(run, c)
-        eliminated = tree.starts[c + 1] - tree.starts[c] - tree.separator_sizes[c]
-        variable = tree.variables[tree.starts[c + 1] - 1]
-        at = run.marginal_starts[variable]
-        size = run.cardinalities[variable] if eliminated == 1 else 0
-        marginal = run.marginals[at : at + size]
-        marginal[:] = 0.0
-        table = tree.table_starts[c + 1] - tree.table_starts[c]
-        descend(run, c, 0, table, work, run.answers, starts, marginal, True)
-        if eliminated == 1:
-            normalise(marginal)
-        elif eliminated > 1:
-            residual_marginals(
-                c, run.cardinalities, tree, run.tables, run.marginal_starts, run.marginals
-            )
+def take_answer(program, values, answers, spans, n_factors, first_message, c):
+    """Turn what the parent answered into factors that scale the groups of cluster `c`'s table."""
+    steps = program.steps
+    begin, end = steps[c, MESSAGE], steps[c + 1, MESSAGE]
+    divisor = spans[n_factors + len(steps) - 1 + c]
+    if steps[c, PARENT] < 0:
+        answers[begin] = 1.0 / divisor
+        return
+    for i in range(begin, end):
+        if answers[i] > 0.0:
+            answers[i] /= values[first_message + i] * divisor
 
 
 @kernel
-def propagate(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
-    marginal_starts, marginals, tables,
-):  # fmt: skip
-    """Write all marginals (and cluster beliefs to `tables`); return (code, log Z)."""
-    run, log_scale = new_pass(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
-        marginal_starts, marginals, tables,
-    )  # fmt: skip
+def descend(program, tables, answers, targets, marginals, c, begin, end, scale):
+    """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
+
+    Args:
+        answers: float64, the factors that scale the table's groups.
+        targets: float64, where the sums for the children go: `answers`, or a thread's own.
+        marginals: float64, what the marginal of a variable that is eliminated alone is added to.
+        begin, end: a range of whole blocks.
+        scale: whether to scale and to sum the marginal; not where that has been done before.
+    """
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
+    block = steps[c, BLOCK]
+    group = steps[c, GROUP]
+    first, stop = steps[c, CHILDREN], steps[c + 1, INPUTS]
+    residue = steps[c, RESIDUES]
+    alone = steps[c + 1, RESIDUES] - residue == 1
+    out = program.residues[residue, 0] if alone else 0
+    states = program.residues[residue, 1] if alone else 0
+    false = 0.0
+    true = 0.0
+    for h in range(begin // block, end // block):
+        base = steps[c, TABLE] + h * block
+        at = steps[c, MESSAGE] + h * block // group
+        if not scale:
+            pass
+        elif states == 2:
+            for i in range(block // 2):
+                one = tables[base + 2 * i] * answers[at + i]
+                other = tables[base + 2 * i + 1] * answers[at + i]
+                tables[base + 2 * i] = one
+                tables[base + 2 * i + 1] = other
+                false += one
+                true += other
+        else:
+            for i in range(block // group):
+                for j in range(base + i * group, base + (i + 1) * group):
+                    tables[j] *= answers[at + i]
+                for state in range(states):
+                    marginals[out + state] += tables[base + i * group + state]
+        for k in range(first, stop):
+            target = inputs[k, TARGET]
+            if target < 0:
+                continue
+            target += offsets[inputs[k, HIGH] + h]
+            kind = inputs[k, KIND]
+            if kind == CONSTANT:
+                total = 0.0
+                for j in range(block):
+                    total += tables[base + j]
+                targets[target] += total
+            elif kind == CONTIGUOUS:
+                for j in range(block):
+                    targets[target + j] += tables[base + j]
+            else:
+                low = inputs[k, LOW]
+                for j in range(block):
+                    targets[target + offsets[low + j]] += tables[base + j]
+    if scale and states == 2:
+        marginals[out] += false
+        marginals[out + 1] += true
+
+
+@kernel
+def finish_marginals(program, tables, marginals, c, summed):
+    """Sum the marginals of the variables eliminated in cluster `c`, unless one alone is `summed`.
+
+    They are divided by their sums, which rounding keeps from one.
+    """
+    steps, residues = program.steps, program.residues
+    first, stop = steps[c, RESIDUES], steps[c + 1, RESIDUES]
+    inner = 1
+    for residue in range(stop - 1, first - 1, -1):
+        out, count = residues[residue, 0], residues[residue, 1]
+        if stop - first > 1 or not summed:
+            for base in range(steps[c, TABLE], steps[c + 1, TABLE], inner * count):
+                for state in range(count):
+                    for j in range(base + state * inner, base + (state + 1) * inner):
+                        marginals[out + state] += tables[j]
+            inner *= count
+        total = 0.0
+        for state in range(out, out + count):
+            total += marginals[state]
+        for state in range(out, out + count):
+            marginals[state] /= total
+
+
+@kernel
+def descend_all(program, table_starts, work, marginals, first, last):
+    """Turn the tables of clusters `last` - 1 down to `first` into beliefs, and read marginals.
+
+    `marginals` and `work.answers` are zero before.
+    """
+    steps = program.steps
+    values, answers, tables, spans = work.values, work.answers, work.tables, work.spans
+    n_factors = len(table_starts) - 1
+    first_message = table_starts[n_factors]
+    for c in range(last - 1, first - 1, -1):
+        take_answer(program, values, answers, spans, n_factors, first_message, c)
+        end = steps[c + 1, TABLE] - steps[c, TABLE]
+        descend(program, tables, answers, answers, marginals, c, 0, end, True)
+        finish_marginals(program, tables, marginals, c, True)
+
+
+@kernel
+def propagate(program, table_starts, log_values, work, marginals):
+    """Write all marginals (and cluster beliefs to the tables); return (code, log Z)."""
+    n_clusters = len(program.steps) - 1
+    log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
         return ZERO, log_scale
-    n_clusters = len(tree.parents)
-    work = new_workspace(cardinalities, tree)
-    code, log_z = ascend_all(run, 0, n_clusters, work)
+    code, log_z = ascend_all(program, table_starts, work, 0, n_clusters)
     if code == DONE:
-        descend_all(run, 0, n_clusters, work, answer_starts(tree))
+        work.answers[:] = 0.0
+        marginals[:] = 0.0
+        descend_all(program, table_starts, work, marginals, 0, n_clusters)
     return code, log_z + log_scale

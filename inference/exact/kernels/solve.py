@@ -1,4 +1,4 @@
-"""Order, plan and propagate in one compiled call (compiled)."""
+"""Plan and run a cluster tree (compiled)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree, cost
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.log_propagation import propagate_log
 from inference.exact.kernels.ordering import elimination_order
-from inference.exact.kernels.propagation import UNDERFLOW, propagate
+from inference.exact.kernels.program import write_program
+from inference.exact.kernels.propagation import UNDERFLOW, new_workspace, propagate
 from inference.kernels.compiled import kernel
 from inference.kernels.interaction import interaction_graph
-
-TOO_LARGE = 3
-UNRUN = 4
 
 _MERGE_LIMIT = 64
 """Clusters are merged up to this many entries, where a step costs as much as the entries."""
@@ -60,56 +58,52 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entr
 
 
 @kernel
-def marginal_layout(cardinalities):
-    """Where the marginal of every variable begins, and their number of entries last."""
-    starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
-    for v in range(len(cardinalities)):
-        starts[v + 1] = starts[v] + cardinalities[v]
-    return starts
-
-
-@kernel
-def run_tree(cardinalities, scope_starts, scope_variables, table_starts, log_values, tree):
-    """(code, log Z, marginals, cluster beliefs, whether scaled arithmetic sufficed)."""
-    marginal_starts = marginal_layout(cardinalities)
-    marginals = np.empty(marginal_starts[len(cardinalities)], dtype=np.float64)
-    tables = np.empty(tree.table_starts[len(tree.parents)], dtype=np.float64)
-    code, log_z = propagate(
-        cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
-        marginal_starts, marginals, tables,
-    )  # fmt: skip
-    scaled = code != UNDERFLOW
-    if not scaled:
-        code, log_z = propagate_log(
-            cardinalities, scope_starts, scope_variables, table_starts, log_values, tree,
-            marginal_starts, marginals, tables,
-        )  # fmt: skip
-    return code, log_z, marginals, tables, scaled
-
-
-@kernel
-def solve(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values,
-    seed, restarts, max_entries, chunked_from,
-):  # fmt: skip
-    """Plant the tree and run it, unless it does not fit or is large enough for several threads.
-
-    Args:
-        chunked_from: log2 of the largest table from which on the tree is returned unrun.
-
-    Returns:
-        code: DONE, ZERO (no assignment has positive potential), TOO_LARGE or UNRUN.
-        log_z, marginals, tables, scaled: as `run_tree` returns them.
-        tree, width, largest, entries, work: as `plant` returns them.
-    """
+def plant_program(
+    cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, max_entries
+):
+    """What `plant` returns, with the program of the tree after it."""
     fits, tree, width, largest, entries, work = plant(
         cardinalities, scope_starts, scope_variables, seed, restarts, max_entries
     )
-    code, log_z, scaled = (UNRUN if fits else TOO_LARGE), 0.0, True
-    marginals = np.empty(0, dtype=np.float64)
-    tables = np.empty(0, dtype=np.float64)
-    if fits and largest < chunked_from:
-        code, log_z, marginals, tables, scaled = run_tree(
-            cardinalities, scope_starts, scope_variables, table_starts, log_values, tree
+    program = write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
+    return fits, tree, program, width, largest, entries, work
+
+
+@kernel
+def run_program(program, table_starts, log_values, constant_factors, work, marginals):
+    """Write all marginals, and cluster beliefs to the workspace.
+
+    Returns:
+        code: DONE or ZERO (no assignment has positive potential).
+        log_z: natural logarithm of the partition function.
+        scaled: whether scaled arithmetic sufficed.
+    """
+    code, log_z = propagate(program, table_starts, log_values, work, marginals)
+    scaled = code != UNDERFLOW
+    if not scaled:
+        code, log_z = propagate_log(
+            program, table_starts, log_values, constant_factors, work, marginals
         )
-    return code, log_z, marginals, tables, scaled, tree, width, largest, entries, work
+    return code, log_z, scaled
+
+
+@kernel
+def run_for_each(
+    program, table_starts, constant_factors, log_values, codes, log_zs, scaled, marginals
+):
+    """Run a program for each of many settings of the log tables.
+
+    Args:
+        log_values: float64, the log tables of all settings, one after another.
+        codes: int64 (n_settings,), out: DONE or ZERO.
+        log_zs: float64 (n_settings,), out.
+        scaled: bool (n_settings,), out: whether scaled arithmetic sufficed.
+        marginals: float64 (n_settings, n_states), out.
+    """
+    work = new_workspace(program, table_starts)
+    size = table_starts[len(table_starts) - 1]
+    for k in range(len(codes)):
+        codes[k], log_zs[k], scaled[k] = run_program(
+            program, table_starts, log_values[k * size : (k + 1) * size], constant_factors, work,
+            marginals[k],
+        )  # fmt: skip

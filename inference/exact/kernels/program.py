@@ -1,0 +1,160 @@
+"""A cluster tree as a flat program: where every input of every table lies (compiled).
+
+A table is walked in blocks of its fastest axes. Where an input lies is a sum of two offsets, one
+for the block and one for the entry within it; so a step knows nothing of variables any more, and a
+run neither allocates nor looks anything up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.kernels.compiled import kernel
+
+TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES = range(8)
+POSITION, HIGH, LOW, KIND, SPAN, TARGET = range(6)
+
+CONSTANT, CONTIGUOUS, SCATTERED = range(3)
+
+_SMALLEST_BLOCK = 128
+_LARGEST_BLOCK = 1024
+
+
+class TreeProgram(NamedTuple):
+    """What a pass over a cluster tree does, cluster by cluster.
+
+    Attributes:
+        steps: int64 (n_clusters + 1, 8), of each cluster: where its table begins, entries of a
+            block, where its inputs begin, where those of them that are messages do, where its
+            message begins, how many entries of the table sum to one of the message, the parent (-1
+            at a root), and where the variables eliminated here begin. The last row says where
+            everything ends.
+        inputs: int64 (n_inputs, 6), of each factor or message: where it begins among the values,
+            where its offsets of blocks and its offsets within a block begin, how the latter lie,
+            the number of its log range, and where the answer to the message begins (-1: a factor).
+        residues: int64 (n_variables, 2), of each variable where its marginal begins, and its
+            number of states; in the order of the clusters that they are eliminated in, slowest
+            first.
+        offsets: int32, all offsets.
+    """
+
+    steps: NDArray[np.int64]
+    inputs: NDArray[np.int64]
+    residues: NDArray[np.int64]
+    offsets: NDArray[np.int32]
+
+
+@kernel
+def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
+    """TreeProgram of a cluster tree."""
+    n_clusters = len(tree.parents)
+    n_factors = len(table_starts) - 1
+    first_message = table_starts[n_factors]
+    marginal_starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
+    for v in range(len(cardinalities)):
+        marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
+    steps = np.zeros((n_clusters + 1, 8), dtype=np.int64)
+    residues = np.empty((len(cardinalities), 2), dtype=np.int64)
+    n_residues = 0
+    n_inputs = 0
+    room = 0
+    most_axes = 1
+    for c in range(n_clusters + 1):
+        steps[c, TABLE] = tree.table_starts[c]
+        steps[c, MESSAGE] = tree.message_starts[c]
+        steps[c, INPUTS] = n_inputs
+        steps[c, RESIDUES] = n_residues
+        if c == n_clusters:
+            break
+        most_axes = max(most_axes, tree.starts[c + 1] - tree.starts[c])
+        own = tree.factor_starts[c + 1] - tree.factor_starts[c]
+        here = own + tree.child_starts[c + 1] - tree.child_starts[c]
+        steps[c, CHILDREN] = n_inputs + own
+        n_inputs += here
+        table = tree.table_starts[c + 1] - tree.table_starts[c]
+        # Blocks of large tables grow with them, so that their offsets stay few.
+        wanted = min(table, max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, np.int64(np.sqrt(table)))))
+        block = 1
+        at = tree.starts[c + 1] - 1
+        while block < wanted:
+            block *= cardinalities[tree.variables[at]]
+            at -= 1
+        steps[c, BLOCK] = block
+        room += here * (block + table // block)
+        steps[c, GROUP] = table // (tree.message_starts[c + 1] - tree.message_starts[c])
+        steps[c, PARENT] = tree.parents[c]
+        for at in range(tree.starts[c] + tree.separator_sizes[c], tree.starts[c + 1]):
+            residues[n_residues, 0] = marginal_starts[tree.variables[at]]
+            residues[n_residues, 1] = cardinalities[tree.variables[at]]
+            n_residues += 1
+    inputs = np.empty((n_inputs, 6), dtype=np.int64)
+    offsets = np.empty(room, dtype=np.int32)
+    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    strides = np.empty(most_axes, dtype=np.int64)
+    used = 0
+    k = 0
+    for c in range(n_clusters):
+        begin, end = tree.starts[c], tree.starts[c + 1]
+        for axis in range(end - begin):
+            axis_of[tree.variables[begin + axis]] = axis
+        block = steps[c, BLOCK]
+        own = tree.factor_starts[c + 1] - tree.factor_starts[c]
+        for entry in range(steps[c + 1, INPUTS] - steps[c, INPUTS]):
+            for axis in range(end - begin):
+                strides[axis] = 0
+            step = 1
+            if entry < own:
+                factor = tree.factors[tree.factor_starts[c] + entry]
+                for slot in range(scope_starts[factor + 1] - 1, scope_starts[factor] - 1, -1):
+                    v = scope_variables[slot]
+                    if cardinalities[v] > 1:
+                        strides[axis_of[v]] = step
+                        step *= cardinalities[v]
+                inputs[k, POSITION] = table_starts[factor]
+                inputs[k, SPAN] = factor
+                inputs[k, TARGET] = -1
+            else:
+                child = tree.children[tree.child_starts[c] + entry - own]
+                first = tree.starts[child]
+                for slot in range(first + tree.separator_sizes[child] - 1, first - 1, -1):
+                    v = tree.variables[slot]
+                    strides[axis_of[v]] = step
+                    step *= cardinalities[v]
+                inputs[k, POSITION] = first_message + tree.message_starts[child]
+                inputs[k, SPAN] = n_factors + child
+                inputs[k, TARGET] = tree.message_starts[child]
+            inputs[k, LOW] = used
+            offsets[used] = 0
+            filled = 1
+            constant = True
+            contiguous = True
+            axis = end - begin - 1
+            while filled < block:
+                stride = strides[axis]
+                constant &= stride == 0
+                contiguous &= stride == filled
+                count = cardinalities[tree.variables[begin + axis]]
+                for state in range(1, count):
+                    for j in range(filled):
+                        offsets[used + state * filled + j] = offsets[used + j] + state * stride
+                filled *= count
+                axis -= 1
+            inputs[k, KIND] = CONSTANT if constant else (CONTIGUOUS if contiguous else SCATTERED)
+            used += filled
+            inputs[k, HIGH] = used
+            offsets[used] = 0
+            filled = 1
+            while axis >= 0:
+                stride = strides[axis]
+                count = cardinalities[tree.variables[begin + axis]]
+                for state in range(1, count):
+                    for j in range(filled):
+                        offsets[used + state * filled + j] = offsets[used + j] + state * stride
+                filled *= count
+                axis -= 1
+            used += filled
+            k += 1
+    return TreeProgram(steps, inputs, residues, offsets)

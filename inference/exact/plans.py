@@ -1,0 +1,224 @@
+"""Plans: how the graphs of one structure are eliminated. Those of the last structures are kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+from inference.backend import zero_partition
+from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.propagation import ZERO, Workspace, new_workspace
+from inference.exact.kernels.solve import plant_program, run_for_each, run_program
+from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
+from inference.exact.prediction import Prediction
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+
+_MOST_KEPT = 256
+_MOST_BYTES = 2**26
+"""Plans that are kept, and the memory of their programs and workspaces."""
+
+Structure = tuple[bytes, bytes, bytes]
+
+Key = tuple[Structure, int, int, int | None]
+"""A structure, and the seed, restarts and memory limit of `exact`."""
+
+
+class Run(NamedTuple):
+    """What a run of a plan found: a code of the kernels, log Z, marginals, and the arithmetic."""
+
+    code: int
+    log_z: float
+    marginals: NDArray[np.float64]
+    scaled: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How the graphs of one structure are eliminated.
+
+    Attributes:
+        fits: whether the tables stay within the memory that was allowed; if not, there is no tree.
+        tree: the cluster tree.
+        program: what a pass over it does.
+        prediction: what a run costs.
+        cardinalities, table_starts: int64, of the graphs.
+        n_states: entries of all marginals.
+    """
+
+    fits: bool
+    tree: ClusterTree
+    program: TreeProgram
+    prediction: Prediction
+    cardinalities: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
+    n_states: int
+    _spare: list[Workspace] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, graph: FactorGraph, seed: int, restarts: int, max_entries: float) -> Plan:
+        """Plan for a graph without evidence; see `kernels.solve.plant` for the settings."""
+        fits, tree, program, *cost = plant_program(
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            graph.table_starts,
+            seed,
+            restarts,
+            max_entries,
+        )
+        arrays = graph.cardinalities, graph.table_starts
+        prediction = Prediction.of(*cost)
+        return cls(fits, tree, program, prediction, *arrays, int(graph.cardinalities.sum()))
+
+    @property
+    def small(self) -> bool:
+        """Whether tables are so small that a run is not shared between threads."""
+        return self.prediction.log2_largest_table < LOG2_CHUNKED_TABLE
+
+    @property
+    def bytes(self) -> float:
+        """Memory that keeping this plan takes."""
+        arrays = (*self.tree, *self.program)
+        return self.prediction.bytes + sum(array.nbytes for array in arrays)
+
+    def run(self, log_values: NDArray[np.float64], threads: int) -> Run:
+        """Marginals and log Z under log tables."""
+        if not self.small:
+            return self.calibrate(log_values, threads)[0]
+        try:
+            work = self._spare.pop()
+        except IndexError:
+            work = new_workspace(self.program, self.table_starts)
+        found = self._run(log_values, work)
+        self._spare.append(work)
+        return found
+
+    def run_each(self, rows: Sequence[NDArray[np.float64]]) -> list[Run]:
+        """What `run` returns for each of many log tables, if tables are small."""
+        count = len(rows)
+        codes = np.empty(count, dtype=np.int64)
+        log_zs = np.empty(count)
+        scaled = np.empty(count, dtype=np.bool_)
+        marginals = np.empty((count, self.n_states))
+        run_for_each(
+            self.program,
+            self.table_starts,
+            self.tree.constant_factors,
+            np.concatenate(rows),
+            codes,
+            log_zs,
+            scaled,
+            marginals,
+        )
+        return list(map(Run, codes.tolist(), log_zs.tolist(), marginals, scaled.tolist()))
+
+    def calibrate(
+        self, log_values: NDArray[np.float64], threads: int
+    ) -> tuple[Run, NDArray[np.float64]]:
+        """What `run` returns, and the beliefs of the clusters."""
+        if self.small:
+            work = new_workspace(self.program, self.table_starts)
+            return self._run(log_values, work), work.tables
+        marginals = np.zeros(self.n_states)
+        code, log_z, scaled, tables = run_in_chunks(
+            self.program,
+            self.tree,
+            self.cardinalities,
+            self.table_starts,
+            log_values,
+            marginals,
+            threads,
+        )
+        return Run(code, log_z, marginals, scaled), tables
+
+    def _run(self, log_values: NDArray[np.float64], work: Workspace) -> Run:
+        marginals = np.empty(self.n_states)
+        code, log_z, scaled = run_program(
+            self.program,
+            self.table_starts,
+            log_values,
+            self.tree.constant_factors,
+            work,
+            marginals,
+        )
+        return Run(code, log_z, marginals, scaled)
+
+
+def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Posterior:
+    """Posterior from a run, with what is told of its plan.
+
+    Raises:
+        ZeroPartitionError: if no assignment has positive potential.
+    """
+    if run.code == ZERO:
+        raise zero_partition()
+    return Posterior(
+        marginals=Marginals.of(graph, run.marginals),
+        log_z=run.log_z,
+        log_z_kind=LogZKind.EXACT,
+        status=Status.EXACT,
+        stats={**stats, "arithmetic": "scaled" if run.scaled else "log"},
+        backend="exact",
+    )
+
+
+class KeptPlans:
+    """The plans of the structures that were asked for last, within bounds of number and memory."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[Key, Plan] = OrderedDict()
+        self._bytes = 0.0
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Plan | None:
+        """Plan of a structure under settings of `exact`, if it is kept."""
+        with self._lock:
+            plan = self._plans.get(key)
+            if plan is not None:
+                self._plans.move_to_end(key)
+            return plan
+
+    def keep(self, key: Key, plan: Plan) -> None:
+        """Keep a plan of small tables, and let go of what was asked for longest ago."""
+        if not plan.small or plan.bytes > _MOST_BYTES / 4:
+            return
+        with self._lock:
+            if key in self._plans:
+                return
+            self._plans[key] = plan
+            self._bytes += plan.bytes
+            while self._bytes > _MOST_BYTES or len(self._plans) > _MOST_KEPT:
+                self._bytes -= self._plans.popitem(last=False)[1].bytes
+
+
+KEPT = KeptPlans()
+
+
+def structure_of(graph: FactorGraph) -> Structure:
+    """What graphs of one plan have in common, for comparing."""
+    return (
+        graph.cardinalities.tobytes(),
+        graph.scope_starts.tobytes(),
+        graph.scope_variables.tobytes(),
+    )
+
+
+def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
+    """Numbers of the graphs that have the same scopes and cardinalities."""
+    # Graphs of one fact graph share arrays, and need no comparing.
+    seen: dict[tuple[int, int, int], list[int]] = {}
+    for number, graph in enumerate(graphs):
+        arrays = (id(graph.cardinalities), id(graph.scope_starts), id(graph.scope_variables))
+        seen.setdefault(arrays, []).append(number)
+    groups: dict[Structure, list[int]] = {}
+    for numbers in seen.values():
+        groups.setdefault(structure_of(graphs[numbers[0]]), []).extend(numbers)
+    return list(groups.values())
