@@ -18,7 +18,13 @@ from calibration.intervals.estimands import (
     RatioSums,
     Smooth,
 )
-from calibration.intervals.estimates import SUM_METHODS, Estimates, IntervalSettings, estimate_all
+from calibration.intervals.estimates import (
+    SUM_METHODS,
+    Estimates,
+    IntervalSettings,
+    estimate_all,
+    mean_interval,
+)
 from calibration.intervals.inversion import (
     DeviationScores,
     Functional,
@@ -72,6 +78,7 @@ __all__ = [
     "jackknife_error",
     "jackknife_weights",
     "left_out",
+    "mean_interval",
     "of_samples",
     "percentile_interval",
     "reach",

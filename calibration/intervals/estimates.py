@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from calibration.intervals.estimands import Estimand
+from calibration.intervals.estimands import Estimand, RatioEstimand, RatioSums
 from calibration.intervals.methods import (
     IntervalMethod,
+    Scale,
     clustered_standard_error,
     delta_interval,
     expanded_percentile_interval,
@@ -116,6 +119,28 @@ def estimate_all(estimands: Sequence[Estimand], settings: IntervalSettings) -> l
     )
     of_each = np.split(drawn, np.cumsum(n_cells)[:-1], axis=1)
     return [_estimated(each, own, settings) for each, own in zip(estimands, of_each, strict=True)]
+
+
+def mean_interval(
+    values: ArrayLike, level: float = 0.95, scale: Scale = Scale.UNIT
+) -> tuple[float, float, float]:
+    """Mean over responses of a number of each, such as F1@K', with its interval: by delta.
+
+    Args:
+        values: the number of each response, (n_responses,), nan where it has none.
+        level: nominal coverage.
+        scale: what values it can take.
+
+    Returns:
+        Mean, lower end and upper end; nan where they are not defined.
+    """
+    own = np.asarray(values, dtype=np.float64)
+    own = own[~np.isnan(own)][:, np.newaxis]
+    if not own.size:
+        return math.nan, math.nan, math.nan
+    mean = RatioEstimand("mean", RatioSums(own, np.ones_like(own)), scale)
+    found = estimate_all([mean], IntervalSettings(IntervalMethod.DELTA, level=level))[0]
+    return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
 
 
 def _estimated(estimand: Estimand, drawn: Floats | None, settings: IntervalSettings) -> Estimates:

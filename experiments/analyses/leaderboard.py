@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from calibration.claims.counts import f1_at_k_prime
-from calibration.intervals import student_quantile
+from calibration.intervals import mean_interval
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import nth_colour, panels
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
@@ -67,7 +67,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     caption = f"FaStfact, figure 4 and the averages of table 8. {remark}"
     note = (
         f"Gamma of F1@K' is {settings.gamma:g}; in brackets 95% intervals over responses "
-        "(Student's t). K' is what people counted (k_prime of a response); responses without it "
+        "(delta). K' is what people counted (k_prime of a response); responses without it "
         f"have no score: {sum(row['uncounted'] for row in rows):,} here."
     )
     tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
@@ -83,17 +83,13 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
     k_prime = [graphs[place].metadata["k_prime"] for place in known]
     scores = f1_at_k_prime(counts.supported[known], counts.unsupported[known], k_prime, gamma)
     total = counts.supported + counts.unsupported
-    reach = float("nan")
-    if scores.size > 1:
-        error = float(scores.std(ddof=1)) / scores.size**0.5
-        reach = float(student_quantile(0.95, scores.size - 1)) * error
-    mean = float(scores.mean()) if scores.size else math.nan
+    mean, lower, upper = mean_interval(scores)
     return {
         "origin": "ours",
         "model": name,
         "f1": mean,
-        "lower": mean - reach,
-        "upper": mean + reach,
+        "lower": lower,
+        "upper": upper,
         "precision": float((counts.supported[total > 0] / total[total > 0]).mean()),
         "claims": float(total.mean()),
         "uncounted": len(graphs) - len(known),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
-from calibration.intervals import student_quantile
+from calibration.intervals import mean_interval
 from experiments.assess.batch import CONSUMPTION_KEY
 from experiments.assess.costs import METHODS, Load
 from factormodels.extraction.accounting import Ledger, StageUsage
@@ -297,18 +297,13 @@ def _price(used: Mapping[str, Any]) -> float:
 
 
 def _mean(responses: pd.DataFrame) -> dict[str, Any]:
-    scores = responses["f1"].dropna()
-    mean, reach = float(scores.mean()), math.nan
-    if len(scores) > 1:
-        error = float(scores.std(ddof=1)) / math.sqrt(len(scores))
-        reach = float(student_quantile(_LEVEL, len(scores) - 1)) * error
+    mean, lower, upper = mean_interval(responses["f1"].to_numpy(dtype=float), _LEVEL)
     return {
         "responses": len(responses),
-        "scored": len(scores),
+        "scored": int(responses["f1"].notna().sum()),
         "f1": mean,
-        # No further than any response: no resample of them is.
-        "f1_lower": np.maximum(mean - reach, scores.min()) if len(scores) > 1 else math.nan,
-        "f1_upper": np.minimum(mean + reach, scores.max()) if len(scores) > 1 else math.nan,
+        "f1_lower": lower,
+        "f1_upper": upper,
         "precision": float(responses["precision"].mean()),
         "claims": float((responses["supported"] + responses["unsupported"]).mean()),
         "missing": int(responses["missing"].sum()),

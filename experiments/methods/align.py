@@ -16,7 +16,14 @@ import numpy as np
 
 from calibration.claims import ClaimCounts, f1_at_k_prime
 from calibration.claims.agreement import LABEL_TYPES
-from calibration.intervals import IntervalSettings, RatioEstimand, RatioSums, Scale, estimate_all
+from calibration.intervals import (
+    IntervalSettings,
+    RatioEstimand,
+    RatioSums,
+    Scale,
+    estimate_all,
+    mean_interval,
+)
 from experiments.analyses.papers.judged_claims import VERDICTS
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import parted_options
@@ -65,6 +72,9 @@ _STATISTICS = {
 """What table 2 prints, and what it calls each."""
 
 _PERCENT = ("agreement_exact", "agreement_type", "agreement_said")
+
+_SCORES = ("f1_human", "f1_pipeline")
+"""Means over responses of F1@K'."""
 
 
 @dataclass(frozen=True)
@@ -255,13 +265,13 @@ def _alignment(
             [RatioEstimand(name, ratio, Scale.NUMBER) for name, ratio in ratios.items()], intervals
         )
         for row, found in zip(rows, estimates, strict=True):
+            ends = float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
+            if row["statistic"] in _SCORES:
+                # As everywhere else.
+                ends = mean_interval(ratios[row["statistic"]].numerator[:, 0])
             factor = 100 if row["statistic"] in _PERCENT else 1
-            for key, values in (
-                (group, found.estimate),
-                (f"{group}_lower", found.lower),
-                (f"{group}_upper", found.upper),
-            ):
-                row[key] = factor * float(values[0])
+            for key, value in zip((group, f"{group}_lower", f"{group}_upper"), ends, strict=True):
+                row[key] = factor * value
     columns = (
         PaperColumn("title", "statistic"),
         *(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from calibration.intervals import (
     RatioSums,
     Scale,
     estimate_all,
+    mean_interval,
 )
 from calibration.scores import REGISTRY, score_table
 from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
@@ -190,9 +192,10 @@ def test_two_backends_that_agree_have_no_wide_interval() -> None:
     ]
     labels, responses = found[0]["label"], found[0]["response"]
     p = [each["p"].to_numpy() for each in found]
+    given: Any = (*p, labels, responses)
     moved = np.abs(p[0] - p[1]).max()
     assert 0 < moved < 0.01
-    difference = score_difference("brier", *p, labels, responses)
+    difference = score_difference("brier", *given)
     assert -2 * moved <= difference.lower <= difference.difference
     assert difference.difference <= difference.upper <= 2 * moved
 
@@ -205,3 +208,17 @@ def test_a_difference_of_nothing_has_an_error() -> None:
     # The standard deviation of four differences of 0.2, by the root of 4.
     assert found.standard_error == pytest.approx(0.2 * math.sqrt(4 / 3) / 2)
     assert found.status == "ok"
+
+
+def test_a_mean_of_the_unit_interval_stays_in_it() -> None:
+    own = np.array([0.3, 0.6, 0.8, 0.9, 0.95])
+    mean, lower, upper = mean_interval([*own, float("nan")])
+    assert mean == pytest.approx(0.71)
+    # In the logit, by hand: Student's t with 4 degrees of freedom.
+    half = 2.7764451 * own.std(ddof=1) / math.sqrt(5) / (0.71 * 0.29)
+    assert lower == pytest.approx(1 / (1 + math.exp(half - math.log(71 / 29))), rel=1e-6)
+    assert mean < upper < 0.95
+    # No further than any response.
+    assert mean_interval([0.9, 0.95, 1.0, 0.99])[1] == 0.9
+    assert all(map(math.isnan, mean_interval([])))
+    assert all(map(math.isnan, mean_interval([0.5])[1:]))
