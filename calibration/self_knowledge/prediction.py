@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.intervals import percentile_interval, student_quantile
+from calibration.intervals import percentile_interval, reach, student_quantile
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
@@ -37,7 +37,8 @@ class OutOfSample(Tabular):
         positions: names of the bins, and last "overall".
         difference: mean over splits of sigma here less the factuality there.
         standard_error: of that mean, clustered by response.
-        lower: lower end of its interval, by Student's t with R - 2 degrees.
+        lower: lower end of its interval, by Student's t with R - 2 degrees, cut where no resample
+            of the responses reaches.
         upper: upper end.
         p_value: of the test that the mean is 0, two-sided.
         root_mean_square_error: by predictor, of the prediction against the factuality there.
@@ -182,7 +183,15 @@ def out_of_sample_counts(
     factor = np.where(touching > 2, touching / np.maximum(touching - 2, 1), np.nan)
     error = np.sqrt(factor * (contributions**2).sum(axis=0))
     mean = _mean(difference, defined)
-    reach = student_quantile(level, touching - 2) * error
+    half = student_quantile(level, touching - 2) * error
+
+    def of_resamples(weights: Floats) -> Floats:
+        """The mean difference, (b, n_cells), where each response counts so many times."""
+        return np.stack([_mean_difference(here, each[:, None, None, None] * counts)
+                         for each in weights])  # fmt: skip
+
+    ends = np.nan_to_num(mean - half), np.nan_to_num(mean + half)
+    lowest, highest = reach(of_resamples, contributions, ends)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.abs(mean / error)
     from scipy.special import stdtr
@@ -191,8 +200,8 @@ def out_of_sample_counts(
         positions=positions,
         difference=mean,
         standard_error=error,
-        lower=mean - reach,
-        upper=mean + reach,
+        lower=np.maximum(mean - half, lowest),
+        upper=np.minimum(mean + half, highest),
         p_value=2 * stdtr(np.where(touching > 2, touching - 2, np.nan), -statistic),
         root_mean_square_error={
             name: _root_mean_square(predictions[name] - target, defined) for name in PREDICTORS
@@ -317,6 +326,13 @@ def _contributions(
         + part(here, slopes[1], sizes[..., 1], unknown, right_no, unsupported)
         - part(there, 1.0, _sizes(others), target, supported, supported + unsupported)
     )
+
+
+def _mean_difference(here: Floats, counts: Floats) -> Floats:
+    """Mean over splits of sigma here less the factuality there, (n_cells,)."""
+    known, unknown = laws_of(_sums(here, counts))
+    difference = sigma(known, unknown) - _factuality(_sums(1 - here, counts))
+    return _mean(difference, ~np.isnan(difference))
 
 
 def _mean(values: Floats, defined: Any) -> Floats:

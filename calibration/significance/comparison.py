@@ -9,7 +9,14 @@ from enum import StrEnum
 
 import numpy as np
 
-from calibration.intervals import IntervalSettings, clustered_standard_error, student_quantile
+from calibration.intervals import (
+    IntervalSettings,
+    clustered_standard_error,
+    jackknife_error,
+    left_out,
+    reach,
+    student_quantile,
+)
 from calibration.scores.families import SAMPLE_SCORES
 from calibration.scores.ranking import clustered_auroc
 from calibration.significance.differences import score_difference
@@ -22,7 +29,11 @@ from calibration.significance.outcome import (
     reason_of,
 )
 from calibration.significance.paired import bootstrap_difference, paired_t_test, permute_difference
-from calibration.significance.sample_tests import bootstrap_scores, jackknife_error, permute_scores
+from calibration.significance.sample_tests import (
+    bootstrap_scores,
+    difference_statistic,
+    permute_scores,
+)
 from calibration.validation import whole_number
 from factormodels.errors import InputError
 
@@ -164,9 +175,8 @@ def _interval(
         first.grouping.index, second.grouping.index
     )
     same = same and np.array_equal(first.y, second.y)
-    if measure.name == "auroc" and same and first.folds is not None:
-        return _cut(measure, *_auroc_interval(first, second, difference, settings.level))
-    if measure.name in SAMPLE_SCORES and measure.ratio is None and same:
+    within = measure.name == "auroc" and same and first.folds is not None
+    if measure.name in SAMPLE_SCORES and measure.ratio is None and same and not within:
         found = score_difference(
             measure.name,
             first.p,
@@ -184,27 +194,27 @@ def _interval(
         error = clustered_standard_error(sums.influence() - against.influence(), touching)
         result = bootstrap_difference(sums, against, seed=settings.seed, level=settings.level)
         return float(error[0]), (result.lower, result.upper), str(result.status)
-    error_of = jackknife_error(first, second, measure.name, settings.seed)
     n_responses = len(first.grouping.responses)
-    return _cut(measure, *_student(difference, error_of, n_responses, settings.level))
+    if n_responses < 2:
+        return _student(difference, math.nan, n_responses, settings.level)
+    statistic = difference_statistic(first, second, measure.name)
+    without, groups = left_out(statistic, n_responses, settings.seed)
+    error_of = _auroc_error(first, second) if within else float(jackknife_error(without)[0])
+    made = _student(difference, error_of, n_responses, settings.level)
+    # No interval leaves what redrawn responses can reach.
+    influence = groups @ np.nan_to_num(difference - without)
+    ends = np.array([made[1][0]]), np.array([made[1][1]])
+    lowest, highest = reach(statistic, influence, ends)
+    lower, upper = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
+    return made[0], (float(lower[0]), float(upper[0])), made[2]
 
 
-def _cut(measure: Measure, error: float, ends: tuple[float, float], status: str) -> _Interval:
-    """The interval without what no two values of a measure can differ by."""
-    lowest, highest = measure.score.range
-    most = highest - lowest
-    return error, (max(ends[0], -most), min(ends[1], most)), status
-
-
-def _auroc_interval(
-    first: JudgedClaims, second: JudgedClaims, difference: float, level: float
-) -> _Interval:
-    """Obuchowski's within folds."""
+def _auroc_error(first: JudgedClaims, second: JudgedClaims) -> float:
+    """Standard error of the difference of two AUROC within folds (Obuchowski 1997)."""
     both = clustered_auroc([first.p, second.p], first.y, first.grouping, first.folds)
     variance = both.covariance[0, 0] + both.covariance[1, 1] - 2 * both.covariance[0, 1]
     # Of two methods that rank alike it is 0 but for rounding.
-    error = math.sqrt(max(float(variance), 0.0))
-    return _student(difference, error, both.n_responses, level)
+    return math.sqrt(max(float(variance), 0.0)) if math.isfinite(variance) else math.nan
 
 
 def _student(difference: float, error: float, n_responses: int, level: float) -> _Interval:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from calibration.forecasts import Forecasts, Sample, forecasts
 from calibration.grouping import group_by_response
-from calibration.intervals import jackknife_weights, response_weights
+from calibration.intervals import Statistic, response_weights
 from calibration.scores.families import context_of
 from calibration.scores.ranking import concordance
 from calibration.scores.samples import scores_of_samples
@@ -108,15 +108,10 @@ def bootstrap_scores(
     return SampleTest("bootstrap", (extreme + 1) / (n_bootstrap + 1))
 
 
-def jackknife_error(first: JudgedClaims, second: JudgedClaims, score: str, seed: int) -> float:
-    """Standard error over responses of the difference of two methods in a score (Tukey 1958)."""
-    n_responses = len(first.grouping.responses)
+def difference_statistic(first: JudgedClaims, second: JudgedClaims, score: str) -> Statistic:
+    """The difference of two methods in a score, (b, 1), of response weights, (b, R)."""
     difference = _differences(first, second, [score])
-    left_out = np.concatenate(
-        [difference(*_roles(block, 0.0))[:, 0] for block in jackknife_weights(n_responses, seed)]
-    )
-    spread = float(((left_out - left_out.mean()) ** 2).sum())
-    return float(np.sqrt((left_out.size - 1) / left_out.size * spread))
+    return lambda weights: difference(*_roles(weights, 0.0))
 
 
 def _roles(weights: Floats, swapped: Floats | float) -> tuple[Floats, Floats]:

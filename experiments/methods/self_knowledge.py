@@ -6,10 +6,13 @@ Self-Known and Self-Unknown".
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
+from calibration.intervals import IntervalMethod
 from calibration.self_knowledge import (
     Association,
     Balance,
@@ -27,6 +30,15 @@ from calibration.self_knowledge import (
 )
 from experiments.analyses.positions import TITLES
 from experiments.analyses.self_judgement import ModelTables, model_tables, paper_figure
+from experiments.assess.batch import BatchOptions, responses_under_way
+from experiments.assess.evaluation import (
+    CACHE,
+    CONCURRENCY,
+    as_documents,
+    as_responses,
+    metered_model,
+)
+from experiments.methods.asked_claims import AskedClaims, Asking, ask_claims, calls_table
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import name_of, parted_options, table_of
 from experiments.methods.judged_claims import ClaimColumns, JudgedTable, judged_claims
@@ -34,14 +46,24 @@ from experiments.paper.artefacts import PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted, number
 from factormodels.errors import InputError, options_as_arguments
+from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.prompts.replaced import read_prompts
 
 if TYPE_CHECKING:
     from experiments.analyses.self_judgement import FigureName
+    from experiments.assess.evaluation import Documents, Texts
     from experiments.methods.inputs import Data
+    from factormodels.extraction.language_model import LanguageModel
+    from factormodels.extraction.litellm_model import LitellmSettings
 
 COMMAND = "self-knowledge"
 OVERALL = "overall"
 SIGNIFICANT = 0.05
+AUTOMATIC = "automatic"
+
+_ENOUGH_TO_REDRAW = 60
+"""Responses from which on percentiles of the bootstrap cover as well as linearised intervals."""
 
 _FEWEST_RESPONSES = 4
 """Two halves of two responses each are the least that can be split."""
@@ -85,7 +107,8 @@ class SelfKnowledgeSettings:
         sweep: thresholds that are tabulated beside it.
         bins: bins of relative position.
         neither: what "none of the above" counts as: ``incorrect`` or ``exclude``.
-        interval: intervals over responses: ``bootstrap`` or ``delta``.
+        interval: intervals over responses: ``bootstrap``, ``delta``, or ``automatic``: delta under
+            60 responses, where it covers better.
         n_bootstrap: replicates of the bootstrap.
         n_splits: splits in halves of the prediction out of sample.
         seed: of the bootstrap and of the splits.
@@ -95,7 +118,7 @@ class SelfKnowledgeSettings:
     sweep: tuple[float, ...] = ()
     bins: int = 5
     neither: str = "incorrect"
-    interval: str = "bootstrap"
+    interval: str = AUTOMATIC
     n_bootstrap: int = 1000
     n_splits: int = 200
     seed: int = 0
@@ -104,6 +127,13 @@ class SelfKnowledgeSettings:
     def intervals(self) -> IntervalSettings:
         """How intervals are made."""
         return IntervalSettings(self.interval, self.n_bootstrap, self.seed)
+
+    def for_responses(self, count: int) -> SelfKnowledgeSettings:
+        """The same with the intervals that so many responses have."""
+        if self.interval != AUTOMATIC:
+            return self
+        few = count < _ENOUGH_TO_REDRAW
+        return replace(self, interval=IntervalMethod.DELTA if few else IntervalMethod.BOOTSTRAP)
 
 
 @dataclass(frozen=True)
@@ -155,13 +185,18 @@ def measure_self_knowledge(
         if not 0 <= value <= 1:
             raise InputError(f"a threshold is {value:g}; give a share from 0 to 1")
     bins = settings.bins if table.has_positions else 1
+    sizes = [
+        len({record.response for record in table.records(group, threshold)})
+        for group in table.groups
+    ]
+    settings = settings.for_responses(min(sizes, default=0))
     groups = []
     for model, condition in table.groups:
         records = table.records((model, condition), threshold)
         tell(", ".join(filter(None, (model, condition))) or "claims")
         groups.append(_group(model, condition, records, bins, settings))
     said = _setting_names(table, threshold)
-    tables = {"overall": _overall(groups, said, table)}
+    tables = {"overall": _overall(groups, said, table, settings.interval)}
     if table.has_positions:
         tables["positions"] = _by_position(groups, said, table)
     tables["test"] = _tests(groups, said)
@@ -196,14 +231,30 @@ def measure_self_knowledge(
     )
 
 
-def self_knowledge(data: Data, **options: Any) -> Findings:
+def self_knowledge(
+    data: Data | Texts,
+    *,
+    ask: str | LitellmSettings | LanguageModel | None = None,
+    extract: bool = False,
+    documents: Documents | None = None,
+    cache: str | os.PathLike[str] = CACHE,
+    replay: bool = False,
+    **options: Any,
+) -> Findings:
     """Measure Self-Known, Self-Unknown and sigma, as `factormodels self-knowledge` does.
 
     from experiments import self_knowledge
     self_knowledge("claims.csv", confidence="p", threshold=0.9)
+    self_knowledge(Path("responses.jsonl"), ask="openai/NAME")
 
     Args:
         data: a file, a data frame, or records; one row per claim, or responses that hold claims.
+            Of a model that is asked, its responses with labelled claims, as `evaluate` takes them.
+        ask: the model to ask for its judgements, as litellm spells it, or as `evaluate` takes it.
+        extract: whether responses without claims are taken apart, and labelled by `documents`.
+        documents: what claims that are extracted are labelled by, as `evaluate` takes them.
+        cache: file of answers, none of which is repeated.
+        replay: whether every answer is taken from there.
         options: fields of `experiments.methods.judged_claims.ClaimColumns` and of
             `SelfKnowledgeSettings`, by name.
 
@@ -211,7 +262,74 @@ def self_knowledge(data: Data, **options: Any) -> Findings:
         InputError: if the data cannot be read, or an option is unknown or does not fit them.
     """
     with options_as_arguments():
-        return find_self_knowledge(data, options)
+        if ask is None:
+            if extract or documents is not None:
+                raise InputError("extract and documents are for a model that is asked; give ask")
+            return find_self_knowledge(cast("Data", data), options)
+        settings = settings_of_asked(options)
+        ledger, kept = Ledger(), Path(cache)
+        given = Path(data) if isinstance(data, str) else data
+        asking = Asking(
+            extract=extract, documents=as_documents(documents), cache=kept, replay=replay
+        )
+        if options.get("setting"):
+            asking = replace(asking, settings=(str(options["setting"]),))
+        asked = ask_claims(
+            as_responses(given),
+            Consumption(metered_model(ask, kept, ledger, replay)),
+            read_prompts(None),
+            asking,
+            BatchOptions(concurrency=responses_under_way(CONCURRENCY)),
+        )
+        return find_in_answers(asked, name_of(cast("Data", given)), settings, ledger)
+
+
+def settings_of_asked(options: Mapping[str, Any]) -> SelfKnowledgeSettings:
+    """How the claims that a model is asked about are measured.
+
+    Args:
+        options: fields of `SelfKnowledgeSettings` and `ClaimColumns`, by name.
+
+    Raises:
+        InputError: for a column, as there is none of what is yet to be asked.
+    """
+    columns, settings = parted_options(options, ClaimColumns, SelfKnowledgeSettings)
+    for name, value in asdict(columns).items():
+        if value and name != "setting":
+            option = "--" + name.replace("_", "-").replace("model", "model-column")
+            raise InputError(
+                f"{option}: the model is asked for its judgements, and the columns of responses "
+                "are known; leave it out"
+            )
+    if settings.threshold is not None or settings.sweep:
+        raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
+    return cast("SelfKnowledgeSettings", settings)
+
+
+def find_in_answers(
+    asked: AskedClaims,
+    source: str,
+    settings: SelfKnowledgeSettings,
+    ledger: Ledger,
+    progress: Progress | None = None,
+) -> Findings:
+    """What a model said of its claims when it was asked, with what that took.
+
+    Args:
+        asked: what it said.
+        source: what the responses are called.
+        settings: how it is measured.
+        ledger: what was asked.
+        progress: called with what is done next.
+    """
+    found = measure_self_knowledge(
+        judged_claims(table_of(asked.rows), ClaimColumns()), source, settings, progress=progress
+    )
+    return replace(
+        found,
+        sentences=(*found.sentences, *asked.remarks),
+        tables={**found.tables, "calls": calls_table(ledger)},
+    )
 
 
 def find_self_knowledge(
@@ -295,7 +413,7 @@ def _cells(group: _Group, setting: Setting, table: JudgedTable) -> Iterable[tupl
 
 
 def _overall(
-    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
+    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable, method: str
 ) -> PaperTable:
     rows = []
     for group in groups:
@@ -325,7 +443,7 @@ def _overall(
         columns,
         "Self-Known and Self-Unknown, overall.",
         group="of",
-        note="In brackets: 95% intervals over responses.",
+        note=f"In brackets: 95% intervals over responses ({method}).",
     )
 
 

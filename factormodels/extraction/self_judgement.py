@@ -227,7 +227,7 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
         if one.claim not in atoms:
             raise InputError(f"response {graph.id!r} has no claim {one.claim!r}; give its graph")
         atom = atoms[one.claim]
-        label = _human_label(atom)
+        label = human_label(atom)
         if label is None:
             continue
         records.append(
@@ -266,7 +266,8 @@ def _read_pair(value: Any) -> tuple[str, str] | None:
     return " ".join(value["question"].split()), " ".join(value["answer"].split())
 
 
-def _human_label(atom: Atom) -> str | None:
+def human_label(atom: Atom) -> str | None:
+    """S, NS or IR, as a person said of a claim; None where nobody did."""
     if atom.annotation in {"S", "NS", "IR"}:
         return atom.annotation
     return None if atom.label is None else "S" if atom.label else "NS"

@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from experiments.cli import findings, options
-from experiments.cli.console import messages
+from experiments.cli.assess_options.model import ModelOptions
+from experiments.cli.console import messages, output, plain_table, show_table
+from experiments.cli.grouped import grouped
+from factormodels.errors import InputError
 
 COLUMNS = "Columns of the table"
+
+
+@dataclass(frozen=True)
+class AskOptions(ModelOptions):
+    """Asking the model."""
+
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--ask",
+            metavar="MODEL",
+            help="Ask this model for its judgements in the paper's three settings; FILE holds its "
+            "responses with labelled claims. As litellm spells it; its key comes from the "
+            "environment.",
+        ),
+    ] = None
+    extract: Annotated[
+        bool,
+        typer.Option(
+            "--extract",
+            help="Take responses without claims apart first, and label their claims by passages.",
+        ),
+    ] = False
+    documents: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Documents that --extract labels by.")
+    ] = None
+    retriever: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A search in place of documents: wikipedia or google."),
+    ] = None
+
+
 MEASURES = "What is measured"
 
 
@@ -21,6 +57,7 @@ def _column(help_text: str) -> typer.models.OptionInfo:
     return option
 
 
+@grouped
 def command(
     file: Annotated[
         Path,
@@ -124,14 +161,17 @@ def command(
         str,
         typer.Option(
             metavar="NAME",
-            help="Intervals over responses: bootstrap or delta.",
+            help="Intervals over responses: bootstrap, delta, or automatic: delta under 60 "
+            "responses, where it covers better.",
             rich_help_panel=MEASURES,
         ),
-    ] = "bootstrap",
+    ] = "automatic",
     seed: options.BootstrapSeed = 0,
     out: findings.OutFolder = None,
     report: findings.ReportPage = None,
     json_: findings.Json = False,
+    *,
+    ask: AskOptions,
 ) -> None:
     """Measure Self-Known, Self-Unknown and sigma of judged claims.
 
@@ -148,6 +188,8 @@ def command(
           --sweep 0.5,0.7,0.9 --true Y
       factormodels self-knowledge sampled.jsonl --votes answers --in-order \\
           --out results/self-knowledge --report self-knowledge.html
+      factormodels self-knowledge responses.jsonl --ask openai/NAME \\
+          --out results/self-knowledge
     """
     from experiments.cli.progress import activity
     from experiments.methods.self_knowledge import find_self_knowledge
@@ -175,6 +217,86 @@ def command(
         "interval": interval,
         "seed": seed,
     }
+    if ask.model is not None:
+        _ask(file, wanted, ask, out, report, json_)
+        return
+    if ask.extract or ask.documents is not None or ask.retriever is not None:
+        raise InputError(
+            "--extract, --documents and --retriever are for a model; name it with --ask"
+        )
     with activity(messages()) as progress:
         found = find_self_knowledge(file, wanted, progress)
     findings.deliver(found, out=out, report=report, json_=json_)
+
+
+def _ask(
+    file: Path,
+    wanted: dict[str, Any],
+    ask: AskOptions,
+    out: Path | None,
+    report: Path | None,
+    json_: bool,
+) -> None:
+    """Ask the model of its responses, and measure what it says."""
+    from experiments.assess.batch import BatchOptions, responses_under_way
+    from experiments.assess.inputs import load_responses
+    from experiments.assess.setup import language_model
+    from experiments.cli.progress import activity, response_progress
+    from experiments.cli.tables import ledger_at_limit
+    from experiments.methods.asked_claims import Asking, ask_claims, check_askable, planned_calls
+    from experiments.methods.self_knowledge import find_in_answers, settings_of_asked
+    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.consumption import Consumption
+    from factormodels.extraction.prompts.replaced import read_prompts
+    from factormodels.extraction.self_judgement import SETTINGS
+    from factormodels.io.files import prepare_folder, write_text
+    from factormodels.io.json_text import encode
+
+    settings = settings_of_asked(wanted)
+    prompts, budget, ledger = read_prompts(ask.prompts), ask.budget(), Ledger()
+    graphs = load_responses(file).graphs
+    asking = Asking(
+        settings=(wanted["setting"],) if wanted["setting"] else tuple(SETTINGS),
+        extract=ask.extract,
+        documents=ask.documents,
+        retriever=ask.retriever,
+        cache=ask.cache,
+        replay=ask.replay,
+        budget=budget,
+        price_search=ask.price_search,
+    )
+    check_askable(graphs, asking)
+    if ask.dry_run:
+        table = plain_table(["stage"], ["calls"])
+        for stage, calls in planned_calls(graphs, asking).items():
+            table.add_row(stage, f"{calls:,}")
+        show_table(output(), table)
+        if ask.extract:
+            output().print("and those that extract and label the claims of the others")
+        return
+    asked_model = language_model(
+        ask.settings(), ask.cache, ledger, replay=ask.replay, budget=budget
+    )
+    if out is not None:
+        prepare_folder(out)
+    options = BatchOptions(
+        None if out is None else out / "responses.jsonl", responses_under_way(ask.concurrency)
+    )
+    with ledger_at_limit(messages(), ledger):
+        asked = ask_claims(
+            graphs,
+            Consumption(asked_model),
+            prompts,
+            asking,
+            options,
+            response_progress(messages(), len(graphs), ledger),
+        )
+    with activity(messages()) as progress:
+        found = find_in_answers(asked, file.name, settings, ledger, progress)
+    if out is not None:
+        # The same command reads it without a model.
+        path = out / "claims.jsonl"
+        write_text(path, "".join(f"{encode(row, str(path))}\n" for row in asked.rows))
+    findings.deliver(found, out=out, report=report, json_=json_)
+    if asked.failures:
+        raise typer.Exit(1)

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from calibration.intervals import student_quantile
 from calibration.self_knowledge import Truth, label_shift, out_of_sample, rejections, sigma
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
@@ -143,3 +144,14 @@ def test_bad_input_is_named() -> None:
         label_shift(records, prevalences=[0.5, 1.5])
     refused("n_responses is 1", Truth, n_responses=1)
     refused("self_known is 1", Truth, self_known=1)
+
+
+def test_the_interval_of_the_difference_stays_where_resamples_reach() -> None:
+    # Student's t with two degrees of freedom would leave [-1, 1].
+    counts = np.zeros((4, 1, 2, 2))
+    counts[:, 0, 0] = [[0, 0], [2, 2], [1, 0], [2, 0]]
+    counts[:, 0, 1] = [[9, 1], [2, 0], [1, 9], [2, 0]]
+    found = out_of_sample_counts(counts, n_splits=20)
+    half = student_quantile(0.95, 2) * found.standard_error
+    assert float((found.difference + half)[0]) > 1
+    assert -1 <= float(found.lower[0]) <= float(found.difference[0]) <= float(found.upper[0]) <= 1

@@ -1,0 +1,327 @@
+"""Responses with labelled claims, of which their model is asked: from generations to sigma."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.assess.batch import ALONE, BatchOptions, Report, assess_responses
+from experiments.assess.fastfact_tables import columns_of
+from experiments.assess.retrievers import RETRIEVERS, SearchOptions, build_retriever
+from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from factormodels.claims import Atom
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.duplicates import merge_duplicate_atoms
+from factormodels.extraction.limits import Budget
+from factormodels.extraction.pipeline import (
+    ASSESSORS_KEY,
+    Stage,
+    assessor_stage,
+    atomizer_stage,
+    retrieval_stage,
+    run_stages,
+)
+from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of
+from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.retrieval.http import HttpSettings
+from factormodels.extraction.self_judgement import (
+    PAIR_STAGE,
+    SETTINGS,
+    STAGE,
+    human_label,
+    judge_own_claims,
+)
+from factormodels.extraction.sentences import split_sentences
+from factormodels.fact_graph import FactGraph
+from factormodels.preview import counted
+
+METADATA_KEY = "self_judgements"
+LABELLER = "factscore"
+"""The assessor that labels claims which were extracted, as FActScore does, by passages."""
+
+_JUDGED = ("S", "NS")
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What a model is asked of its responses.
+
+    Attributes:
+        settings: names of the paper's settings.
+        extract: whether responses without claims are taken apart, and their claims labelled.
+        documents: what these claims are labelled by.
+        retriever: in place of documents, a search: wikipedia or google.
+        top_k: passages per claim.
+        cache: file in which searches are kept; None keeps none.
+        replay: whether these are taken from there alone.
+        budget: what may be asked and spent.
+        price_search: US dollars per search; None where it is not known.
+    """
+
+    settings: tuple[str, ...] = tuple(SETTINGS)
+    extract: bool = False
+    documents: Path | tuple[Document, ...] | None = None
+    retriever: str | None = None
+    top_k: int = 5
+    cache: Path | None = None
+    replay: bool = False
+    budget: Budget | None = None
+    price_search: float | None = None
+    http: HttpSettings = field(default_factory=HttpSettings)
+
+
+@dataclass(frozen=True)
+class AskedClaims:
+    """What came of asking.
+
+    Attributes:
+        rows: a row per labelled claim, in the columns that `judged_claims` knows.
+        remarks: what a reader must know, a sentence each.
+        failures: (id, reason) of every response that has no result.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    remarks: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...]
+
+
+def check_askable(graphs: Sequence[FactGraph], asking: Asking) -> None:
+    """Check that there is something to ask, before anything is.
+
+    Raises:
+        InputError: if there is not.
+    """
+    for name in asking.settings:
+        if name not in SETTINGS:
+            raise InputError(unknown_name(f"the setting {name!r}", name, SETTINGS))
+    searched = asking.documents is not None or asking.retriever is not None
+    bare = [graph for graph in graphs if not graph.atoms]
+    if not asking.extract:
+        if searched:
+            raise InputError(
+                "--documents and --retriever label the claims that --extract makes; add --extract"
+            )
+        if bare:
+            raise InputError(
+                f"response {bare[0].id!r} has no claims; add --extract with --documents, or give "
+                "labelled claims"
+            )
+        if not any(_labelled(graph) for graph in graphs):
+            raise InputError(
+                "no claim has a label, S or NS, without which there is no σ; label them"
+            )
+        return
+    if not bare:
+        raise InputError("--extract: every response has claims already; leave it out")
+    for graph in bare:
+        if not graph.response.strip():
+            raise InputError(f"the response {graph.id!r} has no text to take apart; give its text")
+    if not searched:
+        raise InputError(
+            "--extract: claims that are extracted are labelled by passages; name a folder with "
+            "--documents, or --retriever wikipedia"
+        )
+
+
+def planned_calls(graphs: Sequence[FactGraph], asking: Asking) -> dict[str, int]:
+    """Number of calls by stage that labelled claims take if none is answered from the cache."""
+    claims = sum(len(_labelled(graph)) for graph in graphs)
+    pairs = any(SETTINGS[name].needs_pair for name in asking.settings)
+    return {
+        **({PAIR_STAGE: claims} if pairs else {}),
+        STAGE: claims * len(asking.settings),
+    }
+
+
+def ask_claims(
+    graphs: Sequence[FactGraph],
+    model: Consumption,
+    prompts: Prompts,
+    asking: Asking,
+    options: BatchOptions = ALONE,
+    monitor: AbstractContextManager[Report] | None = None,
+) -> AskedClaims:
+    """Ask a model of its own claims, durably where there is an output.
+
+    Args:
+        graphs: its responses.
+        model: the model.
+        prompts: what it is asked with.
+        asking: what is asked.
+        options: where responses are written as they come, and how many are under way.
+        monitor: a context with what is called after every response.
+
+    Raises:
+        InputError: for what cannot be asked, or as `assess_responses`.
+        LimitReachedError: if no more may be asked; what was answered is kept.
+    """
+    check_askable(graphs, asking)
+    asked = WithPrompts(model, prompts)
+    stages: list[Stage] = []
+    facts: dict[str, Any] = {}
+    if asking.extract:
+        name = asking.retriever or "local"
+        if name not in RETRIEVERS:
+            raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
+        retriever, facts = build_retriever(
+            name,
+            SearchOptions(
+                graphs=graphs,
+                documents=asking.documents,
+                top_k=asking.top_k,
+                reading="head",
+                search_base=None,
+                http=asking.http,
+                embeddings=None,
+                embeddings_base=None,
+                cache=asking.cache,
+                replay=asking.replay,
+                retry_failed=False,
+                budget=asking.budget,
+                price_search=asking.price_search,
+                price_embeddings=None,
+                ledger=None,
+            ),
+        )
+        extraction = (
+            atomizer_stage(asked, 1),
+            merge_duplicate_atoms,
+            retrieval_stage(retriever),
+            assessor_stage([LABELLER], asked),
+        )
+        stages.append(lambda graph: graph if graph.atoms else run_stages(graph, extraction))
+    stages.append(_own_claims_stage(asked, asking.settings))
+    settings = {
+        "method": "self-knowledge",
+        "model": model.name,
+        "prompts": prompts_of(asked).digests(),
+        "settings": list(asking.settings),
+        "extract": asking.extract,
+        **facts,
+    }
+    found: list[FactGraph] = []
+    with monitor or nullcontext(_unseen) as report:
+        batch = assess_responses(
+            graphs, stages, (), settings, options, report=report, keep=found.append
+        )
+    rows, missing = _rows(found)
+    if not rows:
+        raise InputError("no claim has both a label and a judgement, so that nothing is measured")
+    remarks = [
+        f"{model.name} was asked of {counted(len(rows), 'claim')} in "
+        f"{counted(len(asking.settings), 'setting')}; {missing:,} judgements are missing."
+    ]
+    if asking.extract:
+        remarks.append(
+            f"Claims were extracted by {model.name} and labelled by it from passages (the assessor "
+            f"{LABELLER}): these labels are a model's verdicts, not people's."
+        )
+    if batch.failed:
+        remarks.append(
+            f"{counted(len(batch.failed), 'response')} failed and are not counted: "
+            f"{batch.failed[0][0]} ({batch.failed[0][1]})."
+        )
+    return AskedClaims(tuple(rows), tuple(remarks), batch.failed)
+
+
+def calls_table(ledger: Ledger) -> PaperTable:
+    """What was asked and paid, a row per stage."""
+    rows = [
+        {
+            "stage": stage,
+            "calls": usage.calls,
+            "cached": usage.cached,
+            "failures": usage.failures,
+            "tokens": usage.prompt_tokens + usage.completion_tokens,
+            "cost": float("nan") if usage.unpriced else usage.cost,
+        }
+        for stage, usage in ledger.stages.items()
+    ]
+    columns = (
+        PaperColumn("stage", "stage"),
+        *(PaperColumn(name, name, digits=0) for name in ("calls", "cached", "failures", "tokens")),
+        PaperColumn("cost", "cost (US$)", digits=4),
+    )
+    frame = data_frame(rows) if rows else data_frame({column.name: [] for column in columns})
+    return PaperTable(frame, columns, "What was asked.")
+
+
+def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:
+    def stage(graph: FactGraph) -> FactGraph:
+        labelled = _labelled(graph)
+        # What has no label would be paid for and count nowhere.
+        asked = replace(graph, atoms=tuple(labelled), contexts=(), relations=())
+        judged = judge_own_claims(asked, model, settings=settings)
+        said = {
+            one.claim: {
+                "judgements": {name: each.judgement for name, each in one.judgements.items()},
+                "log_probabilities": {
+                    name: dict(each.log_probabilities)
+                    for name, each in one.judgements.items()
+                    if each.log_probabilities
+                },
+                "missing": dict(one.missing),
+                "pair": None if one.pair is None else list(one.pair),
+            }
+            for one in judged
+        }
+        return replace(graph, metadata={**graph.metadata, METADATA_KEY: said})
+
+    return stage
+
+
+def _label(graph: FactGraph, atom: Atom) -> str | None:
+    """S, NS, IR, or None: of a person, or of the assessor of claims that were extracted."""
+    given = human_label(atom)
+    if given is not None:
+        return given
+    verdicts: Mapping[str, Any] = graph.metadata.get(ASSESSORS_KEY, {}).get(LABELLER, {})
+    verdict = verdicts.get("verdicts", {}).get(atom.id)
+    return None if verdict is None else "S" if verdict["label"] == "true" else "NS"
+
+
+def _labelled(graph: FactGraph) -> list[Atom]:
+    return [atom for atom in graph.atoms if _label(graph, atom) in _JUDGED]
+
+
+def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], int]:
+    """A row per labelled claim, and the number of judgements that are missing."""
+    rows: list[dict[str, Any]] = []
+    missing = 0
+    placed = all(atom.sentence is not None for graph in graphs for atom in graph.atoms)
+    for graph in graphs:
+        columns = columns_of(graph)
+        last = max((atom.sentence or 0 for atom in graph.atoms), default=0)
+        told = graph.metadata.get("sentences")
+        length = told if isinstance(told, int) else len(split_sentences(graph.response))
+        for atom in graph.atoms:
+            label = _label(graph, atom)
+            if label is None:
+                continue
+            said = graph.metadata[METADATA_KEY].get(atom.id, {"judgements": {}, "missing": {}})
+            missing += len(said["missing"])
+            rows.append(
+                {
+                    "response": graph.id,
+                    "claim": atom.id,
+                    "text": atom.text,
+                    "label": label,
+                    **(
+                        {"sentence": atom.sentence, "sentences": max(length, last)}
+                        if placed
+                        else {}
+                    ),
+                    **({"condition": columns["condition"]} if "condition" in columns else {}),
+                    **said["judgements"],
+                }
+            )
+    return rows, missing
+
+
+def _unseen(_: object) -> None:
+    """Nobody is told of the progress."""

@@ -1,0 +1,202 @@
+"""`self-knowledge --ask`: from responses to sigma in one command, counted at the server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import self_knowledge
+from factormodels import Atom, FactGraph
+from factormodels.extraction.language_model import Request
+from factormodels.io.fact_graph_json import write_fact_graphs
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.refusals import refused
+
+TREES = ("Alder", "Birch", "Cedar", "Damson", "Elm", "Fig", "Gorse", "Hazel")
+UNSUPPORTED = ("Cedar", "Fig", "Gorse")
+HELD_TRUE = ("Alder", "Birch", "Cedar", "Elm", "Hazel")
+"""What the model holds true: four of five supported claims, one of three unsupported ones."""
+
+
+def stage_of(question: str) -> str:
+    """The stage that a question is of, by a mark that its prompt alone has."""
+    for mark, stage in (
+        ("List the claims", "atomizer"),
+        ("<passages>", "factscore"),
+        ("<answer>", "self-judgement"),
+        ("in one word (true or false):", "self-judgement"),
+    ):
+        if mark in question:
+            return stage
+    return "question-answer pairs"
+
+
+def answer_to(question: str) -> str:
+    stage = stage_of(question)
+    if stage == "atomizer":
+        shown = question.rpartition("<sentences>")[2]
+        found = re.findall(r"^\s*(\d+): (.*)$", shown, re.M)
+        return json.dumps([{"sentence": int(number), "claim": text} for number, text in found])
+    if stage == "question-answer pairs":
+        return json.dumps(
+            {"question": "Which?", "answer": question.rsplit("<claim>")[-1].split()[0]}
+        )
+    if stage == "factscore":
+        return "false" if any(name in question for name in UNSUPPORTED) else "true"
+    return "true" if any(name in question for name in HELD_TRUE) else "false"
+
+
+def provider(request: dict[str, Any], _: int) -> Reply:
+    return Reply(answer_to(str(request["messages"][-1]["content"])), usage=(40, 2))
+
+
+def well_behaved(request: Request) -> str:
+    return answer_to(request.messages[-1].content)
+
+
+def graphs(*, with_claims: bool) -> list[FactGraph]:
+    """Four responses of two sentences, a claim each."""
+    made = []
+    for number in range(4):
+        own = TREES[2 * number : 2 * number + 2]
+        atoms = tuple(
+            Atom(f"a{place}", f"{name} is tall.", sentence=place, label=name not in UNSUPPORTED)
+            for place, name in enumerate(own, 1)
+        )
+        text = " ".join(f"{name} is tall." for name in own)
+        made.append(FactGraph(f"r{number}", atoms if with_claims else (), response=text))
+    return made
+
+
+@pytest.fixture
+def responses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
+    write_fact_graphs(graphs(with_claims=True), folder / "claims.jsonl")
+    lines = [
+        json.dumps({"id": one.id, "query": "Which?", "response": one.response})
+        for one in graphs(with_claims=False)
+    ]
+    (folder / "texts.jsonl").write_text("\n".join(lines))
+    (folder / "notes").mkdir()
+    (folder / "notes" / "trees.txt").write_text("Alder, birch and elm are tall trees.")
+    return folder
+
+
+def arguments(url: str, file: str, *more: str) -> list[str]:
+    ask = ["--ask", "openai/scripted", "--api-base", url, "--bins", "2", "--json"]
+    return ["self-knowledge", file, *ask, *more]
+
+
+def estimates(tables: dict[str, Any], of: str) -> dict[str, float]:
+    return {
+        row["quantity"]: row["estimate"] for row in tables["overall"] if row["of"].startswith(of)
+    }
+
+
+def calls(tables: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {row["stage"]: (row["calls"], row["cached"]) for row in tables["calls"]}
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("responses")
+def test_one_command_goes_from_labelled_claims_to_sigma(invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "claims.jsonl", "--out", "out"))
+        assert result.exit_code == 0, result.output
+        asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
+        again = invoke(*arguments(server.url, "claims.jsonl"))
+        assert len(server.requests) == asked.total()
+    # Eight claims in three settings, two of which need a question.
+    assert asked == {"question-answer pairs": 8, "self-judgement": 24}
+    tables = json.loads(result.stdout)["tables"]
+    assert calls(tables) == {stage: (count, 0) for stage, count in asked.items()}
+    assert calls(json.loads(again.stdout)["tables"]) == {s: (0, n) for s, n in asked.items()}
+    for of in ("direct asking", "question answering", "none of the above"):
+        found = estimates(tables, next(r["of"] for r in tables["overall"] if of in r["of"].lower()))
+        assert found["self_known"] == pytest.approx(4 / 5)
+        assert found["self_unknown"] == pytest.approx(2 / 3)
+        assert found["sigma"] == pytest.approx((1 / 3) / (2 - 4 / 5 - 2 / 3))
+    # What was asked is a table that the command reads without a model.
+    offline = invoke("self-knowledge", "out/claims.jsonl", "--bins", "2", "--json")
+    assert json.loads(offline.stdout)["tables"]["overall"] == tables["overall"]
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("responses")
+def test_responses_are_taken_apart_and_labelled_first(invoke: Invoke) -> None:
+    extract = ("--extract", "--documents", "notes", "--setting", "direct_asking")
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "texts.jsonl", *extract))
+        asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
+    assert result.exit_code == 0, result.output
+    assert asked == {"atomizer": 8, "factscore": 8, "self-judgement": 8}
+    document = json.loads(result.stdout)
+    assert {stage: n for stage, (n, _) in calls(document["tables"]).items()} == dict(asked)
+    assert any("model's verdicts, not people's" in each for each in document["findings"])
+    found = estimates(document["tables"], "")
+    assert (found["self_known"], found["factuality"]) == pytest.approx((4 / 5, 5 / 8))
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("responses")
+def test_a_run_out_of_calls_goes_on_where_it_stopped(invoke: Invoke) -> None:
+    with ScriptedServer(provider) as server:
+        command = arguments(server.url, "claims.jsonl", "--out", "out")
+        stopped = invoke(*command, "--max-calls", "9", "--concurrency", "1")
+        assert stopped.exit_code != 0
+        first = len(server.requests)
+        assert first <= 9
+        finished = invoke(*command)
+        assert finished.exit_code == 0, finished.output
+        # Nothing is asked twice.
+        assert len(server.requests) == 32
+    # In the dry run nothing is sent.
+    dry = invoke(*arguments("http://127.0.0.1:1/v1", "claims.jsonl", "--dry-run"))
+    assert re.search(r"self-judgement +24", dry.stdout)
+
+
+def test_the_function_asks_too(tmp_path: Path) -> None:
+    found = self_knowledge(
+        graphs(with_claims=True),
+        ask=AnsweringModel(well_behaved),
+        cache=tmp_path / "answers.sqlite",
+        bins=2,
+        n_splits=5,
+    )
+    assert dict(zip(found["calls"]["stage"], found["calls"]["calls"], strict=True)) == {
+        "question-answer pairs": 8,
+        "self-judgement": 24,
+    }
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"documents": ["a text"]}, "add `extract`"),
+        ({"extract": True, "documents": ["a text"]}, "has claims already"),
+        ({"confidence": "p"}, "the model is asked for its judgements"),
+        ({"setting": "nearly"}, "the setting 'nearly'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(more: dict[str, Any], message: str) -> None:
+    model = AnsweringModel(well_behaved)
+    refused(message, self_knowledge, graphs(with_claims=True), ask=model, **more)
+
+
+def test_claims_without_labels_are_refused_before_anything_is_asked() -> None:
+    bare = [FactGraph("r", (Atom("a1", "It is."),), response="It is.")]
+    refused("no claim has a label", self_knowledge, bare, ask=AnsweringModel(well_behaved))
+    refused(
+        "has no claims; add",
+        self_knowledge,
+        graphs(with_claims=False),
+        ask=AnsweringModel(well_behaved),
+    )
+    refused("for a model that is asked", self_knowledge, [{"a": 1}], extract=True)
