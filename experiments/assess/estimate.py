@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from experiments.assess.retrievers import RETRIEVERS
 from experiments.assess.setup import Choices
 from factormodels.claims import Atom, Context
+from factormodels.errors import InputError
 from factormodels.extraction.assessors import get_assessor
 from factormodels.extraction.duplicates import merge_duplicate_atoms
 from factormodels.extraction.language_model import Completion, Failure, Request
+from factormodels.extraction.model_parameters import reasoning_tokens
 from factormodels.extraction.pipeline import retrieval_stage
-from factormodels.extraction.prices import model_prices
+from factormodels.extraction.prices import Prices, model_prices
 from factormodels.extraction.prompts.replaced import Prompts
-from factormodels.extraction.relation_models.prompted import relation_prompt
-from factormodels.extraction.relations import EXTRACTED_VARIANTS
+from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel, relation_prompt
+from factormodels.extraction.relation_models.windows import OVERLAP
+from factormodels.extraction.relations import EXTRACTED_VARIANTS, relation_pairs
+from factormodels.extraction.retrieval.collection import searched_text
+from factormodels.extraction.retrieval.dense import DenseRetriever
+from factormodels.extraction.retrieval.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.sentences import split_sentences
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
@@ -55,6 +63,9 @@ class StageEstimate:
         completion_tokens: tokens of all answers, about.
         cost: price in US dollars; None where it is not known.
         chosen: whether the stage is part of the plan, and not shown for comparison only.
+        thoughts: tokens that a model which reasons may spend before its answers, at most: they are
+            answered, and not among `completion_tokens`.
+        thoughts_cost: their price; None where it is not known.
     """
 
     stage: str
@@ -64,6 +75,8 @@ class StageEstimate:
     completion_tokens: int = 0
     cost: float | None = None
     chosen: bool = True
+    thoughts: int = 0
+    thoughts_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +109,15 @@ class _Size:
     response_characters: int
     exact_atoms: bool
     exact_contexts: bool
+    graph: FactGraph
 
 
 def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimate]:
     """What the stages would ask for, in their order; nothing is sent.
 
     The relation stage is given for FR1, O(kn) calls, FR2, O(nm), and FR3, O(nm + m^2), whichever
-    is chosen. Answers that are in the cache are not taken off.
+    is chosen; a passage that is read in windows counts a call for each. Answers that are in the
+    cache are not taken off.
 
     Raises:
         InputError: if a response cannot be read as the choices want it.
@@ -141,6 +156,8 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         price = 0.0 if local else choices.price_search or 0.0
         searches = f"searches ({choices.retriever})"
         rows.append(StageEstimate(searches, asked, known, cost=price * asked))
+        if isinstance(choices.searcher, DenseRetriever):
+            rows += _embeddings(choices.searcher, sizes)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
     if choices.summarise:
@@ -154,7 +171,8 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         rows.append(_row("summariser", read, exact, characters, answers, choices))
         exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
-    return rows + [_verdicts(name, sizes, exact, choices) for name in choices.assessors]
+    rows += [_verdicts(name, sizes, exact, choices) for name in choices.assessors]
+    return [_with_thoughts(row, choices) for row in rows]
 
 
 def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:
@@ -212,6 +230,7 @@ def _size(graph: FactGraph, choices: Choices) -> _Size:
         len(graph.response) + len(graph.query),
         exact_atoms,
         contexts is not None,
+        FactGraph(graph.id, given, contexts or (), query=graph.query),
     )
 
 
@@ -224,15 +243,70 @@ def _relations(
     if choices.relations != "model":
         return StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
     repeated = choices.samples if choices.method == "samples" else 1
+    windows = [_windows(variant, size, choices) for size in sizes]
     # Samples and log-probabilities ask with the same prompt.
     prompt = relation_prompt(choices.method)
     questions = sum(
-        count * (_empty(prompt, choices.prompts) + size.passage_characters + size.atom_characters)
-        for count, size in zip(pairs, sizes, strict=True)
+        # Of windows each repeats the prompt and the claim, and a part of the one before it.
+        count * wide * (_empty(prompt, choices.prompts) + size.atom_characters)
+        + count * size.passage_characters * (1 + OVERLAP * (wide > 1))
+        for count, size, wide in zip(pairs, sizes, windows, strict=True)
     )
-    calls = sum(pairs) * repeated
+    calls = repeated * round(sum(map(operator.mul, pairs, windows)))
     answers = calls * ANSWER_TOKENS["verbalised" if choices.method == "verbalised" else "logprobs"]
     return _row(stage, calls, exact, questions * repeated, answers, choices, chosen)
+
+
+def _windows(variant: str, size: _Size, choices: Choices) -> float:
+    """Windows that a pair is read in, on the average of a response."""
+    judge = choices.judge
+    if not isinstance(judge, PromptedRelationModel):
+        return 1.0
+    if not (size.exact_atoms and size.exact_contexts):
+        text = "word " * ceil(size.passage_characters / 5)
+        return float(judge.windows(TextPair(text, "word " * ceil(size.atom_characters / 5))))
+    pairs = relation_pairs(size.graph, variant)
+    if not pairs:
+        return 1.0
+    # Mostly all fit, and then no pair has to be looked at by itself.
+    premise, hypothesis, title = (
+        max((getattr(pair, part) for pair in pairs), key=len)
+        for part in ("premise", "hypothesis", "title")
+    )
+    longest = TextPair(premise, hypothesis, title=title, question=size.graph.query)
+    if judge.windows(longest) == 1:
+        return 1.0
+    return sum(map(judge.windows, pairs)) / len(pairs)
+
+
+def _embeddings(searcher: DenseRetriever, sizes: Sequence[_Size]) -> list[StageEstimate]:
+    """Embeddings of passages and searches by a provider; nothing where they are made here."""
+    embedder = searcher.store.embedder
+    if not isinstance(embedder, LitellmEmbedder):
+        return []
+    texts = [searched_text(passage) for passage in searcher.passages]
+    calls = ceil(len(texts) / TEXTS_AT_ONCE) + sum(ceil(s.atoms / TEXTS_AT_ONCE) for s in sizes)
+    characters = sum(map(len, texts)) + sum(size.atoms * size.atom_characters for size in sizes)
+    tokens = ceil(characters / CHARACTERS_PER_TOKEN)
+    cost = None if embedder.price is None else tokens * embedder.price
+    return [StageEstimate("embeddings", calls, False, tokens, cost=cost)]
+
+
+def _with_thoughts(row: StageEstimate, choices: Choices) -> StageEstimate:
+    """The row of a stage that a language model answers, with what it may think before."""
+    if not choices.model or not row.completion_tokens:
+        return row
+    try:
+        room = reasoning_tokens(choices.model)
+    except InputError:
+        return row  # no model of a provider
+    prices = _prices(choices)
+    cost = None if prices is None else row.calls * room * prices.answer
+    return replace(row, thoughts=row.calls * room, thoughts_cost=cost)
+
+
+def _prices(choices: Choices) -> Prices | None:
+    return choices.prices or (model_prices(choices.model) if choices.model else None)
 
 
 def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) -> StageEstimate:
@@ -262,8 +336,8 @@ def _row(
     chosen: bool = True,
 ) -> StageEstimate:
     questions = ceil(characters / CHARACTERS_PER_TOKEN)
-    prices = choices.prices or (model_prices(choices.model) if choices.model else None)
-    cost = None if prices is None else questions * prices[0] + answers * prices[1]
+    prices = _prices(choices)
+    cost = None if prices is None else questions * prices.question + answers * prices.answer
     return StageEstimate(stage, calls, exact, questions, answers, cost, chosen)
 
 

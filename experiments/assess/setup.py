@@ -139,6 +139,7 @@ class Choices:
         method: where the language model's probabilities of relations come from, "automatic" no
             more.
         samples: its answers per pair, for the method "samples".
+        judge: the relation model.
         widest: the variant that relations are asked for: they hold those of the others.
         model: name of the language model; empty if there is none.
         assessors: names of the assessors.
@@ -159,6 +160,7 @@ class Choices:
     relations: str
     method: str
     samples: int
+    judge: RelationModel
     widest: str
     model: str
     assessors: tuple[str, ...]
@@ -278,6 +280,7 @@ def make_plan(
         method=_chosen_method(options),
         # Only the prompted model has them.
         samples=getattr(model, "samples", 1),
+        judge=model,
         widest=widest,
         model="" if options.model is None else options.model.name,
         assessors=options.assessors,

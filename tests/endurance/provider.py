@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -69,12 +70,17 @@ class Provider:
     Attributes:
         latency: seconds before each answer.
         hostility: None on a calm day.
+        gate: instead of a latency: given the questions under way at every new one, whether they are
+            answered now, all at once; None for the latency.
+        rounds: how often such questions were answered.
         calls: all calls so far.
         faults: how often each fault was dealt out.
     """
 
     latency: float = 0.0
     hostility: Hostility | None = None
+    gate: Callable[[Sequence[str]], bool] | None = None
+    rounds: int = 0
     calls: list[Call] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     url: str = ""
@@ -82,6 +88,7 @@ class Provider:
     _paused_until: float = 0.0
     _has_paused: bool = False
     _good: int = 0
+    _held: list[tuple[str, asyncio.Future[None]]] = field(default_factory=list)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
@@ -132,7 +139,7 @@ class Provider:
         call = Call(question, time.monotonic())
         self.calls.append(call)
         fault = self._fault(question)
-        await asyncio.sleep(self.latency)
+        await (asyncio.sleep(self.latency) if self.gate is None else self._hold(question))
         if (left := self._paused_until - time.monotonic()) > 0:
             await asyncio.sleep(left)
         if fault == "reset":
@@ -156,6 +163,18 @@ class Provider:
         call.answered = fault in ("", "drip")
         self._good += call.answered
         return True
+
+    async def _hold(self, question: str) -> None:
+        """Wait until the gate opens."""
+        assert self.gate is not None
+        opened = asyncio.get_running_loop().create_future()
+        self._held.append((question, opened))
+        if self.gate([held for held, _ in self._held]):
+            self.rounds += 1
+            waiting, self._held = self._held, []
+            for _, one in waiting:
+                one.set_result(None)
+        await opened
 
     def _fault(self, question: str) -> str:
         """What goes wrong with this attempt at a question; empty if nothing."""

@@ -31,7 +31,9 @@ class Measured:
 
     Attributes:
         calls: calls that the provider was asked.
-        predicted: those that the dry run says.
+        predicted: those that the dry run says: of the claims that the model listed, where these
+            are the model's.
+        expected: those that it said before the claims were known.
         seconds: from the first call to the last.
         least: calls / limit, in units of the latency.
         wall: seconds from the start of the command to its end.
@@ -39,6 +41,7 @@ class Measured:
 
     calls: int
     predicted: int
+    expected: int
     seconds: float
     least: float
     wall: float
@@ -54,22 +57,31 @@ def measure(
         arguments = ["batch.jsonl", "--documents", "notes", "--variant", variant, "--atoms", atoms]
         arguments += ["--stride", "1", "--model", "openai/scripted", "--api-base", provider.url]
         arguments += ["--concurrency", str(concurrency), "--out", "out.jsonl"]
-        dry = _assess(folder, *arguments, "--dry-run")
-        rows = dict(
-            re.findall(r"^(atomizer|reviser|relations FR\d) +(?:about )?([\d,]+) ", dry, re.M)
-        )
+        expected = _predicted(_assess(folder, *arguments, "--dry-run"))
         start = time.monotonic()
         _assess(folder, *arguments)
         wall = time.monotonic() - start
         calls = list(provider.calls)
+        predicted = dict(expected)
+        if atoms == "model":
+            known = ["out.jsonl", *arguments[1 : arguments.index("--out")], "--dry-run", "--revise"]
+            known[known.index("--atoms") + 1] = "given"
+            predicted |= _predicted(_assess(folder, *known))
     seconds = max(call.ended or 0.0 for call in calls) - min(call.began for call in calls)
     return Measured(
         len(calls),
-        sum(int(count.replace(",", "")) for count in rows.values()),
+        sum(predicted.values()),
+        sum(expected.values()),
         seconds,
         len(calls) * latency / concurrency,
         wall,
     )
+
+
+def _predicted(dry: str) -> dict[str, int]:
+    """Calls of the stages that are chosen, as a dry run tells them."""
+    rows = re.findall(r"^(atomizer|reviser|relations FR\d) +(?:about )?([\d,]+) ", dry, re.M)
+    return {name: int(count.replace(",", "")) for name, count in rows}
 
 
 def _assess(folder: Path, *arguments: str) -> str:
@@ -86,21 +98,30 @@ def _assess(folder: Path, *arguments: str) -> str:
 
 
 def main() -> int:
-    """Measure FR1 and FR2, with each sentence a claim and with claims that a model lists."""
+    """Measure FR1 and FR2, with each sentence a claim and with claims that a model lists.
+
+    Returns 1 if other calls were made than predicted, or they took longer than they should.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--responses", type=int, default=200)
     given = parser.parse_args()
-    slow = False
-    for variant, atoms in (("FR1", "sentences"), ("FR2", "sentences"), ("FR1", "model")):
-        found = measure(given.responses, variant, atoms)
-        slow |= found.seconds > SLACK * found.least
-        sys.stdout.write(
-            f"{variant}, claims: {atoms}: {found.calls:,} calls, {found.predicted:,} predicted, "
-            f"{found.seconds:.1f} s for the calls (least {found.least:.1f}), {found.wall:.1f} s in "
-            "all\n"
-        )
-        sys.stdout.flush()
-    return int(slow)
+    failed = False
+    sys.stdout.write(
+        "| variant | claims | calls | predicted | before claims were known | seconds of calls | "
+        "least | in all |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+    )
+    for atoms in ("sentences", "model"):
+        for variant in ("FR1", "FR2"):
+            found = measure(given.responses, variant, atoms)
+            failed |= found.seconds > SLACK * found.least
+            failed |= not found.calls == found.predicted <= found.expected
+            sys.stdout.write(
+                f"| {variant} | {atoms} | {found.calls:,} | {found.predicted:,} | "
+                f"{found.expected:,} | {found.seconds:.1f} | {found.least:.1f} | {found.wall:.1f} "
+                "|\n"
+            )
+            sys.stdout.flush()
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -420,11 +420,30 @@ def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     from experiments.assess.estimate import ATOMS_PER_SENTENCE
 
     heading(console, "dry run: nothing was sent")
-    table = plain_table(["stage"], ["calls", "tokens in", "tokens out", "cost (US$)"])
+    thinks = any(row.thoughts for row in rows)
+    titles = ["calls", "tokens in", "tokens out", "cost (US$)"]
+    more = ["thoughts, at most", "their cost (US$)"] if thinks else []
+    table = plain_table(["stage"], [*titles, *more])
     for row in rows:
         calls = f"{'' if row.exact else 'about '}{row.calls:,}"
-        table.add_row(*_estimate_cells(row, calls), style=None if row.chosen else "dim")
+        cells = _estimate_cells(row, calls)
+        cells += [f"{row.thoughts:,}", _dollars(row.thoughts_cost)] if thinks else []
+        table.add_row(*cells, style=None if row.chosen else "dim")
+    chosen = [row for row in rows if row.chosen]
+    sums = [f"{sum(getattr(row, name) for row in chosen):,}" for name in _TOKENS]
+    last = ["all", "", *sums, _dollars(_total(row.cost for row in chosen))]
+    if thinks:
+        asked = [row for row in chosen if row.thoughts]
+        last += [f"{sum(row.thoughts for row in asked):,}"]
+        last += [_dollars(_total(row.thoughts_cost for row in asked))]
+    table.add_row(*last)
     show_table(console, table)
+    if thinks:
+        console.print(
+            "thoughts: what the model may spend on reasoning before its answers, if it uses all "
+            "the room that it is given; mostly it takes a small part of it.",
+            soft_wrap=True,
+        )
     console.print(
         "tokens: characters / 4. Answers in the cache are not taken off. Where claims are not yet "
         f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far as there "
@@ -432,7 +451,20 @@ def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     )
 
 
+_TOKENS = ("prompt_tokens", "completion_tokens")
+
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    """Sum of costs; None if one of them is not known."""
+    known = list(costs)
+    return None if None in known else sum(one for one in known if one is not None)
+
+
+def _dollars(cost: float | None) -> str:
+    return ABSENT if cost is None else f"{cost:.4f}"
+
+
 def _estimate_cells(row: StageEstimate, calls: str) -> list[str]:
-    cost = ABSENT if row.cost is None else f"{row.cost:.4f}"
+    cost = _dollars(row.cost)
     name = row.stage if row.chosen else f"({row.stage})"
     return [name, calls, f"{row.prompt_tokens:,}", f"{row.completion_tokens:,}", cost]

@@ -101,14 +101,22 @@ class PromptedRelationModel:
 
     async def judge_async(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """One answer per pair, in order, from asynchronous code."""
-        prompt = max(self._around("samples"), self._around("verbalised"))
+        prompt = self._around_all()
         return await each(partial(self._judge_one, prompt), pairs, self.concurrency)
 
-    async def _judge_one(self, prompt: int, pair: TextPair) -> Judgement | Missing:
+    def windows(self, pair: TextPair) -> int:
+        """Parts in which a pair is read; 0 where the prompt leaves no room."""
+        return sum(map(len, self._windows(self._around_all(), pair)[1]))
+
+    def _windows(self, prompt: int, pair: TextPair) -> tuple[int, list[list[tuple[str, str]]]]:
+        """Tokens around the texts of a pair, and their parts as `window_pairs` gives them."""
         around = prompt + tokens_at_most(f"{pair.title}{pair.question}")
-        rows = window_pairs(
+        return around, window_pairs(
             pair.premise, pair.hypothesis, self.window - around, _LEAST_ROOM, tokens_at_most
         )
+
+    async def _judge_one(self, prompt: int, pair: TextPair) -> Judgement | Missing:
+        around, rows = self._windows(prompt, pair)
         if not rows:
             return Missing(
                 f"the prompt takes some {around} tokens, and the model {self.window} in all"
@@ -122,6 +130,9 @@ class PromptedRelationModel:
                 for row in rows
             ]
         )
+
+    def _around_all(self) -> int:
+        return max(self._around("samples"), self._around("verbalised"))
 
     def _around(self, method: Method) -> int:
         """Tokens of a question without its texts, and of its answer."""

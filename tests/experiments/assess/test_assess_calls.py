@@ -18,7 +18,7 @@ from tests.experiments.assess.test_assess_model import (
 )
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.provider_servers import anthropic
-from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.factormodels.extraction.web_server import web_server
 
 pytestmark = pytest.mark.service
@@ -145,6 +145,33 @@ def test_a_dry_run_knows_what_a_model_takes(invoke: Invoke) -> None:
     for result, tokens_of_an_answer in ((stated, 20), (by_tokens, 3)):
         row = re.search(r"^relations FR2 +(?:about )?(.*)$", result.stdout, re.M)
         assert row is not None, result.stdout
-        calls, _, tokens, cost = (float(cell.replace(",", "")) for cell in row[1].split())
+        calls, _, tokens, cost, *thoughts = (
+            float(cell.replace(",", "")) for cell in row[1].split()
+        )
         assert tokens == tokens_of_an_answer * calls
         assert cost > 0
+        # Whoever reasons is given room for 25,000 tokens of it, here at two dollars a million.
+        reasons = [25_000 * calls, 0.05 * calls] if result is stated else []
+        assert thoughts == pytest.approx(reasons)
+    (total,) = re.findall(r"^all +(.*)$", stated.stdout, re.M)
+    rows = re.findall(r"^(?:atomizer|reviser|relations FR2) +(?:about )?(.*)$", stated.stdout, re.M)
+    # What is not chosen is not in the sum.
+    columns = zip(*(row.replace(",", "").split()[1:] for row in rows), strict=True)
+    sums = [sum(map(float, column)) for column in columns]
+    told = [float(cell) for cell in total.replace(",", "").split()]
+    assert told == pytest.approx(sums, abs=2e-4)
+
+
+def test_a_dry_run_counts_the_windows_of_long_passages(notes: Path, invoke: Invoke) -> None:
+    words = " ".join(f"Only trains cross bridge {i}." for i in range(60))
+    (notes / "notes" / "long.txt").write_text(words)
+    options = ["assess", "batch.jsonl", "--documents", "notes", "--atoms", "sentences"]
+    options += ["--model", "openai/gpt-4o-mini", "--window", "750"]
+    dry = invoke(*options, "--dry-run")
+    with ScriptedServer(lambda *_: label_reply("neutral", 0.9)) as server:
+        done = invoke(*options, "--api-base", server.url, "--out", "o.jsonl")
+        asked = sum(stage_of(request) == "relations" for request in server.requests)
+    assert done.exit_code == 0, done.output
+    pairs = sum(graph.metadata["relations"]["asked"] for graph in read_many(notes / "o.jsonl"))
+    (predicted,) = re.findall(r"^relations FR2 +(\d+) ", dry.stdout, re.M)
+    assert pairs < int(predicted) == asked

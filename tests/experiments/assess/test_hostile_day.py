@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.endurance.hostile_day import live
-from tests.endurance.provider import FAULTS, Hostility
+from tests.endurance.hostile_day import live, write_batch
+from tests.endurance.provider import FAULTS, Hostility, Provider
+from tests.experiments.conftest import Invoke
 
 pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
 
@@ -40,3 +44,35 @@ def test_a_day_that_forgets_what_was_answered_asks_too_much_again(tmp_path: Path
     """What the other test counts is told from a batch that stores nothing."""
     day = live(tmp_path, RESPONSES, kills=2, concurrency=8, latency=0.02, forgetting=True)
     assert day.repeated > day.most_repeated
+
+
+def test_calls_take_no_more_rounds_than_they_must(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Latency in turns instead of seconds: everything that can be asked is, up to the limit."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-and-secret")
+    limit, responses = 4, 5
+    stages = (4, 4, 12)  # chunks, revisions, pairs of each response, one stage after another
+    answered: Counter[str] = Counter()
+
+    def all_are_there(held: Sequence[str]) -> bool:
+        askable = 0
+        for number in range(responses):
+            done = answered[str(number)]
+            ends = (sum(stages[: place + 1]) for place in range(len(stages)))
+            askable += next((end - done for end in ends if end > done), 0)
+        if len(held) < min(limit, askable):
+            return False
+        answered.update(re.findall(r"Bridge (\d+)", question)[-1] for question in held)
+        return True
+
+    write_batch(folder, responses)
+    with Provider(gate=all_are_there) as provider:
+        options = ["--documents", "notes", "--stride", "1", "--variant", "FR1"]
+        options += ["--model", "openai/scripted", "--api-base", provider.url]
+        done = invoke(
+            "assess", "batch.jsonl", *options, "--concurrency", str(limit), "--out", "o.jsonl"
+        )
+    assert done.exit_code == 0, done.output
+    assert len(provider.calls) == responses * sum(stages)
+    assert provider.rounds <= 1.1 * len(provider.calls) / limit
