@@ -10,6 +10,7 @@ its gradient. `cross_validate` says whether what was learned helps responses it 
 
 from __future__ import annotations
 
+from calibration.learned_priors.adaptation import AdaptationStatus, AdaptedPrior, adapt_prior
 from calibration.learned_priors.approximation import (
     ApproximationBias,
     BackendBias,
@@ -37,6 +38,8 @@ from calibration.learned_priors.specification import (
 from calibration.learned_priors.svi import fit_posterior
 
 __all__ = [
+    "AdaptationStatus",
+    "AdaptedPrior",
     "ApproximationBias",
     "BackendBias",
     "ClassProbability",
@@ -52,6 +55,7 @@ __all__ = [
     "Specification",
     "Temperature",
     "ValueStatus",
+    "adapt_prior",
     "approximation_bias",
     "cross_fitting",
     "cross_validate",

@@ -16,6 +16,7 @@ from calibration.scores.proper import LOSSES
 from calibration.significance.outcome import SignificanceTest
 from calibration.significance.paired import paired_bootstrap
 from calibration.validation import Floats, Integers
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
 
@@ -37,6 +38,10 @@ class CrossValidation:
         comparisons: test of learned less default by name of score: ``brier`` and ``log_loss`` are
             means over atoms; ``log_likelihood`` is that of minus the log probability of all labels
             of a response, mean over responses. Below 0, what was learned is better.
+        rivals: probabilities that need no graph to learn, (n,) each, from the same folds: ``platt``
+            scaling of the default, and the ``base_rate``. Where atoms are independent, a learned
+            prior and temperature are hardly more than the first (docs/theory.md).
+        rival_comparisons: test of learned less each rival, by its name and that of the score.
         fits: what was learned without each fold.
     """
 
@@ -50,13 +55,20 @@ class CrossValidation:
     log_likelihood: Floats
     default_log_likelihood: Floats
     comparisons: Mapping[str, SignificanceTest]
+    rivals: Mapping[str, Floats]
+    rival_comparisons: Mapping[str, Mapping[str, SignificanceTest]]
     fits: tuple[LearnedPriors, ...]
 
     def score(self, name: str) -> tuple[float, float]:
         """Mean ``brier`` or ``log_loss`` of what was learned and of the default."""
-        return float(_losses(self.p, self.labels, name).mean()), float(
-            _losses(self.default, self.labels, name).mean()
-        )
+        return self._mean(self.p, name), self._mean(self.default, name)
+
+    def rival_score(self, rival: str, name: str) -> float:
+        """Mean ``brier`` or ``log_loss`` of a rival."""
+        return self._mean(self.rivals[rival], name)
+
+    def _mean(self, p: Floats, name: str) -> float:
+        return float(_losses(p, self.labels, name).mean())
 
     @property
     def not_converged(self) -> tuple[int, ...]:
@@ -130,6 +142,23 @@ def cross_validate(
         name: paired_bootstrap(*values, n_bootstrap=n_bootstrap, seed=seed, level=level)
         for name, values in held_out.items()
     }
+    position = dict(zip(ids, fold.tolist(), strict=True))
+    own_fold = np.array([position[name] for name in responses], dtype=np.int64)
+    rivals = _rivals(default[0], labels, own_fold)
+    against = {
+        rival: {
+            name: paired_bootstrap(
+                held_out[name][0],
+                _losses(p, labels, name),
+                responses,
+                n_bootstrap=n_bootstrap,
+                seed=seed,
+                level=level,
+            )
+            for name in ("brier", "log_loss")
+        }
+        for rival, p in rivals.items()
+    }
     return CrossValidation(
         p=learned[0],
         default=default[0],
@@ -141,6 +170,8 @@ def cross_validate(
         log_likelihood=learned[1],
         default_log_likelihood=default[1],
         comparisons=comparisons,
+        rivals=rivals,
+        rival_comparisons=against,
         fits=fits,
     )
 
@@ -151,6 +182,24 @@ def _judged(graphs: Sequence[FactGraph], encoding: str, backend: Backend) -> tup
     task = problem(graphs, as_stated, Parameters(()), backend, Objective.LIKELIHOOD)
     nothing = np.zeros(0)
     return task.posteriors(nothing)[0][task.design.labelled], -task.losses(nothing)
+
+
+def _rivals(default: Floats, labels: Integers, fold: Integers) -> dict[str, Floats]:
+    """Probabilities of each atom from the labels of the other folds, without a graph."""
+    from calibration.recalibration import PlattRecalibrator
+
+    platt, rate = np.empty_like(default), np.empty_like(default)
+    for number in np.unique(fold):
+        own, others = fold == number, fold != number
+        # One true and one false atom more, so that no fold is certain of the next.
+        rate[own] = (labels[others].sum() + 1) / (others.sum() + 2)
+        try:
+            scaled = PlattRecalibrator().fit(default[others], labels[others])
+            platt[own] = scaled.predict(default[own])
+        except InputError:
+            # Labels of one class, or a default that is the same throughout: no slope to be learned.
+            platt[own] = rate[own]
+    return {"platt": platt, "base_rate": rate}
 
 
 def _losses(p: Floats, labels: Integers, name: str) -> Floats:

@@ -110,6 +110,12 @@ def score_rows(found: Learning) -> list[dict[str, Any]]:
                 "lower": test.lower,
                 "upper": test.upper,
                 "n_responses": test.n_responses,
+                **{
+                    rival: np.nan
+                    if name == "log_likelihood"
+                    else validated.rival_score(rival, name)
+                    for rival in validated.rivals
+                },
             }
         )
     return rows
@@ -168,11 +174,14 @@ def _scores_table(table: pd.DataFrame) -> PaperTable:
             PaperColumn("default", "default", digits=4, bold="default_best"),
             PaperColumn("learned", "learned", digits=4, bold="learned_best"),
             PaperColumn("difference", "difference", digits=4, lower="lower", upper="upper"),
+            PaperColumn("platt", "Platt", digits=4),
+            PaperColumn("base_rate", "base rate", digits=4),
         ),
         "Held-out responses under default and learned priors",
         note=(
             "Difference: learned less default, below 0 where learning helps; bootstrap over "
-            "responses. Bold: the better where the interval excludes 0."
+            "responses. Platt (of the default) and base rate: from the same folds. "
+            "Bold: the better where the interval excludes 0."
         ),
     )
 

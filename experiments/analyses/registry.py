@@ -29,6 +29,8 @@ _NAMES = (
     "inference-error",
     "encoding-choice",
     "prior-learning",
+    "learned-strengths",
+    "prior-transfer",
     "misspecification",
     "sigma-shift",
 )

@@ -118,10 +118,11 @@ class TextRequest(NamedTuple):
 
 
 Answer = dict[str, Any]
-"""JSON values. `found`: relations as [source, target, kind, probability], or verdicts as [atom,
-label, probability, P(true), why it is missing]; `asked`; `missing`; `reason`, the first one;
-`lost`, of relations those that are missing, as [source, target, reason];
-`consumption`, what the answers of a language model took; or `error`, why there is nothing."""
+"""JSON values. `found`: relations as [source, target, kind, probability, distribution], or
+verdicts as [atom, label, probability, P(true), why it is missing]; `asked`;
+`missing`; `reason`, the first one; `lost`, of relations those that are missing, as [source,
+target, reason]; `consumption`, what the answers of a language model took; or `error`, why there
+is nothing."""
 
 TextMonitor = Callable[[int], AbstractContextManager[Callable[[], None]]]
 """Responses to be asked about -> a context with what is to be called after each."""
@@ -542,15 +543,19 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
     # A response without a single answer is a failure, not one without relations.
     if asked and len(missing) == asked:
         return {"error": f"none of {asked} relations was found: {missing[0][2]}"}
-    found = [[r.source, r.target, str(r.kind), r.probability] for r in related.relations]
+    found = [
+        [r.source, r.target, str(r.kind), r.probability, r.distribution] for r in related.relations
+    ]
     reasons = [reason for *_, reason in missing]
     counts = _counted(found, asked, reasons)
     return {**counts, "lost": missing, "origins": facts["origins"]}
 
 
 def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
-    for source, target, kind, probability in found:
-        yield Relation(source, target, RelationKind(kind), probability)
+    # A journal of an older version has no distributions.
+    for source, target, kind, probability, *shares in found:
+        given = tuple(shares[0]) if shares and shares[0] is not None else None
+        yield Relation(source, target, RelationKind(kind), probability, given)
 
 
 def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:

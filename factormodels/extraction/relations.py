@@ -98,6 +98,7 @@ def with_relations(
 ) -> FactGraph:
     """Graph with the relations that a variant needs, in place of those it has.
 
+    Relations keep the distribution that the model states, which the encoding *mixture* reads.
     Neutral relations are recorded; missing ones are not, and are counted. Two contexts have one
     relation: an equivalence where both orders entail, otherwise the more probable of the two.
     `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
@@ -167,11 +168,12 @@ _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 
 def _relation(pair: TextPair, answer: Judgement, least: float) -> Relation:
-    if not _is_weak(answer, least):
-        return Relation(pair.source, pair.target, answer.kind, answer.probability)
     given = answer.distribution
+    shares = None if given is None else (given[0], given[1], 0.0, given[2])
+    if not _is_weak(answer, least):
+        return Relation(pair.source, pair.target, answer.kind, answer.probability, shares)
     probability = given[2] if given is not None else 1.0 - answer.probability
-    return Relation(pair.source, pair.target, RelationKind.NEUTRAL, probability)
+    return Relation(pair.source, pair.target, RelationKind.NEUTRAL, probability, shares)
 
 
 def _is_weak(answer: Judgement, least: float) -> bool:

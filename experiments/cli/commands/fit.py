@@ -151,3 +151,21 @@ def _show_comparison(console: Console, validated: CrossValidation) -> None:
             f"{test.lower:+.4f} to {test.upper:+.4f}",
         )
     show_table(console, table)
+    console.print()
+    heading(console, "Rivals that learn without a graph: learned less rival (below 0: better)")
+    table = plain_table()
+    table.add_column("rival")
+    for column in ("score", "rival's", "learned", "difference", "95 % interval"):
+        table.add_column(column, justify="right")
+    for rival, title in (("platt", "Platt scaling of as given"), ("base_rate", "base rate")):
+        for name in ("brier", "log_loss"):
+            test = validated.rival_comparisons[rival][name]
+            table.add_row(
+                title,
+                _COMPARED[name],
+                number(validated.rival_score(rival, name), 4),
+                number(validated.score(name)[0], 4),
+                f"{test.estimate:+.4f}",
+                f"{test.lower:+.4f} to {test.upper:+.4f}",
+            )
+    show_table(console, table)

@@ -82,7 +82,12 @@ def recorded_in_graphs(
             kind, ends = relation.kind, [(relation.source, relation.target)]
             if kind is RelationKind.EQUIVALENCE:
                 kind, ends = RelationKind.ENTAILMENT, [*ends, (relation.target, relation.source)]
-            judgement = Judgement(kind, relation.probability, "recorded")
+            shares = None
+            if relation.distribution is not None and kind is relation.kind:
+                entails, contradicts, equates, neutral = relation.distribution
+                # Equivalence is no answer about one order of a pair; it entails.
+                shares = entails + equates, contradicts, neutral
+            judgement = Judgement(kind, relation.probability, "recorded", shares)
             for source, target in ends:
                 where = f"graph {graph.id!r}, relation {source!r} -> {target!r}"
                 texts_key = _texts_key(texts[source], texts[target])

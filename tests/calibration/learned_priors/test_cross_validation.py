@@ -18,7 +18,9 @@ from calibration.learned_priors import (
     cross_validate,
     fit,
 )
+from calibration.recalibration import PlattRecalibrator, cross_fit
 from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, datasets
+from factormodels.variants import variant
 from inference import infer
 from inference.tasks import log_probability
 from tests.calibration.learned_priors.data import GENERATOR, generated, overconfident
@@ -71,6 +73,45 @@ def test_scores_are_those_of_the_posteriors(validated: CrossValidation) -> None:
         assert validated.comparisons[name].estimate == pytest.approx(learned - default, abs=1e-12)
     gain = (validated.default_log_likelihood - validated.log_likelihood).mean()
     assert validated.comparisons["log_likelihood"].estimate == pytest.approx(gain, abs=1e-12)
+
+
+def test_rivals_learn_without_a_graph_from_the_same_folds(validated: CrossValidation) -> None:
+    own = {name: int(fold) for name, fold in zip(validated.ids, validated.fold, strict=True)}
+    fold = np.array([own[name] for name in validated.responses])
+    for number in range(3):
+        others = validated.labels[fold != number]
+        rate = (others.sum() + 1) / (len(others) + 2)
+        np.testing.assert_allclose(validated.rivals["base_rate"][fold == number], rate, rtol=1e-12)
+    platt = cross_fit(
+        PlattRecalibrator(), validated.default, validated.labels, validated.responses, n_folds=3
+    )
+    np.testing.assert_allclose(validated.rivals["platt"], platt.p, atol=1e-9)
+    for rival, tests in validated.rival_comparisons.items():
+        for name, test in tests.items():
+            gain = validated.score(name)[0] - validated.rival_score(rival, name)
+            assert test.estimate == pytest.approx(gain, abs=1e-12)
+            assert test.lower <= test.estimate <= test.upper
+
+
+def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scaling() -> None:
+    # docs/theory.md: log odds are affine in those of the default, and so are their best values.
+    graphs = [
+        replace(variant(graph, "FR1").with_priors(contexts=1.0), id=f"{at}")
+        for at, graph in enumerate(generated(60, 3))
+    ]
+    learned = fit(graphs, Specification(encoding="implication"))
+    default, labels, posterior = [], [], []
+    for graph in graphs:
+        given = infer(graph.to_factor_graph("implication")).marginals
+        after = infer(learned.apply(graph).to_factor_graph("implication")).marginals
+        for atom in graph.atoms:
+            if atom.label is not None:
+                default.append(given[atom.id][1])
+                posterior.append(after[atom.id][1])
+                labels.append(atom.label)
+    platt = PlattRecalibrator(smooth=False).fit(default, labels)
+    np.testing.assert_allclose(platt.predict(default), posterior, atol=1e-5)
+    assert platt.slope_ == pytest.approx(learned.values["temperature"], abs=1e-4)
 
 
 def test_what_was_generated_otherwise_than_stated_is_learned() -> None:

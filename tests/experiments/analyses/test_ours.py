@@ -373,7 +373,7 @@ def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
         ("ours/encodings", "settings.drawn=[{name: nowhere}]", "settings.drawn[0]"),
         ("ours/misspecification", "settings.copied=[2]", "settings.copied[0]"),
         ("ours/misspecification", "settings.synthetic={n_atom: 3}", "synthetic.n_atom"),
-        ("ours/learned-priors", "settings.folds=1", "settings.folds"),
+        ("ours/prior-recovery", "settings.folds=1", "settings.folds"),
         ("ours/does-it-matter", "settings.backends=[{backend: lbq}]", "did you mean 'lbp'?"),
         ("ours/sigma-shift", "settings.populations=null", "name some populations"),
     ],

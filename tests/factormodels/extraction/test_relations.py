@@ -143,7 +143,7 @@ def test_an_improbable_relation_is_neutral_and_counted() -> None:
     model = Scripted(lambda pair: answers[pair.target])
     found = with_relations(graph(3, [()]), model, "FR2")
     assert found.relations == (
-        Relation("c1", "a1", RelationKind.NEUTRAL, 0.35),
+        Relation("c1", "a1", RelationKind.NEUTRAL, 0.35, (0.4, 0.25, 0.0, 0.35)),
         Relation("c1", "a2", RelationKind.NEUTRAL, 0.55),
         Relation("c1", "a3", RelationKind.ENTAILMENT, 0.5),
     )

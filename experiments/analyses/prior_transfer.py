@@ -1,0 +1,300 @@
+"""Transfer: priors and strengths learned on some responses, used on others without labels.
+
+The share of true claims differs from model to model and topic to topic. Strengths are kept, and
+the prior is re-estimated on the unlabelled responses; rivals keep everything, or recalibrate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from calibration.learned_priors import (
+    AdaptationStatus,
+    AdaptedPrior,
+    Specification,
+    adapt_prior,
+    fit,
+)
+from calibration.validation import Floats
+from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import nth_colour, nth_marker, panels
+from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
+from experiments.analyses.resampled import difference_of_clusters, mean_of_clusters, named
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.study.config import STRICT, Count, DatasetChoice, Probability
+from factormodels.claims import Atom
+from factormodels.fact_graph import FactGraph
+from factormodels.synthetic import Uniform, labelled_responses
+from factormodels.variants import variant
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+ENCODING = "implication"
+
+RARE = frozenset({"rare", "very rare"})
+"""Categories of biographies of people of whom little is written."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Between which responses, and what is drawn to see when it works.
+
+    Attributes:
+        datasets: labelled responses; each is learned from, and used on each of the others. One with
+            categories is also split into rare subjects and others.
+        strengths: ends of the laws of relation probabilities of the drawn responses.
+        shares: shares of true atoms of the drawn responses; they are learned at 1/2.
+        responses: how many drawn responses are learned from, and used on.
+        repeats: how often they are drawn.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
+    strengths: tuple[tuple[Probability, Probability], ...] = ((0.6, 0.95), (0.5, 0.6), (0.5, 0.5))
+    shares: tuple[Probability, ...] = (0.2, 0.5, 0.8)
+    responses: Annotated[int, Field(ge=2)] = 40
+    repeats: Count = 20
+
+
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+    """Scores of every way of transfer in every direction, and the simulation."""
+    pools = {
+        each.name: [variant(graph, "FR1") for graph in each.graphs]
+        for each in context.load(settings.datasets)
+    }
+    rows: list[dict[str, Any]] = []
+    estimates: list[dict[str, Any]] = []
+    pairs = list(_directions(pools))
+    with context.track("directions", len(pairs)) as step:
+        for source, target, learned_from, used_on in pairs:
+            where = {"source": source, "target": target}
+            scores, adapted = transfer(learned_from, used_on, context.seed)
+            rows += [{**where, "pair": f"{source} to {target}", **row} for row in scores]
+            estimates.append({**where, **adapted})
+            step()
+    simulated = data_frame(simulation(settings, context.seed))
+    frame = data_frame(rows)
+    return Artefacts(
+        tables={
+            "transfer": _transfer_table(frame),
+            "shares": _shares_table(data_frame(estimates)),
+            "identified": _identified_table(simulated),
+        },
+        figures={"transfer": PaperFigure(_figure(frame), frame, "transfer in every direction")},
+    )
+
+
+def _directions(
+    pools: dict[str, list[FactGraph]],
+) -> Iterator[tuple[str, str, Sequence[FactGraph], Sequence[FactGraph]]]:
+    for source, target in permutations(pools, 2):
+        yield source, target, pools[source], pools[target]
+    for name, graphs in pools.items():
+        rare = [g for g in graphs if set(g.metadata.get("categories", ())) & RARE]
+        others = [g for g in graphs if g not in rare and g.metadata.get("categories")]
+        if rare and others:
+            yield f"{name}, others", f"{name}, rare", others, rare
+            yield f"{name}, rare", f"{name}, others", rare, others
+
+
+def transfer(
+    learned_from: Sequence[FactGraph], used_on: Sequence[FactGraph], seed: int
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Scores on the second responses of what is learned on the first, and the adapted share.
+
+    Differences are from no adaptation, paired over responses.
+
+    Args:
+        learned_from: labelled responses, views of FR1.
+        used_on: labelled responses, whose labels serve to score alone.
+        seed: seed of the bootstrap.
+    """
+    from calibration.recalibration import PlattRecalibrator
+
+    known, asked = labelled_atoms(learned_from, "the source"), labelled_atoms(used_on, "the target")
+    old = float(known.labels.mean())
+    learned = fit(learned_from, Specification(), penalty=3.0)
+    kept = learned.apply_all(used_on)
+    share = adapt_prior(kept, old, encoding=ENCODING)
+    default = atom_posteriors(used_on, ENCODING)
+    platt = PlattRecalibrator().fit(
+        atom_posteriors(learned_from, ENCODING)[known.kept], known.labels
+    )
+    scaled = platt.predict(default)
+    alone = lone_atoms(used_on, scaled)
+    of_platt = adapt_prior(alone, old, encoding=ENCODING)
+    found = {
+        "default": default,
+        "base rate": np.full(len(default), old),
+        "Platt": scaled,
+        "Platt, share adapted": _priors([of_platt.apply(graph) for graph in alone]),
+        "no adaptation": atom_posteriors(kept, ENCODING),
+        "share adapted": atom_posteriors([share.apply(graph) for graph in kept], ENCODING),
+    }
+    truth = float(asked.labels.mean())
+    row = {"true_share": truth, "n_responses": len(asked.grouping.responses)}
+    return (
+        _rows({name: p[asked.kept] for name, p in found.items()}, asked, seed),
+        row | _estimate(share) | {"platt_share": of_platt.share},
+    )
+
+
+def lone_atoms(graphs: Sequence[FactGraph], p: Floats) -> list[FactGraph]:
+    """The atoms of responses without evidence, their priors set, in order."""
+    values = iter(p.tolist())
+    return [
+        FactGraph(
+            graph.id, tuple(Atom(a.id, prior=next(values), label=a.label) for a in graph.atoms)
+        )
+        for graph in graphs
+    ]
+
+
+def simulation(settings: Settings, seed: int) -> list[dict[str, Any]]:
+    """How near the adapted share comes to the drawn one, and how often its interval holds it."""
+    rows = []
+    for ends in settings.strengths:
+        for share in settings.shares:
+            found = [
+                _drawn(settings.responses, ends, share, (seed, repeat, round(100 * ends[1])))
+                for repeat in range(settings.repeats)
+            ]
+            values = np.array([each.share for each in found])
+            sure = [e for e in found if e.status is AdaptationStatus.CONVERGED]
+            rows.append(
+                {
+                    "strength": f"{ends[0]:g} to {ends[1]:g}",
+                    "share": share,
+                    "mean": float(values.mean()),
+                    "rmse": float(np.sqrt(((values - share) ** 2).mean())),
+                    "identified": len(sure) / len(found),
+                    "width": float(np.mean([e.upper - e.lower for e in sure])) if sure else np.nan,
+                    "held": float(np.mean([e.lower <= share <= e.upper for e in sure]))
+                    if sure
+                    else np.nan,
+                }
+            )
+    return rows
+
+
+def _drawn(
+    n: int, ends: tuple[float, float], share: float, seed: tuple[int, int, int]
+) -> AdaptedPrior:
+    """The share adapted on responses drawn with it, of strengths learned at a share of 1/2."""
+
+    def responses(rate: float, stream: int) -> Sequence[FactGraph]:
+        return labelled_responses(
+            n,
+            n_atoms=(6, 12),
+            contexts_per_atom=2,
+            strength=Uniform(*ends),
+            truth_rate=rate,
+            reliability=0.99,
+            seed=np.random.default_rng((*seed, stream)),
+        )
+
+    known = responses(0.5, 0)
+    learned = fit(known, Specification(), penalty=3.0)
+    labels = [atom.label is True for graph in known for atom in graph.atoms]
+    target = [replace(graph, id=f"new {graph.id}") for graph in responses(share, 1)]
+    return adapt_prior(learned.apply_all(target), float(np.mean(labels)), encoding=ENCODING)
+
+
+def _priors(graphs: Sequence[FactGraph]) -> Floats:
+    return np.array([atom.prior for graph in graphs for atom in graph.atoms])
+
+
+def _estimate(adapted: AdaptedPrior) -> dict[str, Any]:
+    ends = (adapted.share, adapted.lower, adapted.upper)
+    return named("adapted", ends) | {
+        "old_share": adapted.old_share,
+        "status": adapted.status.value.replace("_", " "),
+    }
+
+
+def _rows(found: dict[str, Floats], atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+    grouping = atoms.grouping
+    sums = {name: grouping.sums((p - atoms.labels) ** 2) for name, p in found.items()}
+    kept = sums["no adaptation"], grouping.sizes
+    rows = []
+    for name, p in found.items():
+        right = np.clip(np.where(atoms.labels == 1, p, 1 - p), 1e-6, 1.0)
+        row: dict[str, Any] = {"method": name, "log_loss": float(-np.log(right).mean())}
+        row |= named("brier", mean_of_clusters(sums[name], grouping.sizes, seed))
+        own = sums[name], grouping.sizes
+        rows.append(row | named("difference", difference_of_clusters(own, kept, seed)))
+    return rows
+
+
+def _transfer_table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            PaperColumn("method", "method"),
+            interval_column("brier", "Brier", 4),
+            PaperColumn("log_loss", "log loss", digits=3),
+            interval_column("difference", "less no adaptation", 4),
+        ),
+        "What is learned on some responses, used on others",
+        group="pair",
+        note="Intervals: 95 % over responses of the target. Its labels serve to score alone.",
+    )
+
+
+def _shares_table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            PaperColumn("source", "learned on"),
+            PaperColumn("target", "used on"),
+            PaperColumn("old_share", "share there", digits=3),
+            PaperColumn("true_share", "share here", digits=3),
+            interval_column("adapted", "adapted", 3),
+            PaperColumn("platt_share", "Platt adapted", digits=3),
+            PaperColumn("status", "status"),
+        ),
+        "The share of true claims re-estimated without labels",
+    )
+
+
+def _identified_table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            PaperColumn("strength", "relation probabilities"),
+            PaperColumn("share", "share", digits=2),
+            PaperColumn("mean", "mean estimate", digits=3),
+            PaperColumn("rmse", "RMSE", digits=3),
+            PaperColumn("identified", "identified", digits=2),
+            PaperColumn("width", "interval", digits=3),
+            PaperColumn("held", "held", digits=2),
+        ),
+        "When the share is identified: drawn responses, strengths learned at a share of 1/2",
+        note="Identified: share of the draws with an interval; interval: its mean width.",
+    )
+
+
+def _figure(frame: pd.DataFrame) -> Figure:
+    names = list(dict.fromkeys(frame["pair"]))
+    methods = [name for name in dict.fromkeys(frame["method"]) if name != "no adaptation"]
+    with panels(1, 1, (6.5, 0.9 + 0.3 * len(names))) as (figure, ((place,),)):
+        place.axvline(0.0, color="0.6", linewidth=0.7)
+        for at, method in enumerate(methods):
+            own = frame[frame["method"] == method].set_index("pair").loc[names]
+            heights = np.arange(len(names))[::-1] + 0.3 - 0.6 * at / max(len(methods) - 1, 1)
+            look = {"color": nth_colour(at), "marker": nth_marker(at), "linestyle": "none"}
+            place.plot(own["difference"], heights, label=method, **look)
+        place.set_yticks(range(len(names) - 1, -1, -1), names)
+        place.set_xlabel("Brier score less that of no adaptation")
+        figure.legend(loc="outside lower center", ncols=3)
+    return figure
