@@ -17,6 +17,7 @@ from experiments.assess.batch import (
     assess_responses,
     responses_under_way,
 )
+from experiments.assess.core import CoreSettings, core_stage
 from experiments.assess.evaluation import (
     CACHE,
     CONCURRENCY,
@@ -246,6 +247,7 @@ def run_fastfact(
     prompts: Prompts,
     options: BatchOptions = ALONE,
     monitor: AbstractContextManager[Report] | None = None,
+    core: CoreSettings | None = None,
 ) -> FastFactEvaluation:
     """FaStfact's verdicts on responses, durably where there is an output.
 
@@ -256,9 +258,10 @@ def run_fastfact(
         prompts: what it is asked with.
         options: where they are written, as `assess_responses` does, and how many are under way.
         monitor: a context with what is called after every response.
+        core: how claims that count are selected; None selects none.
 
     Raises:
-        InputError: as `assess_responses`.
+        InputError: as `assess_responses` and `core_stage`.
     """
     asked = WithPrompts(model, prompts)
     found: list[FactGraph] = []
@@ -270,6 +273,10 @@ def run_fastfact(
         **plan.searched,
     }
     stages = [fastfact_stage(asked, plan.retriever, plan.settings)]
+    if core is not None:
+        stage, facts = core_stage(plan.graphs, core, asked, given=False)
+        stages.append(stage)
+        settings |= facts
     with monitor or nullcontext(_unseen) as report:
         batch = assess_responses(
             plan.graphs, stages, (), settings, options, report=report, keep=found.append
@@ -312,6 +319,7 @@ def fastfact(
     cache: str | os.PathLike[str] = CACHE,
     replay: bool = False,
     out: str | os.PathLike[str] | None = None,
+    core: CoreSettings | None = None,
 ) -> FastFactEvaluation:
     """Evaluate the factuality of responses as FaStfact does.
 
@@ -350,6 +358,7 @@ def fastfact(
         cache: file of answers and searches, none of which is repeated.
         replay: whether every answer and search is taken from there.
         out: file of the judged responses; a run that was interrupted goes on from beside it.
+        core: how claims that count are selected (Core), to be scored beside all; None: not at all.
 
     Raises:
         InputError: for an unknown name, or what does not fit the input or each other.
@@ -370,7 +379,7 @@ def fastfact(
         calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
         written = None if out is None else Path(out)
         options = BatchOptions(written, responses_under_way(calls))
-        return run_fastfact(plan, asked, ledger, read_prompts(prompts), options)
+        return run_fastfact(plan, asked, ledger, read_prompts(prompts), options, core=core)
 
 
 def _unseen(_: object) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
 from calibration.intervals import mean_interval
 from experiments.assess.batch import CONSUMPTION_KEY
+from experiments.assess.core import kept_claims
 from experiments.assess.costs import METHODS, Load
 from factormodels.extraction.accounting import Ledger, StageUsage
 from factormodels.extraction.consumption import total
@@ -38,6 +39,7 @@ _EFFORT = (
     *("audit_calls", "searches", "audit_searches"),
 )
 _SCORES = ("precision", "k_prime", "recall", "f1")
+_OF_CORE = ("supported", "unsupported", "precision", "recall", "f1")
 _FIRST = (
     *("response", "supported", "unsupported", "irrelevant", "missing", "missing_chunks"),
     *_SCORES,
@@ -89,8 +91,13 @@ def response_table(
 
     rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
     own = [name for name in by if any(name in row for row in rows)]
-    frame = pd.DataFrame(rows, columns=[_FIRST[0], *own, *_FIRST[1:]])
+    core = ["core_claims", *(f"core_{name}" for name in _OF_CORE)] if _selected(rows) else []
+    frame = pd.DataFrame(rows, columns=[_FIRST[0], *own, *_FIRST[1:], *core])
     return frame.astype(dict.fromkeys((*_SCORES, "verified_share", "cost"), "float64"))
+
+
+def _selected(rows: Sequence[Mapping[str, Any]]) -> bool:
+    return any("core_claims" in row for row in rows)
 
 
 def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -260,33 +267,51 @@ def _response(
     graph: FactGraph, k_prime: float | None, gamma: float, by: Sequence[str]
 ) -> dict[str, Any]:
     facts = graph.metadata[FASTFACT_KEY]
-    verdicts = [one["verdict"] for one in facts["claims"].values()]
-    counts = Counter(CLAIM_TYPES[verdict] for verdict in verdicts if verdict)
-    s, n = counts["supported"], counts["non-supported"]
-    missing = verdicts.count("")
-    recall = f1 = math.nan
-    # Without any verdict that counts there is a score only if nothing is missing.
-    if k_prime is not None and (s + n or not (missing or facts["failures"])):
-        recall = float(recall_at_k_prime([s], [k_prime], gamma)[0])
-        f1 = float(f1_at_k_prime([s], [n], [k_prime], gamma)[0])
+    said = {claim: one["verdict"] for claim, one in facts["claims"].items()}
+    missing = [*said.values()].count("")
+    scored = _scored([*said.values()], k_prime, gamma, bool(facts["failures"]))
+    selected = kept_claims(graph)
+    core = {}
+    if selected is not None:
+        kept = [verdict for claim, verdict in said.items() if claim in selected]
+        found = _scored(kept, k_prime, gamma, bool(facts["failures"]))
+        core = {"core_claims": len(kept), **{f"core_{name}": found[name] for name in _OF_CORE}}
     used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
     known = columns_of(graph)
     return {
         "response": graph.id,
         **{name: known[name] for name in by if name in known},
-        "supported": s,
-        "unsupported": n,
-        "irrelevant": counts["irrelevant"],
+        **{name: scored[name] for name in ("supported", "unsupported", "irrelevant")},
         "missing": missing,
         "missing_chunks": len(facts["failures"]),
-        "precision": s / (s + n) if s + n else math.nan,
         "k_prime": math.nan if k_prime is None else k_prime,
-        "recall": recall,
-        "f1": f1,
+        **{name: scored[name] for name in ("precision", "recall", "f1")},
+        **core,
         **{name: facts["effort"][name] for name in _EFFORT},
         "pages": _pages(graph),
         **{name: used[name] for name in ("prompt_tokens", "completion_tokens")},
         "cost": _price(used),
+    }
+
+
+def _scored(
+    verdicts: Sequence[str], k_prime: float | None, gamma: float, failures: bool
+) -> dict[str, Any]:
+    """Claims by type, precision, recall at K' and F1@K' of some verdicts."""
+    counts = Counter(CLAIM_TYPES[verdict] for verdict in verdicts if verdict)
+    s, n = counts["supported"], counts["non-supported"]
+    recall = f1 = math.nan
+    # Without any verdict that counts there is a score only if nothing is missing.
+    if k_prime is not None and (s + n or not ("" in verdicts or failures)):
+        recall = float(recall_at_k_prime([s], [k_prime], gamma)[0])
+        f1 = float(f1_at_k_prime([s], [n], [k_prime], gamma)[0])
+    return {
+        "supported": s,
+        "unsupported": n,
+        "irrelevant": counts["irrelevant"],
+        "precision": s / (s + n) if s + n else math.nan,
+        "recall": recall,
+        "f1": f1,
     }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from factormodels.variants import variant as variant_of
 from inference import Backend
 
 METADATA_KEY = "assessment"
+CORE_KEY = "core"
 
 MEASURES = (
     *("n_atoms", "supported", "contradicted", "undecided"),
@@ -165,6 +167,8 @@ class AssessedResponse:
         missing: relations without an answer.
         failures: failures of the other stages.
         unjudged: verdicts of assessors that are missing.
+        counts: whether each atom counts by Core; None where nothing was selected. A claim that is
+            made again does not.
         origins: relations by where their probabilities come from.
     """
 
@@ -175,6 +179,7 @@ class AssessedResponse:
     failures: int
     unjudged: int = 0
     origins: Mapping[str, int] = field(default_factory=dict)
+    counts: tuple[bool, ...] | None = None
 
     @property
     def lacking(self) -> int:
@@ -207,7 +212,26 @@ def judged(graph: FactGraph) -> AssessedResponse:
         sum(len(stage.get("failures", ())) for stage in stages),
         sum(len(facts["missing"]) for facts in assessors.values()),
         graph.metadata.get("relations", {}).get("origins", {}),
+        _counting(graph, [atom.id for atom, _ in atoms]),
     )
+
+
+def _counting(graph: FactGraph, atoms: Sequence[str]) -> tuple[bool, ...] | None:
+    told = graph.metadata.get(CORE_KEY)
+    return None if told is None else tuple(atom in told["kept"] for atom in atoms)
+
+
+def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:
+    """The responses with the claims alone that count; those that keep none are left out."""
+    return [
+        replace(
+            one,
+            labels=tuple(compress(one.labels, one.counts)),
+            p={name: tuple(compress(values, one.counts)) for name, values in one.p.items()},
+        )
+        for one in responses
+        if one.counts is not None and any(one.counts)
+    ]
 
 
 @dataclass(frozen=True)
@@ -223,11 +247,14 @@ class Compared:
     left_out: int
 
 
-def summarise_judged(responses: Sequence[AssessedResponse], names: Sequence[str]) -> Compared:
+def summarise_judged(
+    responses: Sequence[AssessedResponse], names: Sequence[str], k: str | float = "median"
+) -> Compared:
     """Summaries of variants and assessors over responses, of the claims that all of them judged.
 
     A claim on which one has no verdict is left out of every summary, so that they compare; one that
-    judged nothing leaves nothing out. Unlabelled claims are left out of scores.
+    judged nothing leaves nothing out. Unlabelled claims are left out of scores. K is that of F1@K,
+    as `summarise` takes it.
     """
     judging = [
         name
@@ -247,7 +274,7 @@ def summarise_judged(responses: Sequence[AssessedResponse], names: Sequence[str]
     labels, ids = [label for _, label, _ in rows], [one for *_, one in rows]
     return Compared(
         {
-            name: summarise([p[judging.index(name)] for p, *_ in rows], labels, ids)
+            name: summarise([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
             if rows and name in judging
             else None
             for name in names

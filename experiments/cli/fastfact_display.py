@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from experiments.assess.fastfact import FastFactEvaluation, FastFactPlan
     from factormodels.extraction.preverification import Threshold
 
+_CORE = (
+    *(("core_claims", "claims"), ("core_supported", "S"), ("core_unsupported", "N")),
+    *(("core_precision", "precision"), ("core_recall", "R_K'"), ("core_f1", "F1@K'")),
+)
 _CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
 _SCORES = (
     *(("supported", "S"), ("unsupported", "N"), ("irrelevant", "I"), ("missing", "missing")),
@@ -34,6 +38,18 @@ def show_evaluation(console: Console, found: FastFactEvaluation) -> None:
         _show_claims(console, found.claims)
     _show_frame(console, responses, ["response"], _SCORES)
     _show_missing(console, responses)
+    if "core_claims" in responses:
+        console.print()
+        heading(console, "the claims that count alone (Core)")
+        _show_frame(console, responses, ["response"], _CORE)
+        means = {name: responses[name].mean() for name in ("f1", "core_f1", "precision",
+                 "core_precision")}  # fmt: skip
+        console.print(
+            f"mean precision {number(means['precision'])}, with Core "
+            f"{number(means['core_precision'])}; F1@K' {number(means['f1'])}, with Core "
+            f"{number(means['core_f1'])}",
+            soft_wrap=True,
+        )
     if len(found.claims) and found.claims["confidence"].isna().all():
         console.print("the model gives no log-probabilities: no claim was skipped", soft_wrap=True)
     scored = responses["f1"].notna()

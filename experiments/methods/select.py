@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.assess.core import claims_with_sources
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import AssessmentOptions, relation_model
 from experiments.methods.findings import Findings
@@ -19,13 +20,12 @@ from experiments.padding.robustness import CoreChoices
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
-from factormodels.extraction.sentences import split_sentences
 from factormodels.fact_graph import FactGraph
-from factormodels.selection import Selection, subclaims_of
+from factormodels.selection import Selection
 from factormodels.selection import select as select_claims
 
 if TYPE_CHECKING:
-    from factormodels.selection import Core, Subclaim
+    from factormodels.selection import Core
 
 COMMAND = "select"
 
@@ -154,7 +154,7 @@ def find_selection(
             taken_apart += 1
         if whole.atoms:
             core: Core = choices.core(whole)
-            found.append((whole, select_claims(claims_with_sources(whole, settings), core)))
+            found.append((whole, select_claims(claims_with_sources(whole, settings.share), core)))
         else:
             empty += 1
         if advance is not None:
@@ -192,33 +192,6 @@ def with_sentences(graph: FactGraph) -> FactGraph:
     from factormodels.extraction.atomizer import sentence_atoms
 
     return replace(graph, atoms=sentence_atoms(graph.response))
-
-
-def claims_with_sources(graph: FactGraph, settings: SelectSettings) -> list[Subclaim]:
-    """The claims of a response, with their sentences where a share of faithful ones is asked for.
-
-    A claim whose sentence cannot be told, since its annotators counted other sentences than there
-    are, has the whole response for its source.
-    """
-    claims = subclaims_of(graph)
-    if settings.share is None:
-        return claims
-    if not graph.response.strip():
-        raise InputError(
-            f"--share: the response {graph.id!r} has no text, which says whether a claim is "
-            "faithful to it; leave --share out"
-        )
-    sentences = split_sentences(graph.response)
-    counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)
-    return [
-        replace(
-            claim,
-            source=sentences[atom.sentence - 1]
-            if counted_alike and atom.sentence is not None and atom.sentence <= len(sentences)
-            else graph.response,
-        )
-        for claim, atom in zip(claims, graph.atoms, strict=True)
-    ]
 
 
 def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:

@@ -18,6 +18,7 @@ from experiments.cli.assess_options.output import OutputOptions
 from experiments.cli.assess_options.responses import ResponseOptions
 from experiments.cli.assess_options.web import WebOptions
 from experiments.cli.console import heading, messages, output, plain_table, show_table
+from experiments.cli.core_options import CoreOptions
 from experiments.cli.grouped import grouped
 from experiments.paper.text import ABSENT, counted, number, verdict
 from factormodels.claims import Context, RelationKind
@@ -63,6 +64,7 @@ def command(
     evidence: EvidenceOptions,
     web: WebOptions,
     judgement: JudgementOptions,
+    core: CoreOptions,
     output_to: OutputOptions,
 ) -> None:
     """Assess a response: its claims, the evidence, the probability of each claim.
@@ -90,12 +92,15 @@ def command(
           --retriever wikipedia --out out.jsonl
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
       factormodels assess demonstration --model openai/NAME --assessor factscore
+      factormodels assess demonstration --retriever local --select core \\
+          --domain things --no-faithfulness
     """
     from collections import Counter
     from contextlib import ExitStack
     from functools import partial
 
     from experiments.assess.batch import BatchOptions, assess_responses, responses_under_way
+    from experiments.assess.core import with_selection
     from experiments.assess.estimate import NamedModel, estimate
     from experiments.assess.setup import AssessmentOptions, language_model, make_plan
     from experiments.cli.assessment_tables import show_failed, show_responses
@@ -161,7 +166,9 @@ def command(
         budget=budget,
         ledger=ledger,
     )
-    plan = make_plan(graphs, wanted, algorithm)
+    plan = with_selection(
+        make_plan(graphs, wanted, algorithm), graphs, core.settings(), wanted.model
+    )
     remarks, console = messages(), output()
     for remark in loaded.remarks:
         remarks.print(remark, soft_wrap=True)
@@ -212,6 +219,8 @@ def command(
     if len(graphs) > 1 and batch.responses:
         show_responses(console, batch.responses, plan.views, plan.choices.assessors)
     _show_measures(console, batch.responses, plan.views, plan.choices.assessors)
+    if core.select is not None:
+        _show_core(console, batch.responses, plan.views, plan.choices.assessors)
     show_ledger(console, ledger)
     if plan.choices.relations == "model":
         # Where they are from is known only now: a server may refuse log-probabilities.
@@ -309,11 +318,36 @@ def _show_verdicts(console: Console, graph: FactGraph) -> None:
     show_table(console, table)
 
 
+def _show_core(
+    console: Console,
+    responses: Sequence[AssessedResponse],
+    views: Sequence[AssessmentView],
+    assessors: Sequence[str],
+) -> None:
+    """Print the measures of the claims that count alone, with the K of all claims."""
+    from experiments.assess.response import summarise_judged, with_core
+
+    kept = with_core(responses)
+    all_counted = [one for one in responses if one.counts is not None]
+    console.print()
+    console.print(
+        f"Core: {sum(sum(one.counts or ()) for one in kept):,} of "
+        f"{sum(len(one.labels) for one in all_counted):,} claims count; "
+        f"{counted(len(all_counted) - len(kept), 'response')} keep none and are left out below",
+        soft_wrap=True,
+    )
+    names = [*(view.variant for view in views), *assessors]
+    own = [one for one in summarise_judged(responses, names).summaries.values() if one is not None]
+    if kept and own:
+        _show_measures(console, kept, views, assessors, k=own[0].k)
+
+
 def _show_measures(
     console: Console,
     responses: Sequence[AssessedResponse],
     views: Sequence[AssessmentView],
     assessors: Sequence[str] = (),
+    k: str | float = "median",
 ) -> None:
     """Print the measures of every variant and assessor over all responses; scores with labels."""
     from calibration.scores.measures import entropy_warnings
@@ -322,7 +356,7 @@ def _show_measures(
     named = [(view.variant, (view.variant, view.encoding, view.backend.name)) for view in views]
     named += [(name, (ABSENT, ABSENT, name)) for name in assessors]
     with entropy_warnings() as misordered:
-        compared = summarise_judged(responses, [name for name, _ in named])
+        compared = summarise_judged(responses, [name for name, _ in named], k)
     summaries = [(texts, compared.summaries[name]) for name, texts in named]
     known = [(texts, summary) for texts, summary in summaries if summary is not None]
     if not known:
@@ -350,7 +384,8 @@ def _show_measures(
         )
     show_table(console, table)
     if any(name == "f1_at_k" for name, _ in shown):
-        console.print(f"K of F1@K is {first.k:g}, the median number of claims of a response")
+        of = "a response" if k == "median" else "a response, counting all of them"
+        console.print(f"K of F1@K is {first.k:g}, the median number of claims of {of}")
     if compared.left_out:
         console.print(
             f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "

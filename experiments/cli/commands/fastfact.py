@@ -13,6 +13,7 @@ from experiments.cli.assess_options.responses import ResponseOptions
 from experiments.cli.assess_options.web import WebOptions
 from experiments.cli.commands.assess import INCOMPLETE
 from experiments.cli.console import messages, output, show_written
+from experiments.cli.core_options import CoreOptions
 from experiments.cli.fastfact_options import (
     ExtractionOptions,
     FastFactOutputOptions,
@@ -40,6 +41,7 @@ def command(
     pages: PageOptions,
     web: WebOptions,
     score: ScoreOptions,
+    core: CoreOptions,
     output_to: FastFactOutputOptions,
 ) -> None:
     """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
@@ -124,7 +126,9 @@ def command(
         output_to.partial,
     )
     with ledger_at_limit(remarks, ledger):
-        found = run_fastfact(plan, answering, ledger, prompts, options, monitor)
+        found = run_fastfact(
+            plan, answering, ledger, prompts, options, monitor, core=core.settings()
+        )
     if output_to.json:
         console.print(evaluation_as_json(found), soft_wrap=True, markup=False, highlight=False)
     else:

@@ -1,0 +1,162 @@
+"""Core around any scorer: which of the claims that were judged count, beside the score of all.
+
+Source: Core, section 3: a decorator between decomposition and score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from experiments.assess.response import CORE_KEY
+from experiments.assess.setup import AssessmentOptions, AssessmentPlan, relation_model
+from experiments.assess.threads import LocalRelations
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.pipeline import Stage
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.sentences import split_sentences
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import (
+    CachedRelations,
+    Core,
+    Informativeness,
+    Subclaim,
+    select,
+    subclaims_of,
+    templates_of,
+)
+
+NAME = "core"
+
+WITH_CORE = "Core"
+"""What rows of tables that count the selected claims alone are called."""
+
+
+@dataclass(frozen=True)
+class CoreSettings:
+    """How claims that were judged are selected.
+
+    Attributes:
+        select: ``core``, the one way there is; None selects nothing.
+        faithfulness: whether every claim that counts must be entailed by its sentence, as in the
+            code that Core's authors released.
+        relations: who entails whom: ``lexical``, ``model``, ``nli:FOLDER`` or ``recorded:FILE``.
+        domain: domain of the bleached claims.
+    """
+
+    select: str | None = None
+    faithfulness: bool = True
+    relations: str = "lexical"
+    domain: str = "people"
+
+
+def core_stage(
+    graphs: Sequence[FactGraph],
+    settings: CoreSettings,
+    model: LanguageModel | None,
+    *,
+    given: bool = True,
+) -> tuple[Stage, dict[str, Any]]:
+    """Stage that says which claims count and drops none, and the facts that results depend on.
+
+    ``metadata["core"]`` holds `kept`, ids of the claims that count, `status`, `missing`
+    (judgements) and what was asked for.
+
+    Args:
+        graphs: the responses, for what cannot be done with them.
+        settings: how claims are selected.
+        model: the language model, for relations of that name.
+        given: whether claims are those of the input.
+
+    Raises:
+        InputError: for an unknown name, or a response without what is needed.
+    """
+    if settings.select != NAME:
+        raise InputError(f"--select {settings.select!r} is unknown; use {NAME}")
+    bare = [graph for graph in graphs if not graph.response.strip()]
+    if settings.faithfulness and bare:
+        raise InputError(
+            f"--select core: the response {bare[0].id!r} has no text, which says whether a claim "
+            "is faithful to it; add --no-faithfulness"
+        )
+    if given and any(not atom.text.strip() for graph in graphs for atom in graph.atoms):
+        raise InputError("--select core: claims have no texts, which it compares; leave it out")
+    templates = templates_of(settings.domain)
+    relations: RelationModel
+    relations, facts = relation_model(settings.relations, AssessmentOptions(model=model))
+    if settings.relations != "model":
+        relations = LocalRelations(relations)
+    share = 1.0 if settings.faithfulness else None
+
+    def stage(graph: FactGraph) -> FactGraph:
+        cached = CachedRelations(relations)
+        core = Core(cached, Informativeness(cached, templates), share=share)
+        found = select(claims_with_sources(graph, share), core)
+        told = {
+            "kept": [claim.id for claim in found.chosen],
+            "status": found.solution.status,
+            "missing": found.missing,
+            "share": share,
+            "relations": settings.relations,
+            "domain": settings.domain,
+        }
+        return replace(graph, metadata={**graph.metadata, CORE_KEY: told})
+
+    asked = {"share": share, "relations": settings.relations, "domain": settings.domain, **facts}
+    return stage, {CORE_KEY: asked}
+
+
+def with_selection(
+    plan: AssessmentPlan,
+    graphs: Sequence[FactGraph],
+    settings: CoreSettings | None,
+    model: LanguageModel | None,
+) -> AssessmentPlan:
+    """A plan that also says which claims count, at its end; the same plan where nothing is asked.
+
+    Raises:
+        InputError: as `core_stage`.
+    """
+    if settings is None:
+        return plan
+    given = plan.choices.atoms == "given"
+    stage, facts = core_stage(graphs, settings, model, given=given)
+    return replace(plan, stages=(*plan.stages, stage), settings={**plan.settings, **facts})
+
+
+def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]:
+    """The claims of a response, with their sentences where a share of faithful ones is asked for.
+
+    A claim whose sentence cannot be told, since its annotators counted other sentences than there
+    are, has the whole response for its source.
+
+    Raises:
+        InputError: if a share is asked for and the response has no text.
+    """
+    claims = subclaims_of(graph)
+    if share is None:
+        return claims
+    if not graph.response.strip():
+        raise InputError(
+            f"--share: the response {graph.id!r} has no text, which says whether a claim is "
+            "faithful to it; leave --share out"
+        )
+    sentences = split_sentences(graph.response)
+    counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)
+    return [
+        replace(
+            claim,
+            source=sentences[atom.sentence - 1]
+            if counted_alike and atom.sentence is not None and atom.sentence <= len(sentences)
+            else graph.response,
+        )
+        for claim, atom in zip(claims, graph.atoms, strict=True)
+    ]
+
+
+def kept_claims(graph: FactGraph) -> frozenset[str] | None:
+    """Ids of the claims that count; None where nothing was selected."""
+    told = graph.metadata.get(CORE_KEY)
+    return None if told is None else frozenset(told["kept"])

@@ -1,0 +1,104 @@
+"""Core around a scorer: both scores, counted by hand, and calls counted at the server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments import fastfact
+from experiments.assess.core import CoreSettings, core_stage
+from experiments.assess.response import AssessedResponse, with_core
+from factormodels import Atom, FactGraph, read_many
+from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
+from tests.experiments.assess.test_fastfact import answer
+from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import ScriptedServer
+from tests.refusals import refused
+
+__all__ = ["notes"]
+
+
+REPEATED = FactGraph(
+    "r",
+    (
+        Atom("a1", "The bridge opened in 1890.", sentence=1),
+        Atom("a2", "The bridge opened in the year 1890.", sentence=2),
+        Atom("a3", "Trains cross it daily.", sentence=2),
+    ),
+    response="The bridge opened in 1890. It is said that trains cross it daily.",
+)
+
+
+def kept(graph: FactGraph, **options: object) -> list[str]:
+    settings = CoreSettings("core", domain="things", **options)  # type: ignore[arg-type]
+    stage, _ = core_stage([graph], settings, None)
+    found: list[str] = stage(graph).metadata["core"]["kept"]
+    return found
+
+
+def test_what_is_repeated_or_unfaithful_does_not_count() -> None:
+    assert len(kept(REPEATED, faithfulness=False)) == 2
+    # The second claim is not entailed by the sentence that it is said to be from.
+    assert kept(REPEATED) == ["a1", "a3"]
+
+
+def test_what_cannot_be_selected_is_refused() -> None:
+    bare = replace(REPEATED, response="")
+    refused("add --no-faithfulness", core_stage, [bare], CoreSettings("core"), None)
+    refused("--select 'corr' is unknown", core_stage, [REPEATED], CoreSettings("corr"), None)
+    asked = CoreSettings("core", relations="model")
+    refused("needs a language model", core_stage, [REPEATED], asked, None)
+
+
+def test_measures_with_core_are_over_the_claims_that_count() -> None:
+    one = AssessedResponse("r", (True, False, None), {"FR2": (0.9, 0.2, None)}, 0, 0,
+                           counts=(True, False, True))  # fmt: skip
+    none = replace(one, counts=(False, False, False))
+    (found,) = with_core([one, none, replace(one, counts=None)])
+    assert (found.labels, found.p) == ((True, None), {"FR2": (0.9, None)})
+
+
+def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
+    text = "Birch is white. Cedar is red. Fig is sweet."
+    graph = FactGraph("r", (), response=text)
+    found = fastfact(
+        graph,
+        model=AnsweringModel(answer),
+        documents=["Birch, cedar and fig."],
+        k_prime=2,
+        cache=tmp_path / "answers.sqlite",
+        core=CoreSettings("core", domain="things"),
+    )
+    row = found.responses.iloc[0]
+    assert (row["supported"], row["unsupported"]) == (1, 2)
+    selected = found.graphs[0].metadata["core"]["kept"]
+    own = found.claims[found.claims["claim"].isin(selected)]["type"]
+    assert row["core_claims"] == len(selected) >= 1
+    assert row["core_supported"] == (own == "supported").sum()
+    assert row["core_unsupported"] == (own == "non-supported").sum()
+
+
+@pytest.mark.service
+def test_calls_for_selection_are_those_that_the_server_counts(notes: Path, invoke: Invoke) -> None:
+    text = "Trains cross the bridge. Cars cross it."
+    (notes / "batch.jsonl").write_text(json.dumps({"id": "r0", "response": text}))
+    core = ("--select", "core", "--domain", "things", "--select-relations", "model")
+    with ScriptedServer(provider) as server:
+        plain = invoke(*arguments(server.url, "plain.jsonl", "--cache", "a.sqlite"))
+        without = Counter(map(stage_of, server.requests))
+        result = invoke(*arguments(server.url, "o.jsonl", "--cache", "b.sqlite", *core))
+        asked = Counter(map(stage_of, server.requests)) - without
+    assert plain.exit_code == result.exit_code == 0, result.output
+    (graph,) = read_many(notes / "o.jsonl")
+    told = graph.metadata["core"]
+    assert asked["relations"] > without["relations"]
+    assert re.search(rf"^relations +{asked['relations']} +0 +0 ", result.stdout, re.M)
+    assert f"Core: {len(told['kept'])} of 2 claims count" in result.stdout
+    # Both scores, one below the other.
+    assert len(re.findall(r"^FR2 +implication ", result.stdout, re.M)) == (2 if told["kept"] else 1)
