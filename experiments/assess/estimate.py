@@ -25,6 +25,10 @@ from factormodels.extraction.relations import EXTRACTED_VARIANTS, relation_pairs
 from factormodels.extraction.retrieval.collection import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
 from factormodels.extraction.retrieval.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
+from factormodels.extraction.safe import NAME as SAFE
+from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
+from factormodels.extraction.safe import STAGES as SAFE_STAGES
+from factormodels.extraction.safe import VERDICT, SafeSettings
 from factormodels.extraction.sentences import split_sentences
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
@@ -39,6 +43,9 @@ of 31 biographies of FActScore, of 41 characters each."""
 ATOM_CHARACTERS = 41
 PASSAGE_CHARACTERS = {"local": 700, "wikipedia": 4000, "google": 4000}
 """Lengths that are assumed of what is not there yet."""
+
+SAFE_CHARACTERS = 300
+"""Characters of a snippet that SAFE is shown, about."""
 
 ANSWER_TOKENS = {
     "atomizer": 30,
@@ -171,7 +178,12 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         rows.append(_row("summariser", read, exact, characters, answers, choices))
         exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
-    rows += [_verdicts(name, sizes, exact, choices) for name in choices.assessors]
+    for name in choices.assessors:
+        rows += (
+            _safe(sizes, known, choices)
+            if name == SAFE
+            else [_verdicts(name, sizes, exact, choices)]
+        )
     return [_with_thoughts(row, choices) for row in rows]
 
 
@@ -318,6 +330,31 @@ def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) 
         for size in sizes
     )
     return _row(name, calls, exact, questions, calls * assessor.max_tokens, choices)
+
+
+def _safe(sizes: Sequence[_Size], exact: bool, choices: Choices) -> list[StageEstimate]:
+    """The stages of SAFE, if every claim is relevant and takes all its searches."""
+    steps = SafeSettings().steps
+    shown = SAFE_CHARACTERS * choices.top_k
+    # A revision and a relevance are shown the response, a search what earlier ones found.
+    each = (
+        *((1, "response_characters", 0.0, 40), (1, "response_characters", 0.0, 10)),
+        *((steps, "", shown * (steps - 1) / 2, 15), (1, "", shown * steps, VERDICT.max_tokens)),
+    )
+    rows = []
+    for stage, prompt, (calls, whole, found, answer) in zip(
+        (*SAFE_STAGES, SAFE), SAFE_PROMPTS, each, strict=True
+    ):
+        questions = sum(
+            size.atoms * calls * (
+                _empty(prompt, choices.prompts) + size.atom_characters + found
+                + (getattr(size, whole) if whole else 0)
+            )
+            for size in sizes
+        )  # fmt: skip
+        number = calls * sum(size.atoms for size in sizes)
+        rows.append(_row(stage, number, exact and calls == 1, questions, number * answer, choices))
+    return rows
 
 
 def _per_atom(

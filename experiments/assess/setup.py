@@ -42,6 +42,8 @@ from factormodels.extraction.relations import EXTRACTED_VARIANTS, LEAST_PROBABIL
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.http import HttpSettings
+from factormodels.extraction.safe import NAME as SAFE
+from factormodels.extraction.safe import safe_stage
 from factormodels.fact_graph import FactGraph
 from inference import Backend
 
@@ -264,7 +266,16 @@ def make_plan(
         if len(set(options.assessors)) < len(options.assessors):
             given = ", ".join(options.assessors)
             raise InputError(f"--assessor {given}: one is given twice; keep one")
-        stages.append(assessor_stage(options.assessors, _model(options, "--assessor")))
+        judge = _model(options, "--assessor")
+        by_prompt = [name for name in options.assessors if name != SAFE]
+        stages.append(assessor_stage(by_prompt, judge))
+        if SAFE in options.assessors:
+            if searcher is None:
+                raise InputError(
+                    "--assessor safe searches by itself; name --retriever wikipedia or google, or "
+                    "--retriever local with --documents"
+                )
+            stages.append(safe_stage(judge, searcher))
         settings["assessors"] = list(options.assessors)
     choices = Choices(
         atoms=atoms,

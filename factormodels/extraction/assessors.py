@@ -238,5 +238,8 @@ def get_assessor(name: str) -> Assessor:
         InputError: if there is none.
     """
     if name not in ASSESSORS:
-        raise InputError(f"the assessor {name!r} is unknown; use one of {', '.join(ASSESSORS)}")
+        raise InputError(
+            f"the assessor {name!r} is unknown; use one of {', '.join(ASSESSORS)}, or safe where "
+            "claims are searched for"
+        )
     return ASSESSORS[name]

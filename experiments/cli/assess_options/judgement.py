@@ -51,7 +51,8 @@ class JudgementOptions:
         typer.Option(
             metavar="NAME",
             help="Have the language model judge the claims by a prompt too: factscore, "
-            "factverify, veriscore, evidence-and-knowledge, own-knowledge or fastfact; repeatable.",
+            "factverify, veriscore, evidence-and-knowledge, own-knowledge or fastfact; or safe, "
+            "which makes claims understandable alone and searches in steps; repeatable.",
         ),
     ] = None
     encoding: options.Encoding = "implication"
