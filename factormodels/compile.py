@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from factormodels.arrays import frozen, partition
+from factormodels.arrays import frozen
 from factormodels.claims import RelationKind
 from factormodels.encodings import (
     DEFAULT_ENCODING,
@@ -190,19 +190,20 @@ class CompiledFacts:
     def _structure(self) -> dict[str, NDArray[np.int64]]:
         """What the factor graphs of all settings share, as fields of `FactorGraph`."""
         n, m = len(self.names), len(self.kinds)
-        arities = np.empty(n + m, dtype=np.int64)
-        arities[:n], arities[n:] = 1, 2
-        starts = partition(arities)
+        starts = np.arange(n + m + 1)
+        starts[n:] += starts[: m + 1]
+        variables = np.arange(n + 2 * m)
+        variables[n:] = self.pairs.ravel()
         structure = {
             "cardinalities": np.full(n, 2, dtype=np.int64),
             "scope_starts": starts,
-            "scope_variables": np.concatenate([np.arange(n), self.pairs.ravel()]),
+            "scope_variables": variables,
             # One binary variable makes a table of two entries, two make one of four.
             "table_starts": 2 * starts,
             "evidence": np.full(n, UNOBSERVED, dtype=np.int64),
         }
         for array in structure.values():
-            array.flags.writeable = False
+            array.setflags(write=False)
         return structure
 
     @cached_property
@@ -240,47 +241,50 @@ def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> Co
     """Fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them."""
     names = graph.atom_ids + graph.context_ids
     position = dict(zip(names, range(len(names)), strict=True))
-    neutral = RelationKind.NEUTRAL
-    rests = {
-        number: rest_of(r.kind, r.distribution)
-        for number, r in enumerate(graph.relations)
-        if r.distribution is not None
-    }
-    # A neutral relation that may be nothing else, or as well one thing as its opposite, says
-    # nothing and needs no factor.
-    telling = {
-        number
-        for number, rest in rests.items()
-        if rest != (0.0, 0.0) and graph.relations[number].kind is neutral
-    }
-    numbers = [
-        number
-        for number, r in enumerate(graph.relations)
-        if r.kind is not neutral or (encoding == MIXTURE and number in telling)
-    ]
-    relations = [graph.relations[number] for number in numbers]
-    directions = np.zeros((len(numbers), 2))
-    for place, number in enumerate(numbers if rests else ()):
-        directions[place] = rests.get(number, 0.0)
-    ends = [position[end] for r in relations for end in (r.source, r.target)]
-    priors = [*(atom.prior for atom in graph.atoms), *(item.prior for item in graph.contexts)]
+    numbers: list[int] = []
+    ends: list[int] = []
+    kinds: list[int] = []
+    probabilities: list[float] = []
+    rests: list[tuple[float, float]] = []
+    left_out = 0
+    for number, r in enumerate(graph.relations):
+        kind = _CODES[r.kind]
+        rest = _NO_REST if r.distribution is None else rest_of(r.kind, r.distribution)
+        if kind == NEUTRAL_CODE:
+            # One that may be nothing else, or as well one thing as its opposite, says nothing and
+            # needs no factor.
+            if rest == _NO_REST:
+                continue
+            if encoding != MIXTURE:
+                left_out += 1
+                continue
+        numbers.append(number)
+        ends += (position[r.source], position[r.target])
+        kinds.append(kind)
+        probabilities.append(r.probability)
+        rests.append(rest)
+    n_atoms = len(graph.atoms)
+    is_atom = np.zeros(len(names), dtype=np.bool_)
+    is_atom[:n_atoms] = True
+    priors = [item.prior for items in (graph.atoms, graph.contexts) for item in items]
     arrays = {
-        "is_atom": np.arange(len(names)) < len(graph.atoms),
+        "is_atom": is_atom,
         "priors": np.array(priors, dtype=np.float64),
         "pairs": np.array(ends, dtype=np.int64).reshape(-1, 2),
-        "kinds": np.array([_CODES[r.kind] for r in relations], dtype=np.int64),
-        "probabilities": np.array([r.probability for r in relations], dtype=np.float64),
+        "kinds": np.array(kinds, dtype=np.int64),
+        "probabilities": np.array(probabilities, dtype=np.float64),
         "relation_numbers": np.array(numbers, dtype=np.int64),
-        "rest": directions,
+        "rest": np.array(rests, dtype=np.float64).reshape(-1, 2),
     }
     for array in arrays.values():
-        array.flags.writeable = False
+        array.setflags(write=False)
     # The fact graph was validated: its arrays are right by construction.
     facts = object.__new__(CompiledFacts)
-    left_out = 0 if encoding == MIXTURE else len(telling)
     facts.__dict__.update(names=names, **arrays, n_left_out=left_out)
     return facts
 
+
+_NO_REST = (0.0, 0.0)
 
 _CODES = {**KIND_CODES, RelationKind.NEUTRAL: NEUTRAL_CODE}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -109,6 +109,19 @@ class FactGraph(Previewed):
             atoms=_with_priors(self.atoms, atoms, "atom"),
             contexts=_with_priors(self.contexts, contexts, "context"),
         )
+
+    def derived(self, contexts: tuple[Context, ...], relations: tuple[Relation, ...]) -> FactGraph:
+        """This graph with some of its contexts and relations between what is left, valid already.
+
+        Where nothing changes it is this graph itself, with what is known of it.
+        """
+        if contexts == self.contexts and relations == self.relations:
+            return self
+        graph = object.__new__(type(self))
+        names = (field.name for field in fields(self))
+        graph.__dict__.update({name: self.__dict__[name] for name in names})
+        graph.__dict__.update(contexts=contexts, relations=relations)
+        return graph
 
     def to_factor_graph(self, encoding: str = DEFAULT_ENCODING) -> FactorGraph:
         """Factor graph over one true/false variable per atom and context.

@@ -69,6 +69,7 @@ def fr1(graph: FactGraph) -> FactGraph:
                 relations.append(replace(forward, source=copy_id))
             elif backward is not None:
                 relations.append(replace(backward, target=copy_id))
+    # Ids of copies may be those of others: the view is validated.
     return replace(graph, contexts=tuple(contexts), relations=tuple(relations))
 
 
@@ -79,7 +80,7 @@ def fr2(graph: FactGraph) -> FactGraph:
     FR1: the paper has one factor per pair.
     """
     merged = merge_duplicate_contexts(graph)
-    return replace(merged, relations=tuple(_evidence(merged)))
+    return merged.derived(merged.contexts, tuple(_evidence(merged)))
 
 
 def fr3(graph: FactGraph) -> FactGraph:
@@ -93,7 +94,7 @@ def fr3(graph: FactGraph) -> FactGraph:
     relations = (*_evidence(merged), *_between_contexts(merged))
     recorded = {(r.source, r.target): place for place, r in enumerate(merged.relations)}
     in_order = sorted(relations, key=lambda r: recorded[r.source, r.target])
-    return replace(merged, relations=tuple(in_order))
+    return merged.derived(merged.contexts, tuple(in_order))
 
 
 VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
@@ -120,6 +121,9 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
             owner = first.setdefault(identity, context.id)
         representative[context.id] = owner
         provenance.setdefault(owner, []).extend(context.retrieved_for)
+    if len(provenance) == len(graph.contexts):
+        # Nothing is merged, and no two relations join one pair, since the graph is valid.
+        return graph
     contexts = tuple(
         _retrieved_for(context, tuple(dict.fromkeys(provenance[context.id])))
         for context in graph.contexts
@@ -137,7 +141,7 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
         held = best.get((source, target))
         if held is None or _strength(moved) > _strength(held):
             best[source, target] = moved
-    return replace(graph, contexts=contexts, relations=tuple(best.values()))
+    return graph.derived(contexts, tuple(best.values()))
 
 
 def normalised_text(text: str) -> str:
