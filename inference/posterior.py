@@ -97,7 +97,10 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         """Probability of one state for several variables (all of them by default)."""
         if names is None:
             return self.flat[self.starts[:-1] + state]
-        return np.array([self[name][state] for name in names], dtype=np.float64)
+        chosen = [self._index[name] for name in names]
+        if state < 0 or (self._cardinalities[chosen] <= state).any():
+            return np.array([self[name][state] for name in names], dtype=np.float64)
+        return self.flat[self.starts[chosen] + state]
 
     def to_frame(self) -> pd.DataFrame:
         """The variables, a row each: its name, then p0, p1, ... of its states.

@@ -474,8 +474,10 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
         p = outcome.marginals.of_state(1, task.graphs[unit[0]].atom_ids)
         # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
         if np.isfinite(p).all():
-            # Of such a claim nothing is known, as of one that an assessor gives no verdict on.
-            p = np.where(_unanswered(task, unit), np.nan, p)
+            lacking = _unanswered(task, unit)
+            if lacking:
+                # Of such a claim nothing is known, as of one that an assessor gives no verdict on.
+                p[[atom in lacking for atom in task.graphs[unit[0]].atom_ids]] = np.nan
             return UnitResult(
                 cell=cell,
                 response=response,
@@ -491,16 +493,15 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
     return UnitResult(cell, response, status, error=sentence(outcome))
 
 
-def _unanswered(task: Task, unit: _Unit) -> NDArray[np.bool_]:
-    """Whether every relation of an atom was asked for in vain, bool (n_atoms,)."""
+def _unanswered(task: Task, unit: _Unit) -> frozenset[str]:
+    """Atoms whose every relation was asked for in vain."""
     graph, view = task.graphs[unit[0]], task.cells[unit[1]][1].view
     found = graph
     if view.relation_model != RECORDED:
         related = task.related[unit[0]][view.relation_model, view.variant]
         # A text stands in place of a graph only where inference had none to work on.
         found = graph if isinstance(related, str) else related
-    lacking = unanswered_atoms(found)
-    return np.array([atom in lacking for atom in graph.atom_ids], dtype=np.bool_)
+    return unanswered_atoms(found)
 
 
 def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:

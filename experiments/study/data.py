@@ -15,7 +15,8 @@ from experiments.study.config import DatasetChoice, Subset
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import fact_graph_text
+from factormodels.io.fact_graph_json import fact_graph_object
+from factormodels.io.json_text import encode
 from factormodels.io.opening import first_line
 from factormodels.variants import variant as variant_of
 
@@ -209,7 +210,8 @@ def graphs_hash(graphs: Iterable[FactGraph]) -> str:
     digest = hashlib.sha256()
     for graph in graphs:
         # Text from the web may hold lone surrogates, which UTF-8 alone refuses.
-        digest.update(fact_graph_text(graph).encode("utf-8", "surrogatepass"))
+        text = encode(fact_graph_object(graph), f"fact graph {graph.id!r}")
+        digest.update(text.encode("utf-8", "surrogatepass"))
         # Marks where one graph ends, which the text of the graphs alone would not.
         digest.update(b"\n")
     return digest.hexdigest()

@@ -160,6 +160,8 @@ def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
     Nothing is known of them, which is not the same as evidence that leaves them undecided.
     """
     missing = graph.metadata.get(METADATA_KEY, {}).get("missing", ())
+    if not missing:
+        return frozenset()
     asked = {target for _, target, _ in missing} - {one.target for one in graph.relations}
     return frozenset(asked.intersection(graph.atom_ids))
 
