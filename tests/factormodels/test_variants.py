@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -350,3 +351,17 @@ def test_texts_that_differ_in_form_alone_are_the_same(one: str, other: str) -> N
 def test_texts_that_differ_in_content_are_not_the_same() -> None:
     assert normalised_text("It is true.") != normalised_text("It is not true.")
     assert normalised_text(" \n") == ""
+
+
+def test_a_view_that_changes_nothing_is_the_graph_itself() -> None:
+    contexts = [Context("c1", text="one", retrieved_for=("a1",)), Context("c2", text="two")]
+    relations = [Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9)]
+    graph = FactGraph("r", [Atom("a1")], contexts, relations, metadata={"k": 1})  # type: ignore[arg-type]
+    assert variant(graph, "FR2") is graph
+    assert variant(graph, "FR3") is graph
+    back = Relation("a1", "c1", RelationKind.ENTAILMENT, 0.8)
+    both = replace(graph, relations=(*graph.relations, back))
+    view = variant(both, "FR2")
+    # What is derived without validation is what validation would have let through.
+    assert view == graph == replace(view)
+    assert view.metadata == both.metadata
