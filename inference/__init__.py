@@ -3,11 +3,13 @@
 from inference import infer
 infer(graph, "exact").marginals["a1"]
 
-`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one.
+`infer_batch` takes many graphs, `infer_settings` many settings of the tables of one;
+`infer_anytime` gives bounds that tighten while there is time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from factormodels.factor_graph import FactorGraph
@@ -39,6 +41,7 @@ __all__ = [
     "entries",
     "get_backend",
     "infer",
+    "infer_anytime",
     "infer_batch",
     "infer_settings",
     "infer_stream",
@@ -65,3 +68,31 @@ def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any)
         InferenceError: if the backend cannot answer for this graph.
     """
     return as_backend(backend, **settings).infer(graph)
+
+
+def infer_anytime(
+    graph: FactorGraph, seconds: float = 60.0, *, memory_limit: int | None = None, seed: int = 0
+) -> Iterator[Posterior]:
+    """Posteriors of a factor graph with bounds on log Z that tighten, for so many seconds.
+
+    One comes whenever a bound is tighter than before; where exact elimination fits time and memory
+    it is the only one. `stats` hold `lower`, `upper` and `gap`, and in `lower_by` and `upper_by`
+    the algorithms that gave them. An interrupt (Ctrl-C) ends the search, not the program: the best
+    posterior comes once more, with status interrupted. What is called between two posteriors
+    counts in the time.
+
+    Args:
+        graph: the factor graph, with or without evidence.
+        seconds: wall time, held to within a tenth and half a second.
+        memory_limit: bytes that tables may take; None: three quarters of what is available.
+        seed: seed of everything random.
+
+    Raises:
+        InputError: for a setting out of range, or what is no factor graph.
+        ZeroPartitionError: if no assignment has positive potential.
+        TooLargeError: if a factor is too large for a table.
+    """
+    from inference.auto import Auto
+
+    backend = Auto(seconds=seconds, memory_limit=memory_limit, seed=seed)
+    return backend.infer_each(graph)

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, PredictedCost, TooLargeError
+from inference.anytime import improve
+from inference.backend import Backend, PredictedCost
+from inference.evidence import checked_graph, with_observed
 from inference.exact.backend import Exact
-from inference.mini_buckets.wmb import WeightedMiniBuckets
+from inference.exact.prediction import Prediction
+from inference.memory import memory_size
 from inference.posterior import Posterior
+from inference.stop import Stop, check_seconds
 
-_MOST_SECONDS = 120.0
-"""Even a budget that is smaller is exceeded by so much before a graph is refused."""
+_SEARCH_SHARE = 0.05
+"""Share of the time that the search for an elimination order may take."""
 
-_I_BOUNDS = (20, 18, 16, 14, 12, 10, 8, 6, 4, 2)
+_EXACT_SHARE = 0.4
+"""Share of the time that elimination may be predicted to take: predictions are rough."""
 
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Exact elimination if it fits the budget, otherwise weighted mini-buckets within it.
+    """Exact elimination if it fits time and memory, otherwise the tightest bounds within them.
 
-    The choice goes by predicted operations, not by the clock, so it is the same on every run:
-    the posterior of a bound carries the gap between the upper and the lower one, and `stats`
-    says what was chosen and why.
+    Bounds come from whatever gives the best: `wmb` with larger and larger tables, `trw` from
+    above, `cavi` and clamping from below, in rounds that go on while there is time. log Z is the
+    best upper bound; `stats` hold `upper`, `lower` and their `gap`, which algorithms gave them
+    (`upper_by`, `lower_by`), and why elimination was not used (`reason`). The marginals are those
+    of the algorithm that gave the upper bound: estimates, not bounds. What is exact is the same on
+    every run; bounds depend on how far the time reaches.
 
     Attributes:
-        seconds: budget of time; predictions are orders of magnitude.
-        memory_limit: bytes that the tables may take; None: three quarters of the free memory.
-        seed: seed of the search for an elimination order.
+        seconds: limit of wall time, held to within a tenth and half a second.
+        memory_limit: bytes that the tables may take; None: three quarters of what is available.
+        seed: seed of everything random.
     """
 
     name: ClassVar[str] = "auto"
@@ -39,58 +48,72 @@ class Auto(Backend):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0.0:
-            raise InputError(f"the budget of {self.seconds} seconds of 'auto' is not positive")
+        check_seconds(self.name, self.seconds)
         self._exact()
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Posterior of a graph without evidence, exact or bounded.
 
+        An interrupt returns the best bounds so far, with status interrupted.
+
         Raises:
-            TooLargeError: if a single factor is too large for a table, or even the loosest bound
-                would take minutes and more than the budget.
+            TooLargeError: if a single factor is too large for a table.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        chosen, _, reason = self._choice(graph)
-        posterior = chosen.solve(graph)
-        stats = {**posterior.stats, "chosen": repr(chosen), "reason": reason}
-        return replace(posterior, stats=stats)
+        *_, last = self.solve_each(graph)
+        return last
 
-    def predict(self, graph: FactorGraph) -> PredictedCost:
-        """What the algorithm that is chosen for a graph would cost."""
-        return self._choice(graph)[1]
-
-    def _choice(self, graph: FactorGraph) -> tuple[Backend, PredictedCost, str]:
-        """What answers for a graph, what it would cost, and why it was chosen."""
+    def solve_each(self, graph: FactorGraph) -> Iterator[Posterior]:
+        """Yield what `solve` would return if it ended now, whenever that is better than before."""
+        stop = Stop(self.seconds)
         exact = self._exact()
+        allowed = exact.allowance()
         prediction = exact.predict(graph)
-        fits = prediction.bytes <= exact.allowed_bytes()
-        if fits and prediction.seconds <= self.seconds:
-            reason = f"exact {prediction.method} takes about {prediction.seconds:.2g} s"
-            return exact, prediction, reason
+        fits = prediction.bytes <= allowed.bytes
+        if fits and prediction.seconds <= _EXACT_SHARE * self.seconds:
+            posterior = exact.solve(graph)
+            stats = {
+                **posterior.stats,
+                "upper": posterior.log_z,
+                "lower": posterior.log_z,
+                "gap": 0.0,
+                "upper_by": "exact",
+                "lower_by": "exact",
+                "reason": f"exact {prediction.method} takes about {prediction.seconds:.2g} s",
+            }
+            yield replace(posterior, stats=stats)
+            return
         lack = (
             f"about {prediction.seconds:.2g} s of {self.seconds:g} s"
             if fits
-            else f"{prediction.bytes / 2**30:.3g} GiB"
+            else f"{memory_size(prediction.bytes)}, but {allowed}"
         )
         reason = f"exact elimination, of induced width {prediction.induced_width}, needs {lack}"
-        # What certainly takes too long is not predicted: in a dense graph that takes long itself.
-        tried = [WeightedMiniBuckets(seed=self.seed, i_bound=i_bound) for i_bound in _I_BOUNDS]
-        absorbed = graph.absorb_evidence()
-        least = tried[-1].least_seconds(absorbed)
-        if least > max(self.seconds, _MOST_SECONDS):
-            raise TooLargeError(
-                f"{reason}, and the loosest bound takes more than {least:,.0f} s; use backend "
-                f"'lbp' for an estimate, or give more seconds than {self.seconds:g}"
-            )
-        for chosen in tried:
-            last = chosen is tried[-1]
-            if not last and chosen.least_seconds(absorbed) > self.seconds:
-                continue
-            cost = chosen.predict(graph)
-            if cost.seconds <= self.seconds:
-                break
-        return chosen, cost, reason
+        yield from improve(graph, stop, allowed.bytes, self.seed, reason)
+
+    def infer_each(self, graph: FactorGraph) -> Iterator[Posterior]:
+        """Yield what `infer` would return if it ended now, whenever that is better than before."""
+        start = time.perf_counter()
+        absorbed = checked_graph(graph).absorb_evidence()
+        for posterior in self.solve_each(absorbed):
+            marginals = posterior.marginals
+            if absorbed is not graph:
+                marginals = with_observed(graph, marginals)
+            stats = {**posterior.stats, "seconds": time.perf_counter() - start}
+            yield replace(posterior, marginals=marginals, stats=stats, backend=self.name)
+
+    def predict(self, graph: FactorGraph) -> PredictedCost:
+        """What exact elimination would cost; where that does not fit, the limits themselves."""
+        exact = self._exact()
+        prediction: Prediction = exact.predict(graph)
+        fits = prediction.bytes <= exact.allowed_bytes()
+        if fits and prediction.seconds <= _EXACT_SHARE * self.seconds:
+            return prediction
+        return PredictedCost(self.seconds, self.memory_limit)
 
     def _exact(self) -> Exact:
-        return Exact(seed=self.seed, memory_limit=self.memory_limit)
+        return Exact(
+            seed=self.seed,
+            memory_limit=self.memory_limit,
+            search_seconds=min(2.0, _SEARCH_SHARE * self.seconds),
+        )

@@ -10,7 +10,7 @@ ENTRIES = (
         target="inference.auto:Auto",
         summary="exact where that fits a budget, otherwise the tightest bounds within it",
         log_z_kind="upper",
-        limits="any graph; stats say which algorithm was chosen and why",
+        limits="any graph; stats say which algorithms gave the bounds and why",
     ),
     Entry(
         name="exact",
@@ -37,7 +37,7 @@ ENTRIES = (
         target="inference.mini_buckets.wmb:WeightedMiniBuckets",
         summary="weighted mini-buckets: certified bounds on log Z from both sides, anytime",
         log_z_kind="upper",
-        limits="any graph; tables of i_bound + 1 variables; exact at the induced width",
+        limits="any graph; tables of i_bound + 1 variables or fewer; exact at the induced width",
     ),
     Entry(
         name="cavi",

@@ -18,9 +18,13 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, zero_partition
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.support import boxes, consistency, search
+from inference.stop import Stop
 
 SEARCH_ENTRIES = 10**9
 """Table entries that the search for an assignment looks at before it gives up: some seconds."""
+
+ENTRIES_PER_SECOND = 1e8
+"""Table entries that it looks at in a second, at the least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,14 @@ class Support:
     def shrink(self, values: NDArray[Any]) -> NDArray[Any]:
         """Part of an array over the states of the larger graph that is kept and free."""
         return values[self._free_states]
+
+    def shrink_states(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Assignment of the smaller graph from one of the larger whose states are all kept."""
+        starts = state_starts(self.whole)
+        number = np.concatenate([[0], np.cumsum(self.alive)])
+        local = number[starts[:-1] + states] - number[starts[:-1]]
+        result: NDArray[np.int64] = local[self.free]
+        return result
 
     def expand_states(self, states: NDArray[Any]) -> NDArray[Any]:
         """Assignments of the larger graph, (..., n_variables), from those of the smaller."""
@@ -118,30 +130,47 @@ def hard_groups(graph: FactorGraph) -> list[NDArray[np.int64]]:
     return np.split(variables, starts[1:-1]) if len(starts) > 1 else []
 
 
-def assignment(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.int64]:
+def assignment(
+    graph: FactorGraph, seed: np.random.SeedSequence, entries: int | None = None
+) -> NDArray[np.int64]:
     """Random assignment of positive potential, (n_variables,).
 
     It is not drawn from the distribution of the graph, nor from any other that is worth a name.
 
+    Args:
+        graph: a factor graph without evidence.
+        seed: seed of the search.
+        entries: table entries that the search may look at; None: `SEARCH_ENTRIES`.
+
     Raises:
         ZeroPartitionError: if there is none.
-        InferenceError: if none was found within `SEARCH_ENTRIES` table entries.
+        InferenceError: if none was found within `entries` table entries.
     """
+    entries = SEARCH_ENTRIES if entries is None else entries
     domains = _settled(graph)
-    code = search.find_assignment(*arrays_of(graph), domains, random_state(seed), SEARCH_ENTRIES)
+    code = search.find_assignment(*arrays_of(graph), domains, random_state(seed), entries)
     if code == search.CONTRADICTION:
         raise zero_partition()
     if code == search.GAVE_UP:
         raise InferenceError(
             "no assignment of positive potential was found: the zeros of this graph make a puzzle "
-            f"that a search through {SEARCH_ENTRIES:.0e} table entries did not solve; use backend "
+            f"that a search through {entries:.0e} table entries did not solve; use backend "
             "'exact', or replace zeros by small potentials"
         )
     starts = state_starts(graph)
     return np.flatnonzero(domains.alive) - starts[:-1]
 
 
-def random_box(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.bool_]:
+def entries_within(stop: Stop) -> int | None:
+    """Table entries that a search may look at in the time that is left; None: as many as ever."""
+    if stop.remaining == np.inf:
+        return None
+    return int(min(SEARCH_ENTRIES, 1.0 + ENTRIES_PER_SECOND * stop.remaining))
+
+
+def random_box(
+    graph: FactorGraph, seed: np.random.SeedSequence, entries: int | None = None
+) -> NDArray[np.bool_]:
     """Random box of states that holds no zero and to which no state can be added.
 
     A box is a set of states for each variable; every assignment in it is possible. The result has
@@ -152,7 +181,7 @@ def random_box(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[np.b
     """
     first, second = seed.spawn(2)
     box = np.zeros(state_starts(graph)[-1], dtype=bool)
-    box[state_starts(graph)[:-1] + assignment(graph, first)] = True
+    box[state_starts(graph)[:-1] + assignment(graph, first, entries)] = True
     return grown_box(graph, box, hard_factors(graph), second)
 
 

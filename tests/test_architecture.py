@@ -21,10 +21,10 @@ LIBRARY = ("factormodels", "inference", "calibration")
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "inference": (
         ("compile_kernels", "conformance"),
-        *(("warm_up",), ("tasks",), ("auto", "builtin", "peers")),
+        *(("warm_up",), ("tasks",), ("auto", "builtin", "peers"), ("anytime",)),
         *(("mini_buckets", "variational"), ("exact", "messages", "sampling")),
-        *(("batch", "enumeration"), ("support",), ("kernels", "registry")),
-        *(("backend",), ("evidence", "stacked", "team"), ("posterior",)),
+        *(("batch", "enumeration"), ("memory", "support"), ("kernels", "registry")),
+        *(("backend",), ("evidence", "stacked", "team"), ("posterior", "stop")),
     ),
     "calibration": (
         ("learned_priors",),

@@ -31,7 +31,7 @@ class BenchRequest:
         algorithms: texts that name algorithms; those of each family if empty.
         solvers: descriptions of external solvers.
         rounds, n_instances, time_limit: instead of the preset's.
-        memory_limit: bytes that an algorithm may take; None: three quarters of the free memory.
+        memory_limit: bytes that an algorithm may take; None: three quarters of what is available.
         memory: whether memory is measured.
         seed: seed of the order of turns.
     """

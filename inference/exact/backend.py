@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +29,13 @@ from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.kernels.solve import plan
 from inference.exact.plans import KEPT, Plan, Run, posterior_of, structure_of
-from inference.exact.prediction import BYTES_PER_ENTRY, Prediction
+from inference.exact.prediction import BYTES_PER_ENTRY, STEPS_PER_SECOND, Prediction
+from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.team import Team
 
 logger = logging.getLogger(__name__)
 
-_SHARE_OF_FREE_MEMORY = 0.75
 _WORTH_A_SEARCH = 0.1
 
 
@@ -54,7 +53,10 @@ class Exact(Backend):
     Attributes:
         seed: seed of the restarts, a whole number not below 0.
         restarts: how many further orders may be tried per connected component.
-        memory_limit: bytes that the tables may take; None: three quarters of the free memory.
+        search_seconds: time that the search for an order may take, as counted steps of about a
+            nanosecond, so that every run finds the same order.
+        memory_limit: bytes that the tables may take; None: three quarters of what the machine has
+            available or, if that is less, of what the limit of the control group leaves.
         threads: how many threads share the large tables; None: as many as there are processors.
             The answer is the same to the last bit for any number.
 
@@ -67,6 +69,7 @@ class Exact(Backend):
 
     seed: int = 0
     restarts: int = 1000
+    search_seconds: float = 2.0
     memory_limit: int | None = None
     threads: int | None = None
 
@@ -75,10 +78,11 @@ class Exact(Backend):
             raise InputError(f"the seed {self.seed} of 'exact' is negative; give one from 0 up")
         if self.restarts < 0:
             raise InputError(f"{self.restarts} restarts were asked of 'exact'; give 0 or more")
-        if self.memory_limit is not None and self.memory_limit <= 0:
+        if not self.search_seconds >= 0.0:
             raise InputError(
-                f"the memory limit {self.memory_limit} of 'exact' is not positive; give bytes"
+                f"search_seconds of 'exact' is {self.search_seconds}; give 0 or more seconds"
             )
+        check_limit(self.name, self.memory_limit)
         if self.threads is not None and self.threads < 1:
             raise InputError(f"{self.threads} threads were asked of 'exact'; give 1 or more")
 
@@ -185,7 +189,8 @@ class Exact(Backend):
         Raises:
             TooLargeError: if the tables would not fit the memory limit.
         """
-        key = (structure_of(graph), self.seed, self.restarts, self.memory_limit)
+        searched = (self.seed, self.restarts, self.search_seconds)
+        key = (structure_of(graph), *searched, self.memory_limit)
         kept = KEPT.get(key)
         if kept is not None:
             return kept
@@ -197,10 +202,11 @@ class Exact(Backend):
         return plan
 
     def _planted(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
-        limit = self.allowed_bytes()
-        plan = Plan.of(graph, self.seed, self.restarts, limit / BYTES_PER_ENTRY)
+        allowed = self.allowance()
+        max_entries = allowed.bytes / BYTES_PER_ENTRY
+        plan = Plan.of(graph, self.seed, self.restarts, self.effort(), max_entries)
         if refuse and not plan.fits:
-            raise TooLargeError(_refusal(plan.prediction, limit))
+            raise TooLargeError(_refusal(plan.prediction, allowed))
         return plan
 
     def _calibrated(self, graph: FactorGraph, plan: Plan) -> CalibratedTree:
@@ -233,7 +239,7 @@ class Exact(Backend):
             graph.scope_variables,
             self.seed,
             restarts,
-            self.allowed_bytes() / BYTES_PER_ENTRY,
+            self.effort(),
         )
         return Prediction.of(width, largest, entries, work)
 
@@ -242,7 +248,15 @@ class Exact(Backend):
 
     def allowed_bytes(self) -> int:
         """Bytes that the tables may take."""
-        return self.memory_limit if self.memory_limit is not None else _free_memory()
+        return self.allowance().bytes
+
+    def allowance(self) -> MemoryAllowance:
+        """What the tables may take, and what sets that."""
+        return allowance(self.memory_limit)
+
+    def effort(self) -> float:
+        """Steps that the search for an elimination order may take."""
+        return self.search_seconds * STEPS_PER_SECOND
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,21 +299,13 @@ class Conditioned:
     conditioning: Conditioning
 
 
-def _free_memory() -> int:
-    """Bytes that may be used when no limit is given."""
-    pages = os.sysconf("SC_AVPHYS_PAGES")
-    return int(_SHARE_OF_FREE_MEMORY * pages * os.sysconf("SC_PAGE_SIZE"))
-
-
-def _refusal(prediction: Prediction, limit: int) -> str:
-    memory = math.log2(prediction.bytes) - 30.0
-    size = f"{2.0**memory:,.1f} GiB" if memory < 20.0 else f"2^{memory:.0f} GiB"
+def _refusal(prediction: Prediction, allowed: MemoryAllowance) -> str:
     seconds = prediction.seconds
     duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
     return (
-        f"exact elimination finds no order of induced width below {prediction.induced_width}: its "
-        f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables {size}, and "
-        f"the run takes about {duration}, but {limit / 2**30:,.1f} GiB are allowed; use backend "
-        "'wmb' for certified bounds or 'lbp' for an estimate, observe variables, or raise "
+        f"the best elimination order found has induced width {prediction.induced_width}: its "
+        f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables "
+        f"{memory_size(prediction.bytes)}, and the run takes about {duration}, but {allowed}; use "
+        "backend 'wmb' for certified bounds or 'lbp' for an estimate, observe variables, or raise "
         "memory_limit (in bytes)"
     )

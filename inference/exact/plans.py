@@ -27,8 +27,8 @@ _MOST_BYTES = 2**26
 
 Structure = tuple[bytes, bytes, bytes]
 
-Key = tuple[Structure, int, int, int | None]
-"""A structure, and the seed, restarts and memory limit of `exact`."""
+Key = tuple[Structure, int, int, float, int | None]
+"""A structure, and the seed, restarts, search seconds and memory limit of `exact`."""
 
 
 class Run(NamedTuple):
@@ -63,7 +63,9 @@ class Plan:
     _spare: list[Workspace] = field(default_factory=list)
 
     @classmethod
-    def of(cls, graph: FactorGraph, seed: int, restarts: int, max_entries: float) -> Plan:
+    def of(
+        cls, graph: FactorGraph, seed: int, restarts: int, effort: float, max_entries: float
+    ) -> Plan:
         """Plan for a graph without evidence; see `kernels.solve.plant` for the settings."""
         fits, tree, program, *cost = plant_program(
             graph.cardinalities,
@@ -72,6 +74,7 @@ class Plan:
             graph.table_starts,
             seed,
             restarts,
+            effort,
             max_entries,
         )
         arrays = graph.cardinalities, graph.table_starts

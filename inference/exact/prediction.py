@@ -11,6 +11,9 @@ Method = Literal["elimination", "conditioning"]
 
 BYTES_PER_ENTRY = 8
 
+STEPS_PER_SECOND = 1e9
+"""Steps of the search for an elimination order, as they are counted, that take a second."""
+
 _SECONDS_PER_OPERATION = 2.5e-9
 """Order of magnitude of one multiplication or addition of the kernels on a current processor."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,8 @@ from numba import njit
 
 logger = logging.getLogger(__name__)
 
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
+
 PATIENCE = 2.0
 """Seconds after which a compilation is announced; machine code from disk takes a tenth of that."""
 
@@ -23,8 +26,8 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     Kernels release the interpreter lock and follow NumPy's rules for division. Numba keeps code
     by the file of the function alone, though it holds whatever that function calls; here a change
-    to any file in a folder `kernels` makes all of it stale, so that no old callee survives in a
-    caller.
+    to any file that the function's file imports, and on from there, makes it stale, so that no old
+    callee survives in a caller.
     A compilation that takes long is announced by a warning of this module's logger, once a process.
     """
     return _compiled(function, fastmath=False)
@@ -39,7 +42,8 @@ def _compiled(function: Callable[..., Any], fastmath: bool | set[str]) -> Any:
     dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
     index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
     vars(index)["_load_index"] = _tolerant(index._load_index)
-    index._source_stamp = (index._source_stamp, _sources_digest())
+    source = Path(function.__code__.co_filename)
+    index._source_stamp = (index._source_stamp, _sources_digest(source))
     vars(dispatcher)["compile"] = _announced(dispatcher.compile)
     return dispatcher
 
@@ -76,9 +80,32 @@ def _announce() -> None:
 
 
 @cache
-def _sources_digest() -> str:
+def _sources_digest(path: Path) -> str:
+    """Digest of a file of kernels and of all such files that it imports, directly or not."""
+    known: set[Path] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file not in known:
+            known.add(file)
+            waiting.extend(_imported(file))
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for path in sorted(path for path in package.rglob("*.py") if "kernels" in path.parts):
-        digest.update(path.read_bytes())
+    for file in sorted(known):
+        digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+@cache
+def _imported(path: Path) -> list[Path]:
+    """Files in folders `kernels` that a file imports; of a package, all that it holds."""
+    found: list[Path] = []
+    for name in _IMPORT.findall(path.read_text()):
+        parts = name.split(".")
+        if "kernels" not in parts:
+            continue
+        for above in path.parents:
+            target = above.joinpath(*parts)
+            if target.with_suffix(".py").exists() or target.is_dir():
+                found += [target.with_suffix(".py")] if not target.is_dir() else target.glob("*.py")
+                break
+    return found

@@ -6,15 +6,28 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, zero_partition
+from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import CONVERGED
-from inference.messages.kernels.trees import solve_reweighted, spanning_forests
+from inference.messages.kernels.trees import heaviest_forest, solve_reweighted, spanning_forests
 from inference.messages.lbp import Damping, Schedule, check_settings, damping_code, schedule_code
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import Stop, check_seconds
+
+_FIRST_SHARE = 0.3
+_LEAST_SHARE = 0.01
+"""Shares of a forest that is added: what is tried first, and where trying ends."""
+
+_ITERATIONS_PER_UPDATE = 100
+"""Where time is limited, messages follow the probabilities, and do not settle in between."""
+
+_CERTIFICATES = 1.5
+"""How much longer than at first a later certificate of the bound may take."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,12 @@ class TreeReweighted(Backend):
     best such split; the bound is largest beliefs' at first and falls as they converge. Here the
     forests are held explicitly: seeded ones, equally weighted, until they cover every factor; so
     the probabilities of the factors are valid, and the bound is computed from the forests' own
-    log Z. It is certified wherever the run stops. Factors of three or more variables count as
+    log Z. It is certified wherever the run stops.
+
+    Then the probabilities are improved: the bound is convex in them, and falls as that of a factor
+    rises by the total correlation of its belief (of a pair, the mutual information). So a forest of
+    greatest total correlation is added, with a share that is halved until the bound falls: the
+    conditional gradient on the spanning tree polytope. Factors of three or more variables count as
     hyperedges: a forest holds whole factors that close no cycle.
 
     The bound is exact on forests, good where interactions are weak, and loose where they are
@@ -34,25 +52,35 @@ class TreeReweighted(Backend):
     `wmb` is much tighter. The marginals are estimates.
 
     Attributes:
-        forests: least number of spanning forests; more even out the factors' probabilities.
+        forests: least number of spanning forests to begin with; more even out the factors'
+            probabilities.
+        weight_updates: most forests that are added to lower the bound; 0 leaves the probabilities.
         schedule, damping, tolerance, max_iterations: as for `lbp`.
         seed: of the forests, and of the schedule "random".
+        seconds: limit of wall time, at which the best bound so far is the answer; None: none.
     """
 
     name: ClassVar[str] = "trw"
 
     forests: int = 16
+    weight_updates: int = 10
     schedule: Schedule = "sweep"
     damping: Damping = "adaptive"
     tolerance: float = 1e-6
     max_iterations: int = 1000
     seed: int = 0
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         check_settings(self.name, self.damping, self.tolerance, self.max_iterations, self.seed)
         schedule_code(self.name, self.schedule)
         if self.forests < 1:
             raise InputError(f"{self.forests} forests were asked of 'trw'; give at least 1")
+        if self.weight_updates < 0:
+            raise InputError(
+                f"weight_updates of 'trw' is {self.weight_updates}; give 0 or more updates"
+            )
+        check_seconds(self.name, self.seconds)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Upper bound on log Z of a graph without evidence, and pseudo-marginals.
@@ -60,34 +88,135 @@ class TreeReweighted(Backend):
         Raises:
             ZeroPartitionError: if no assignment has positive potential, as zeros show.
         """
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
         model = reduced(graph)
-        starts, members = spanning_forests(model, self.forests, self.seed)
-        code, marginals, log_z, residuals, weights = solve_reweighted(
-            graph.cardinalities,
-            model,
-            starts,
-            members,
-            schedule_code(self.name, self.schedule),
-            damping_code(self.damping),
-            self.tolerance,
-            self.max_iterations,
-            self.seed,
-        )
-        if log_z == -np.inf:
+        forests = Forests.drawn(*spanning_forests(model, self.forests, self.seed))
+        if np.isfinite(stop.remaining):
+            # What one iteration and the forests take is known only after it.
+            begun = stop.elapsed
+            best = self._run(graph, model, forests, np.zeros(0), stop, 1)
+            spare = _CERTIFICATES * (stop.elapsed - begun)
+        else:
+            best = self._run(graph, model, forests, np.zeros(0), stop, self.max_iterations)
+            spare = 0.0
+        bounds = [best.log_z]
+        share = _FIRST_SHARE
+        for update in range(self.weight_updates + 1):
+            if update and (len(forests.starts) == 2 or share < _LEAST_SHARE):
+                break
+            if np.isfinite(stop.remaining):
+                if stop.remaining <= spare:
+                    break
+                with stop.within(stop.remaining - spare):
+                    found = self._next(graph, model, best, share if update else 0.0, stop)
+            elif update:
+                found = self._next(graph, model, best, share, stop)
+            else:
+                continue
+            bounds.append(found.log_z)
+            if found.log_z < best.log_z:
+                best, share = found, min(1.5 * share, _FIRST_SHARE)
+            elif update:
+                share *= 0.5
+        if best.log_z == -np.inf:
             raise zero_partition()
+        converged = best.code == CONVERGED
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
-            log_z=log_z,
+            marginals=Marginals(graph.names, graph.cardinalities, best.marginals, graph.index),
+            log_z=best.log_z,
             log_z_kind=LogZKind.UPPER,
-            status=Status.CONVERGED if code == CONVERGED else Status.NOT_CONVERGED,
+            status=Status.CONVERGED if converged else Status.NOT_CONVERGED,
             stats={
-                "iterations": len(residuals),
-                "residual": float(residuals[-1]),
-                "residual_trace": residuals.tolist(),
-                "forests": len(starts) - 1,
-                "least_probability": float(weights.min(initial=1.0)),
+                "iterations": len(best.residuals),
+                "residual": float(best.residuals[-1]),
+                "residual_trace": best.residuals.tolist(),
+                "bounds": bounds,
+                "forests": len(best.forests.starts) - 1,
+                "least_probability": float(best.weights.min(initial=1.0)),
                 "schedule": self.schedule,
                 "damping": self.damping,
                 "seed": self.seed,
             },
         )
+
+    def _next(
+        self, graph: FactorGraph, model: Reduced, best: _Run, share: float, stop: Stop
+    ) -> _Run:
+        """The run with a share for the forest along which the bound falls most; 0 for none."""
+        forests = best.forests
+        if share > 0.0:
+            forests = forests.with_one(heaviest_forest(model, best.correlations), share)
+        iterations = self.max_iterations
+        if np.isfinite(stop.remaining):
+            iterations = min(iterations, _ITERATIONS_PER_UPDATE)
+        return self._run(graph, model, forests, best.log_messages, stop, iterations)
+
+    def _run(
+        self,
+        graph: FactorGraph,
+        model: Reduced,
+        forests: Forests,
+        log_messages: NDArray[np.float64],
+        stop: Stop,
+        iterations: int,
+    ) -> _Run:
+        found = solve_reweighted(
+            graph.cardinalities,
+            model,
+            forests.starts,
+            forests.members,
+            forests.shares,
+            log_messages,
+            schedule_code(self.name, self.schedule),
+            damping_code(self.damping),
+            self.tolerance,
+            iterations,
+            self.seed,
+            stop.flag,
+        )
+        return _Run(forests, *found)
+
+
+@dataclass(frozen=True, eq=False)
+class Forests:
+    """A distribution over spanning forests of factors.
+
+    Attributes:
+        starts, members: int64, the factors of every forest.
+        shares: float64 (n_forests,), the probabilities of the forests.
+    """
+
+    starts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def drawn(cls, starts: NDArray[np.int64], members: NDArray[np.int64]) -> Forests:
+        """Forests of equal probability."""
+        count = len(starts) - 1
+        return cls(starts, members, np.full(count, 1.0 / count))
+
+    def with_one(self, forest: NDArray[np.int64], share: float) -> Forests:
+        """These and one more, of a given probability, the others' being less in proportion."""
+        return Forests(
+            np.append(self.starts, self.starts[-1] + len(forest)),
+            np.concatenate([self.members, forest]),
+            np.append((1.0 - share) * self.shares, share),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What `solve_reweighted` returned for some forests."""
+
+    forests: Forests
+    code: int
+    marginals: NDArray[np.float64]
+    log_z: float
+    residuals: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    correlations: NDArray[np.float64]
+    log_messages: NDArray[np.float64]

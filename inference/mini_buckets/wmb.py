@@ -10,22 +10,43 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, PredictedCost, TooLargeError, zero_partition
+from inference.backend import (
+    Backend,
+    InferenceError,
+    PredictedCost,
+    ZeroPartitionError,
+    zero_partition,
+)
 from inference.exact.kernels.solve import plan
+from inference.exact.prediction import STEPS_PER_SECOND
+from inference.memory import allowance, check_limit, require
+from inference.mini_buckets.clamping import clamped_bound
 from inference.mini_buckets.kernels import partition
-from inference.mini_buckets.kernels.solve import planned_work, tighten
+from inference.mini_buckets.kernels.solve import planned, tighten
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import Stop, check_seconds
 
 Side = Literal["upper", "lower"]
 Partition = Literal["overlap", "first_fit"]
 
 _SIGNS = {"upper": 1, "lower": -1}
 _HEURISTICS = {"overlap": partition.LARGEST_OVERLAP, "first_fit": partition.FIRST_FIT}
+_SEARCH_STEPS = 1e9
+"""Steps of the search for an elimination order: about a second."""
+
 _SECONDS_PER_ENTRY = 8e-8
 """Order of magnitude of one pass over one table entry: exponentials and a few inputs."""
 
 _LARGEST_I_BOUND = 26
 """Tables of 2**27 entries take 1 GiB each; a larger bound would be exact elimination's task."""
+
+_LEAST_TABLE_LIMIT = 2**16
+"""Where variables have more than two states, i_bound + 1 of them may fill so many entries."""
+
+_COPIES_OF_A_FACTOR = 3
+"""The values, the table of the mini-bucket that holds it, and scratch as large."""
+
+_INSTEAD = "use backend 'lbp' for an estimate or 'cavi' for a lower bound, or observe variables"
 
 
 @dataclass(frozen=True)
@@ -35,18 +56,29 @@ class WeightedMiniBuckets(Backend):
     Buckets of more than `i_bound` + 1 variables are split; Hoelder's inequality makes a bound of
     the parts. Passes go on to tighten it: mini-buckets shift cost to one another until their
     moments match, and weights follow the entropies. Every pass gives a valid bound, and the best
-    is kept. Without a split bucket the answer is exact. The marginals are the bound's gradient:
-    estimates, not bounds; see `inference.mini_buckets.intervals` for certified ones.
+    is kept. A lower bound of this kind is minus infinity where a split bucket has zeros: there
+    some variables are clamped instead, and the rest is eliminated exactly
+    (`inference.mini_buckets.clamping`). Without a split bucket the answer is exact. The marginals
+    are the bound's gradient: estimates, not bounds; see `inference.mini_buckets.intervals` for
+    certified ones.
 
     Attributes:
         i_bound: most variables of a message; mini-buckets hold one more. At the induced width or
-            above the answer is exact.
+            above the answer is exact, if `table_limit` allows.
+        table_limit: most entries of a mini-bucket's table, where one factor does not have more;
+            None: those of i_bound + 1 binary variables, or 65,536 where that is less. Memory and
+            time may narrow it; stats say to what.
+        memory_limit: bytes that all tables may take, to which they are narrowed; None: three
+            quarters of what is available.
+        seconds: limit of wall time, at which the best bound so far is the answer; None: none.
         bound: "upper" (positive weights) or "lower" (one positive weight per bucket).
         gap: whether the other side is bounded too, and reported in stats as upper, lower, gap.
         iterations: most passes for each side.
         tolerance: passes end when one gains less than this.
         partition: "overlap" (a function joins the mini-bucket with which it shares most) or
             "first_fit".
+        clampings: most assignments of clamped variables that make the lower bound where zeros
+            leave none; 0: the lower bound is then minus infinity.
         seed, restarts: of the search for an elimination order, as for `exact`.
     """
 
@@ -60,6 +92,10 @@ class WeightedMiniBuckets(Backend):
     partition: Partition = "overlap"
     seed: int = 0
     restarts: int = 4
+    table_limit: int | None = None
+    memory_limit: int | None = None
+    seconds: float | None = None
+    clampings: int = 20
 
     def __post_init__(self) -> None:
         if not 1 <= self.i_bound <= _LARGEST_I_BOUND:
@@ -80,118 +116,209 @@ class WeightedMiniBuckets(Backend):
             raise InputError(f"the tolerance {self.tolerance} of 'wmb' is below 0; correct it")
         if self.seed < 0 or self.restarts < 0:
             raise InputError("seed and restarts of 'wmb' are whole numbers not below 0")
+        if self.table_limit is not None and self.table_limit < 1:
+            raise InputError(f"the table limit {self.table_limit} of 'wmb' is not positive")
+        if self.clampings < 0:
+            raise InputError(f"{self.clampings} clampings were asked of 'wmb'; give 0 or more")
+        check_limit(self.name, self.memory_limit)
+        check_seconds(self.name, self.seconds)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Bound on log Z of a graph without evidence, and pseudo-marginals.
 
         Raises:
-            TooLargeError: if a single factor is too large for a table.
+            TooLargeError: if a single factor is too large for a table, or even the smallest
+                mini-buckets would not fit the memory limit.
             ZeroPartitionError: if even the upper bound is zero.
         """
-        order, width = self._order(graph)
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
+        layout = self._layout(graph, stop)
         sides: tuple[Side, ...] = ("upper", "lower") if self.gap else (self.bound,)
-        runs = {side: self._tighten(graph, order, side) for side in sides}
-        value, values, trace, splits, settled = runs[self.bound]
-        if "upper" in runs and runs["upper"][0] == -np.inf:
+        runs: dict[Side, _Side] = {}
+        for number, side in enumerate(sides):
+            with stop.within(stop.remaining / (len(sides) - number)):
+                runs[side] = self._tightened(graph, layout, side, stop)
+        if "upper" in runs and runs["upper"].log_z == -np.inf:
             raise zero_partition()
-        if not np.isfinite(values).all():
-            # A lower bound of zero has no gradient to read marginals from.
-            values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+        chosen = runs[self.bound]
         stats: dict[str, Any] = {
-            "iterations": len(trace),
-            "bound_trace": trace.tolist(),
-            "split_buckets": splits,
-            "induced_width": width,
+            "iterations": len(chosen.trace),
+            "bound_trace": chosen.trace.tolist(),
+            "split_buckets": layout.splits,
+            "induced_width": layout.width,
             "i_bound": self.i_bound,
+            "table_limit": layout.table_limit,
+            "predicted_bytes": round(layout.bytes),
             "seed": self.seed,
         }
+        if "lower" in runs:
+            stats |= {"lower_by": runs["lower"].method}
         if self.gap:
-            upper, lower = runs["upper"][0], runs["lower"][0]
+            upper, lower = runs["upper"].log_z, runs["lower"].log_z
             stats |= {"upper": upper, "lower": lower, "gap": max(upper - lower, 0.0)}
         kind = LogZKind.UPPER if self.bound == "upper" else LogZKind.LOWER
-        status = Status.CONVERGED if settled else Status.NOT_CONVERGED
-        if splits == 0:
+        status = Status.CONVERGED if chosen.settled else Status.NOT_CONVERGED
+        if layout.splits == 0 and len(chosen.trace):
             kind, status = LogZKind.EXACT, Status.EXACT
-            if value == -np.inf:
+            if chosen.log_z == -np.inf:
                 raise zero_partition()
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
-            log_z=value,
+            marginals=Marginals(graph.names, graph.cardinalities, chosen.marginals, graph.index),
+            log_z=chosen.log_z,
             log_z_kind=kind,
             status=status,
             stats=stats,
         )
 
-    def log_bound(self, graph: FactorGraph, order: NDArray[np.int64] | None = None) -> float:
-        """Bound on log Z alone, of a graph without evidence; -inf is a bound, too.
+    def log_bound(self, graph: FactorGraph) -> float:
+        """Bound on log Z alone, of a graph without evidence; -inf is a bound, too."""
+        stop = Stop(self.seconds)
+        layout = self._layout(graph, stop)
+        try:
+            return self._tightened(graph, layout, self.bound, stop).log_z
+        except ZeroPartitionError:
+            return -np.inf
 
-        Args:
-            order: an elimination order of all variables; None: one is sought.
-        """
-        if order is None:
-            order, _ = self._order(graph)
-        return float(self._tighten(graph, order, self.bound)[0])
-
-    def predict(self, graph: FactorGraph) -> PredictedCost:
+    def predict(self, graph: FactorGraph) -> WeightedMiniBucketsCost:
         """What `infer` would cost if no side settles before its last pass.
 
         Raises:
-            TooLargeError: if a single factor is too large for a table.
+            TooLargeError: as `solve`.
         """
-        absorbed = graph.absorb_evidence()
-        order, _ = self._order(absorbed)
-        work = planned_work(
-            absorbed.cardinalities,
-            absorbed.scope_starts,
-            absorbed.scope_variables,
-            order,
-            self.i_bound,
-            _HEURISTICS[self.partition],
+        layout = self._layout(graph.absorb_evidence(), Stop())
+        return WeightedMiniBucketsCost(
+            self._seconds(layout.entries), layout.bytes, layout.table_limit, layout.splits
         )
+
+    def _seconds(self, entries: float, passes: int | None = None) -> float:
         sides = 2 if self.gap else 1
-        return PredictedCost(float(work * sides * self.iterations * _SECONDS_PER_ENTRY), None)
+        return entries * sides * (passes or self.iterations) * _SECONDS_PER_ENTRY
 
-    def least_seconds(self, graph: FactorGraph) -> float:
-        """Seconds that `predict` cannot fall short of, without the search that it takes.
+    def _layout(self, graph: FactorGraph, stop: Stop) -> _Layout:
+        """Elimination order, and the largest tables that memory and time allow.
 
-        A variable's mini-buckets hold at most `i_bound` of its later neighbours each, so that what
-        a graph has of pairs beyond `i_bound` for every variable fills tables of their own.
+        Raises:
+            TooLargeError: if a factor is too large, or no mini-buckets fit the memory.
         """
-        sizes = np.diff(graph.scope_starts)
-        first = graph.scope_starts[:-1][sizes == 2]
-        ends = np.sort(graph.scope_variables[first[:, None] + np.arange(2)], axis=1)
-        pairs = len(np.unique(ends[:, 0] * graph.n_variables + ends[:, 1]))
-        crowded = max(pairs - graph.n_variables * self.i_bound, 0) / self.i_bound
-        sides = 2 if self.gap else 1
-        return crowded * 2.0 ** (self.i_bound + 1) * sides * self.iterations * _SECONDS_PER_ENTRY
-
-    def _order(self, graph: FactorGraph) -> tuple[NDArray[np.int64], int]:
-        largest = np.diff(graph.table_starts).max(initial=1)
-        if largest > 2.0 ** (_LARGEST_I_BOUND + 1):
-            raise TooLargeError(
-                f"a factor has a table of {largest} entries, too many for 'wmb'; observe variables"
-            )
+        allowed = allowance(self.memory_limit)
+        largest = float(np.diff(graph.table_starts).max(initial=1))
+        require(
+            _COPIES_OF_A_FACTOR * 8.0 * largest,
+            allowed,
+            f"mini-buckets with a factor of {largest:,.0f} entries",
+            _INSTEAD,
+        )
         order, *_, width, _, _, _ = plan(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
             self.seed,
             self.restarts,
-            np.inf,
+            min(_SEARCH_STEPS, 0.1 * stop.remaining * STEPS_PER_SECOND),
         )
-        return order, width
+        limit = float(self.table_limit or max(2 ** (self.i_bound + 1), _LEAST_TABLE_LIMIT))
+        with stop.within(0.2 * stop.remaining) as flag:
+            while True:
+                entries, size, splits = planned(
+                    graph.cardinalities,
+                    graph.scope_starts,
+                    graph.scope_variables,
+                    graph.table_starts,
+                    order,
+                    self.i_bound,
+                    limit,
+                    _HEURISTICS[self.partition],
+                    flag,
+                )
+                late = self._seconds(entries, passes=2) > stop.remaining
+                if flag[0] or limit <= largest or not (size > allowed.bytes or late):
+                    break
+                limit = max(limit / 4.0, largest)
+        if not flag[0]:
+            require(size, allowed, f"mini-buckets with tables of {limit:,.0f} entries", _INSTEAD)
+        return _Layout(order, int(width), round(limit), entries, size, int(splits))
 
-    def _tighten(self, graph: FactorGraph, order: NDArray[np.int64], side: Side) -> Any:
-        return tighten(
+    def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
+        """Bound from one side; a lower one that zeros make useless, by clamping."""
+        log_z, marginals, trace, splits, settled = tighten(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
             graph.table_starts,
             graph.log_values,
-            order,
+            layout.order,
             self.i_bound,
+            float(layout.table_limit),
             _HEURISTICS[self.partition],
             _SIGNS[side],
             self.iterations,
             self.tolerance,
+            stop.flag,
         )
+        method = "mini-buckets"
+        if not len(trace):
+            method = "largest entries"
+            log_z, marginals = _coarse_bound(graph, side), np.zeros(0)
+        if side == "lower" and log_z == -np.inf and self.clampings and (splits or not len(trace)):
+            method = "clamping"
+            try:
+                found = clamped_bound(graph, layout.table_limit, self.clampings, self.seed, stop)
+                log_z, marginals = found.log_z, found.marginals
+            except ZeroPartitionError:
+                raise
+            except InferenceError:  # No assignment was found, which says nothing of Z.
+                method = "none"
+        if not len(marginals) or not np.isfinite(marginals).all():
+            # Without a pass, or with a lower bound of zero, there is no gradient to read them from.
+            marginals = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+        return _Side(float(log_z), marginals, trace, bool(settled), method)
+
+
+@dataclass(frozen=True)
+class WeightedMiniBucketsCost(PredictedCost):
+    """What weighted mini-buckets would cost.
+
+    Attributes:
+        seconds: order of magnitude of the time of all passes, on one core.
+        bytes: memory of tables, messages and all that goes with them.
+        table_limit: most entries of a table, after memory has narrowed it.
+        split_buckets: how many buckets are split; with none the answer is exact.
+    """
+
+    bytes: float
+    table_limit: int
+    split_buckets: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    order: NDArray[np.int64]
+    width: int
+    table_limit: int
+    entries: float
+    bytes: float
+    splits: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    log_z: float
+    marginals: NDArray[np.float64]
+    trace: NDArray[np.float64]
+    settled: bool
+    method: str
+
+
+def _coarse_bound(graph: FactorGraph, side: Side) -> float:
+    """What the largest entries of the factors say, which takes no time: of an upper bound alone."""
+    if side == "lower":
+        return -np.inf
+    largest = (
+        np.maximum.reduceat(graph.log_values, graph.table_starts[:-1])
+        if len(graph.log_values)
+        else np.zeros(0)
+    )
+    return float(largest.sum() + np.log(graph.cardinalities).sum())

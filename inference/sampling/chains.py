@@ -131,8 +131,9 @@ def standard_errors(
 def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
     """Largest R-hat and the smallest effective sample size over all states.
 
-    States that occur in every draw or in none say nothing and are left out. A graph of which no
-    state says anything has R-hat 1 and as many effective draws as there are draws.
+    States that occur in every draw or in none say nothing and are left out; how many variables
+    have the same state in every draw of every chain is counted apart. A graph of which no state
+    says anything has R-hat 1 and as many effective draws as there are draws.
 
     Args:
         graph: the factor graph that the chains sampled.
@@ -158,7 +159,13 @@ def convergence(graph: FactorGraph, states: NDArray[Any]) -> dict[str, Any]:
         "r_hat_max": r_hat,
         "effective_sample_size_min": least,
         "constant_states": silent,
+        "constant_variables": len(constant_variables(states)),
     }
+
+
+def constant_variables(states: NDArray[Any]) -> NDArray[np.int64]:
+    """Variables that have the same state in every draw of every chain, int64."""
+    return np.flatnonzero((states == states[:1, :1]).all(axis=(0, 1)))
 
 
 def posterior_of_chains(
@@ -168,12 +175,16 @@ def posterior_of_chains(
     min_effective: float,
     connected: bool,
     stats: Mapping[str, Any],
+    *,
+    independent: bool = False,
 ) -> Posterior:
     """What chains say of the graph whose support they sampled.
 
     The status is converged if the largest split R-hat is below 1.01, the smallest effective sample
-    size at least `min_effective`, and the moves of the chain are known to connect all states.
-    `stats["standard_errors"]` holds those of the marginals, for every variable that is not certain.
+    size at least `min_effective`, the moves of the chain are known to connect all states, and no
+    variable kept one state in all draws: nothing shows that such a chain did not merely stay where
+    it began. `stats["standard_errors"]` holds those of the marginals, for every variable that is
+    not certain; those of a variable that never moved are infinite.
 
     Args:
         support: what `possible_states` left of the graph.
@@ -182,12 +193,19 @@ def posterior_of_chains(
         min_effective: the effective sample size that every state must have.
         connected: whether the chain is known to reach every possible state from every other.
         stats: what else there is to report.
+        independent: whether draws are known to be independent, so that a state that no other
+            interrupts is no sign of a chain that does not move.
     """
     graph = support.whole
     marginals, errors = standard_errors(support.graph, sums)
     found = convergence(support.graph, states)
+    if found["constant_variables"] and not independent:
+        still = np.zeros(support.graph.n_variables, dtype=bool)
+        still[constant_variables(states)] = True
+        errors = np.where(np.repeat(still, support.graph.cardinalities), np.inf, errors)
     converged = (
         connected
+        and (independent or not found["constant_variables"])
         and found["r_hat_max"] < R_HAT_LIMIT
         and found["effective_sample_size_min"] >= min_effective
     )

@@ -45,7 +45,8 @@ class BlockGibbs(Backend):
 
     Chains start at random assignments of positive potential. Where zeros tie more variables
     together than a block can hold, nothing shows that a chain can reach every possible state from
-    its start: the run then ends as not converged, whatever the diagnostics say.
+    its start: the run then ends as not converged, whatever the diagnostics say. So it does where a
+    variable has one state in all draws: that may be a chain that never moved.
 
     Attributes:
         seed: seed of blocks, starts and draws, a whole number not below 0.
@@ -88,7 +89,13 @@ class BlockGibbs(Backend):
             "seed": self.seed,
         }
         return posterior_of_chains(
-            support, run.states, run.sums, self.min_effective, run.connected, stats
+            support,
+            run.states,
+            run.sums,
+            self.min_effective,
+            run.connected,
+            stats,
+            independent=len(run.blocks.starts) == 2,
         )
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:

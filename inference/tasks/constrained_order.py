@@ -57,9 +57,7 @@ def constrained_order(
     order = [np.flatnonzero(cards == 1), np.flatnonzero(first & alone)]
     tied = first & ~alone
     if tied.any():
-        order.append(
-            _order_of_components(cards, tied, component, sources, targets, borders, exact, log2_cap)
-        )
+        order.append(_order_of_components(cards, tied, component, sources, targets, borders, exact))
     among = final[sources] & final[targets] & once
     kept = np.flatnonzero(final)
     order.append(
@@ -69,7 +67,6 @@ def constrained_order(
                 [np.stack([sources[among], targets[among]], axis=1), *_cliques(borders)],
                 np.cumsum(final) - 1,
                 exact,
-                log2_cap,
             )[0]
         ]
     )
@@ -87,7 +84,7 @@ def _refuse_large_borders(
         tied = borders[borders[:, 0] == worst, 1]
         require_memory(
             12.0 * 2.0 ** min(sizes[worst], 1000.0),
-            exact.allowed_bytes(),
+            exact.allowance(),
             f"summing out what connects the max_variables {listed(graph, tied)}",
         )
 
@@ -100,7 +97,6 @@ def _order_of_components(
     targets: NDArray[np.int64],
     borders: NDArray[np.int64],
     exact: Exact,
-    log2_cap: float,
 ) -> NDArray[np.int64]:
     """Order of the variables in `tied`, each component's border being kept."""
     inside = np.flatnonzero(tied)
@@ -121,9 +117,7 @@ def _order_of_components(
     ]
     cliques = _cliques(np.stack([borders[:, 0], copies], axis=1))
     both = np.concatenate([cards[inside], cards[borders[:, 1]]])
-    order, starts, places, parent = _search(
-        both, [*edges, *cliques], np.arange(len(both)), exact, log2_cap
-    )
+    order, starts, places, parent = _search(both, [*edges, *cliques], np.arange(len(both)), exact)
     return inside[_with_borders_last(order, starts, places, parent, len(inside))]
 
 
@@ -172,7 +166,6 @@ def _search(
     scopes: list[NDArray[np.int64]],
     number: NDArray[np.int64],
     exact: Exact,
-    log2_cap: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Elimination order of a graph of its own and the buckets it makes.
 
@@ -181,7 +174,6 @@ def _search(
         scopes: arrays (n_scopes, arity) of vertices before renumbering.
         number: new number of each vertex.
         exact: settings of the search.
-        log2_cap: log2 of the largest table that is of any use.
 
     Returns:
         order, starts, places and parent as `bucket_sizes` returns them.
@@ -193,6 +185,6 @@ def _search(
         # The kernels are compiled for the read-only arrays of a graph.
         array.flags.writeable = False
     starts, neighbours = interaction_graph(cards, scope_starts, scope_variables)
-    order = elimination_order(cards, starts, neighbours, exact.seed, exact.restarts, log2_cap)
+    order = elimination_order(cards, starts, neighbours, exact.seed, exact.restarts, exact.effort())
     _, _, starts, places, parent = bucket_sizes(cards, scope_starts, scope_variables, order)
     return order, starts, places, parent

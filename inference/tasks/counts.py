@@ -72,7 +72,7 @@ def count_distribution(
     calibrated = exact.calibrate(graph)
     absorbed = calibrated.graph
     below = subtrees(calibrated.tree, (counted >= 0).astype(np.int64), 1)
-    require_memory(8.0 * below.room, exact.allowed_bytes(), "the distribution of the count")
+    require_memory(8.0 * below.room, exact.allowance(), "the distribution of the count")
     found = count_states(
         absorbed.cardinalities,
         absorbed.scope_starts,

@@ -43,7 +43,7 @@ def joint(
     if len(wanted) > _MOST_AXES:
         raise TooLargeError(f"{what} has more than {_MOST_AXES} axes; ask for fewer variables")
     entries = np.exp2(np.log2(graph.cardinalities[wanted]).sum())
-    require_memory(8.0 * entries, exact.allowed_bytes(), what)
+    require_memory(8.0 * entries, exact.allowance(), what)
     absorbed = graph.absorb_evidence()
     shape = absorbed.cardinalities[wanted]
     extended = replace(

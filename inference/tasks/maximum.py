@@ -100,12 +100,12 @@ def marginal_map(
 def _free_order(
     graph: FactorGraph, maximised: NDArray[np.bool_], exact: Exact, log2_cap: float
 ) -> NDArray[np.int64]:
-    del maximised
+    del maximised, log2_cap
     starts, neighbours = interaction_graph(
         graph.cardinalities, graph.scope_starts, graph.scope_variables
     )
     order: NDArray[np.int64] = elimination_order(
-        graph.cardinalities, starts, neighbours, exact.seed, exact.restarts, log2_cap
+        graph.cardinalities, starts, neighbours, exact.seed, exact.restarts, exact.effort()
     )
     return order
 
@@ -119,11 +119,12 @@ def _maximum(
     absorbed = graph.absorb_evidence()
     maximised = np.zeros(graph.n_variables, dtype=np.bool_)
     maximised[wanted] = True
-    limit = exact.allowed_bytes()
-    order = choose_order(absorbed, maximised, exact, np.log2(limit / _BYTES_PER_TABLE_ENTRY))
+    allowed = exact.allowance()
+    log2_cap = np.log2(allowed.bytes / _BYTES_PER_TABLE_ENTRY)
+    order = choose_order(absorbed, maximised, exact, log2_cap)
     structure = (absorbed.cardinalities, absorbed.scope_starts, absorbed.scope_variables)
     _, owner, starts, places, parent = bucket_sizes(*structure, order)
-    require_memory(_bytes(absorbed.cardinalities[order], starts, places), limit, "elimination")
+    require_memory(_bytes(absorbed.cardinalities[order], starts, places), allowed, "elimination")
     tree = build_tree(absorbed.cardinalities, order, owner, starts, places, parent, 0)
     tree = with_joins(*structure, with_joins(*structure, tree))
     value, states = maximise(

@@ -49,7 +49,7 @@ def pairwise_joints(
     below = subtrees(calibrated.tree, weights, 0)
     total = int(weights.sum())
     entries = below.room + 3.0 * total**2 + (len(wanted) * float(counts.max())) ** 2
-    require_memory(8.0 * entries, exact.allowed_bytes(), "the joint distributions of all pairs")
+    require_memory(8.0 * entries, exact.allowance(), "the joint distributions of all pairs")
     flat = _pairs(calibrated, weights, below, wanted)
     result = np.zeros((len(wanted), len(wanted), counts.max(), counts.max()))
     states = np.concatenate([np.arange(count) for count in absorbed.cardinalities[wanted]])

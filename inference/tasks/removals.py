@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -238,7 +238,7 @@ def _propagated(graph: FactorGraph, tree: ClusterTree, exact: Exact) -> _Model:
     )
     largest = int(np.diff(tree.table_starts).max(initial=1))
     needed = 8.0 * (len(graph.log_values) + 4 * n_messages + 3 * longest) + 12.0 * largest
-    require_memory(needed, exact.allowed_bytes(), "the posteriors under removal")
+    require_memory(needed, exact.allowance(), "the posteriors under removal")
     room = 2 * n_messages + longest
     return _Model(arrays, log_messages(*arrays, graph.log_values, tree, room), tree)
 
@@ -287,9 +287,10 @@ def _far_posteriors(
     result = np.tile(present[wanted], (len(groups.names), 1))
     asked = np.flatnonzero(graph.evidence[wanted] == UNOBSERVED)
     per_target = 8.0 * (float(model.tree.message_starts[-1]) + 2.0 * len(groups.names))
-    spare = exact.allowed_bytes() - model.values.nbytes - result.nbytes
+    allowed = exact.allowance()
+    spare = replace(allowed, bytes=allowed.bytes - model.values.nbytes - result.nbytes)
     require_memory(per_target, spare, "the posteriors of a target under removal")
-    at_once = int(min(len(wanted), spare // per_target))
+    at_once = int(min(len(wanted), spare.bytes // per_target))
     for start in range(0, len(asked), at_once):
         part = asked[start : start + at_once]
         weights = np.zeros(graph.n_variables, dtype=np.int64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.backend import TooLargeError
+from inference.memory import MemoryAllowance, require
 
 Variables = Sequence[str] | Sequence[int] | NDArray[np.int64]
 """Variables of a graph, by name or by position."""
@@ -86,20 +86,13 @@ def with_observed(
     return result
 
 
-def require_memory(needed: float, limit: float, what: str) -> None:
+def require_memory(needed: float, allowed: MemoryAllowance, what: str) -> None:
     """Refuse what takes more bytes than are allowed.
 
     Raises:
         TooLargeError: naming `what` would take them.
     """
-    if needed <= limit:
-        return
-    exponent = np.log2(needed) - 30.0
-    size = f"{2.0**exponent:,.2g} GiB" if exponent < 20.0 else f"2^{exponent:.0f} GiB"
-    raise TooLargeError(
-        f"{what} would take {size}, but {limit / 2**30:,.2g} GiB are allowed; ask for fewer "
-        "variables, observe some, or raise memory_limit (in bytes)"
-    )
+    require(needed, allowed, what, "ask for fewer variables, observe some")
 
 
 def listed(graph: FactorGraph, variables: NDArray[np.int64]) -> str:

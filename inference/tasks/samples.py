@@ -43,7 +43,7 @@ def sample(graph: FactorGraph, n: int, seed: int, exact: Exact | None = None) ->
     if seed < 0:
         raise InputError(f"the seed {seed} of the samples is negative; give one from 0 up")
     exact = exact or Exact()
-    require_memory(4.0 * n * graph.n_variables, exact.allowed_bytes(), f"{n} samples")
+    require_memory(4.0 * n * graph.n_variables, exact.allowance(), f"{n} samples")
     calibrated = exact.calibrate(graph)
     tree = calibrated.tree
     states = np.empty((n, graph.n_variables), dtype=np.int32)

@@ -12,9 +12,11 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import Stop, check_seconds
 from inference.support import (
     Support,
     arrays_of,
+    entries_within,
     hard_factors,
     possible_states,
     random_box,
@@ -41,6 +43,7 @@ class CoordinateAscent(Backend):
         restarts: number of starts; the best bound wins. The first is uniform, the others random.
         tolerance: a start has converged when no probability changes more than this in a sweep.
         max_iterations: sweeps over all variables for each start.
+        seconds: limit of wall time, at which the best bound so far is the answer; None: none.
 
     Source: Wainwright & Jordan 2008, "Graphical models, exponential families, and variational
     inference", section 5.3.
@@ -52,11 +55,13 @@ class CoordinateAscent(Backend):
     restarts: int = 5
     tolerance: float = 1e-9
     max_iterations: int = 10_000
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         check_restarts(self.name, self.seed, self.restarts, self.max_iterations)
         if not self.tolerance >= 0.0:
             raise InputError(f"the tolerance {self.tolerance} of 'cavi' is below 0; correct it")
+        check_seconds(self.name, self.seconds)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Best product distribution found for a graph without evidence.
@@ -65,8 +70,13 @@ class CoordinateAscent(Backend):
             ZeroPartitionError: if no assignment has positive potential.
             InferenceError: if no assignment of positive potential was found.
         """
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
         support = possible_states(graph)
-        fits = self.fits(support.graph)
+        with stop.within():
+            fits = self.fits(support.graph, stop)
         best = max(fits, key=lambda fit: fit.bound)
         values = support.expand(best.marginals)
         return Posterior(
@@ -85,25 +95,35 @@ class CoordinateAscent(Backend):
             },
         )
 
-    def fits(self, graph: FactorGraph) -> list[ProductFit]:
+    def fits(self, graph: FactorGraph, stop: Stop | None = None) -> list[ProductFit]:
         """Product distribution for every start, on a graph that `possible_states` left.
+
+        Args:
+            graph: the graph.
+            stop: no start but the first begins when it is over; None: it never is.
 
         Raises:
             ZeroPartitionError, InferenceError: as `solve`.
         """
+        stop = stop or Stop()
         seeds = np.random.SeedSequence(self.seed).spawn(self.restarts)
         whole = np.ones(state_starts(graph)[-1], dtype=bool)
-        if not hard_factors(graph).any():
-            box = restricted(graph, whole)
-            return [self._fit(box, seed, number > 0) for number, seed in enumerate(seeds)]
-        fits = []
+        hard = bool(hard_factors(graph).any())
+        box = restricted(graph, whole)
+        fits: list[ProductFit] = []
         for number, seed in enumerate(seeds):
-            for_box, for_start = seed.spawn(2)
-            box = restricted(graph, random_box(graph, for_box))
-            fits.append(self._fit(box, for_start, number > 0))
+            if fits and stop.over:
+                break
+            for_start = seed
+            if hard:
+                for_box, for_start = seed.spawn(2)
+                box = restricted(graph, random_box(graph, for_box, entries_within(stop)))
+            fits.append(self._fit(box, for_start, number > 0, stop))
         return fits
 
-    def _fit(self, box: Support, seed: np.random.SeedSequence, at_random: bool) -> ProductFit:
+    def _fit(
+        self, box: Support, seed: np.random.SeedSequence, at_random: bool, stop: Stop
+    ) -> ProductFit:
         for_product, for_order = seed.spawn(2)
         graph = box.graph
         product = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
@@ -116,6 +136,7 @@ class CoordinateAscent(Backend):
             random_state(for_order),
             self.tolerance,
             self.max_iterations,
+            stop.flag,
         )
         return ProductFit(
             marginals=box.expand(product),

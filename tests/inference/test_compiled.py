@@ -31,7 +31,7 @@ def _double_of_one(folder: Path) -> tuple[int, int]:
     return int(result), int(hits)
 
 
-def test_a_change_in_any_kernel_makes_all_machine_code_stale(tmp_path: Path) -> None:
+def test_a_change_in_a_callee_makes_machine_code_stale(tmp_path: Path) -> None:
     package = tmp_path / "kernels"
     package.mkdir()
     shutil.copy(inference.kernels.compiled.__file__, package / "compiled.py")
@@ -42,6 +42,8 @@ def test_a_change_in_any_kernel_makes_all_machine_code_stale(tmp_path: Path) -> 
     assert _double_of_one(tmp_path) == (4, 1)
     (package / "callee.py").write_text(CALLEE.format(10))
     assert _double_of_one(tmp_path) == (22, 0)
+    (package / "apart.py").write_text(CALLEE.format(3))
+    assert _double_of_one(tmp_path) == (22, 1)
 
 
 def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:

@@ -180,6 +180,19 @@ def test_chains_in_different_modes_have_not_converged() -> None:
     assert posterior.stats["r_hat_max"] > R_HAT_LIMIT
 
 
+def test_chains_that_never_moved_have_not_converged() -> None:
+    # Two modes, each of which no block leaves in thousands of draws; the forest is broken by loops.
+    tie = np.array([[1.0, 1e-9], [1e-9, 0.9]])
+    pairs = [(a, b) for a in range(6) for b in range(a + 1, 6)]
+    graph = FactorGraph.from_factors([2] * 6, [(pair, tie) for pair in pairs])
+    for seed in range(3):
+        posterior = infer(graph, "gibbs", seed=seed, draws=200, burn_in=50)
+        assert posterior.status is Status.NOT_CONVERGED
+        if posterior.stats["constant_variables"] == 6:
+            errors = posterior.stats["standard_errors"]
+            assert all(np.isinf(values).all() for values in errors.values())
+
+
 def test_too_few_effective_draws_have_not_converged() -> None:
     graph = grid(6, 6, coupling=0.3, field=0.3, seed=0)
     enough = infer(graph, "gibbs")

@@ -7,7 +7,7 @@ import pytest
 
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
-from inference import LogZKind, Status, infer
+from inference import LogZKind, Status, TooLargeError, infer
 from inference.mini_buckets.intervals import certified_intervals
 from tests.inference.answers import assert_agree, given, log_z_of
 from tests.inference.graphs import forest, odd_graph, tangled_graph
@@ -114,3 +114,29 @@ def test_no_answer_is_out_of_reach() -> None:
     posterior = infer(graph, "wmb", i_bound=4, iterations=3)
     assert posterior.stats["lower"] <= posterior.stats["upper"]
     assert np.isfinite(posterior.marginals.flat).all()
+
+
+def test_tables_are_counted_in_entries_where_states_differ() -> None:
+    rng = np.random.default_rng(0)
+    cards = [2, 7, 3, 5, 2, 6, 4, 3]
+    pairs = [(a, b) for a in range(8) for b in range(a + 1, 8)]
+    factors = [((a, b), rng.uniform(0.2, 1.0, (cards[a], cards[b]))) for a, b in pairs]
+    graph = FactorGraph.from_factors(cards, factors)
+    truth = log_z_of(graph)
+    gaps = []
+    for limit in (42, 300, 3000, None):
+        posterior = infer(graph, "wmb", i_bound=7, table_limit=limit)
+        assert posterior.stats["lower"] <= truth + 1e-9 <= posterior.stats["upper"] + 2e-9
+        gaps.append(posterior.stats["gap"])
+    assert gaps[0] > gaps[1] > gaps[2] > gaps[3] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_memory_narrows_the_tables_or_refuses() -> None:
+    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
+    free = infer(graph, "wmb", i_bound=9)
+    narrow = infer(graph, "wmb", i_bound=9, memory_limit=1_000_000)
+    assert free.stats["predicted_bytes"] > 1_000_000 >= narrow.stats["predicted_bytes"]
+    assert narrow.stats["table_limit"] < free.stats["table_limit"]
+    assert given(narrow) >= given(free) - 1e-9
+    with pytest.raises(TooLargeError, match=r"mini-buckets .*by memory_limit.*'lbp'.*'cavi'"):
+        infer(graph, "wmb", memory_limit=50_000)

@@ -66,7 +66,7 @@ def command(
         typer.Option(
             min=1,
             metavar="BYTES",
-            help="Memory that one algorithm may take; three quarters of what is free.",
+            help="Memory that one algorithm may take; three quarters of what is available.",
         ),
     ] = None,
     memory: Annotated[

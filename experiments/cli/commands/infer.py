@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from inference.backend import Backend
     from inference.posterior import Posterior
 
 _STATES_IN_COLUMNS = 6
@@ -51,6 +52,14 @@ def command(
     ] = None,
     backend: options.BackendName = "exact",
     set_: options.BackendSettings = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Tighten bounds on log Z for so many seconds, shown as they come, with the "
+            "backend auto. Ctrl-C shows the best so far.",
+        ),
+    ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +100,7 @@ def command(
       factormodels infer graph.json --variant FR1 --encoding conditional
       factormodels infer network.uai --evidence network.uai.evid --json
       factormodels infer network.uai --backend lbp --set damping=0.5
+      factormodels infer network.uai --seconds 60
       factormodels infer corpus.jsonl --response bridge --out posterior.json
       factormodels infer worked-examples --response factreasoner-example-1
     """
@@ -104,7 +114,15 @@ def command(
     # Before the computation, which may take long.
     if out is not None and out.is_dir():
         raise InputError(f"{out}: this is a folder; name a file in it")
-    algorithm = build_backend(backend, parse_settings(set_ or ()))
+    settings = parse_settings(set_ or ())
+    if seconds is not None:
+        if backend not in ("exact", "auto"):
+            raise InputError(
+                f"--seconds is for the backend auto, and --backend asks for {backend}; leave one "
+                "out, or give the limit by --set seconds=S where a backend has it"
+            )
+        backend, settings = "auto", {**settings, "seconds": seconds}
+    algorithm = build_backend(backend, settings)
     model = load_model(file, response=response, variant=variant, encoding=encoding)
     graph = model.factor_graph
     if evidence is not None:
@@ -113,7 +131,7 @@ def command(
     with announced(messages()):
         warm_up(algorithm)
     try:
-        posterior = algorithm.infer(graph)
+        posterior = _tightened(algorithm, graph) if seconds else algorithm.infer(graph)
     except ZeroPartitionError as error:
         raise ZeroPartitionError(f"{file}: {error}") from None
     if out is not None:
@@ -123,11 +141,37 @@ def command(
         return
     console = output()
     _show_posterior(console, posterior, graph, model.fact_graph, limit=rows)
-    if posterior.status is Status.NOT_CONVERGED:
+    if posterior.status is Status.INTERRUPTED:
+        messages().print("interrupted: these are the best bounds that were found by then")
+    if posterior.status is Status.NOT_CONVERGED and seconds is None:
         messages().print(
             f"{posterior.backend} did not converge: these numbers are where it stood when it "
             f"stopped; see `factormodels backends {posterior.backend}` for its settings"
         )
+
+
+def _tightened(algorithm: Backend, graph: FactorGraph) -> Posterior:
+    """The last of the posteriors of `auto`, whose bounds are shown as they tighten."""
+    from rich.live import Live
+
+    from inference.auto import Auto
+
+    if not isinstance(algorithm, Auto):
+        raise InputError("--seconds needs the backend auto")
+    console = messages()
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        for posterior in algorithm.infer_each(graph):
+            live.update(_bounds(posterior), refresh=True)
+    return posterior
+
+
+def _bounds(posterior: Posterior) -> str:
+    """The bounds on log Z and whose they are, on one line."""
+    stats = posterior.stats
+    return (
+        f"{duration(stats['seconds'])}: log Z from {stats['lower']:.4f} ({stats['lower_by']}) "
+        f"to {stats['upper']:.4f} ({stats['upper_by']}), gap {stats['gap']:.4g}"
+    )
 
 
 def as_json(posterior: Posterior) -> str:
@@ -194,6 +238,14 @@ def _facts(posterior: Posterior) -> str:
     parts = [log_z, f"status {posterior.status}", f"backend {posterior.backend}"]
     if "iterations" in posterior.stats:
         parts.append(counted(posterior.stats["iterations"], "iteration"))
+    if posterior.stats.get("gap"):
+        parts.append(
+            f"log Z at least {posterior.stats['lower']:.6f}, {posterior.stats['gap']:.4g} less"
+        )
+    if "upper_by" in posterior.stats:
+        parts.append(
+            f"upper by {posterior.stats['upper_by']}, lower by {posterior.stats['lower_by']}"
+        )
     parts.append(duration(posterior.stats.get("seconds", math.nan)))
     return "\n" + " · ".join(parts)
 

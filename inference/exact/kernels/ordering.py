@@ -3,7 +3,8 @@
 Leaves (and isolated variables) are eliminated first in linear time: that is always optimal and
 solves forests outright. What remains is ordered greedily on rows of bits. Two criteria take turns
 over the restarts: fewest fill edges, and smallest resulting table; the order of the smallest total
-table size wins.
+table size wins. The search ends by its effort, counted in steps of about a nanosecond, and not by
+the clock, so that the order is the same on every run; no memory limit plays a part.
 """
 
 from __future__ import annotations
@@ -52,14 +53,14 @@ def _members(row, out):
 
 @kernel
 def _fill_edges(rows, vertex, members):
-    """Number of neighbour pairs of `vertex` that are not joined."""
+    """(Number of neighbour pairs of `vertex` that are not joined, its degree)."""
     degree = _members(rows[vertex], members)
     joined = 0
     for i in range(degree):
         row = rows[members[i]]
         for w in range(rows.shape[1]):
             joined += _population_count(row[w] & rows[vertex, w])
-    return (degree * (degree - 1) - joined) // 2
+    return (degree * (degree - 1) - joined) // 2, degree
 
 
 @kernel
@@ -72,11 +73,11 @@ def _log2_table(rows, vertex, log2_card, members):
 
 
 @kernel
-def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):
-    """Eliminate every vertex greedily; return (order, total table size, log2 of the largest).
+def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
+    """Eliminate every vertex greedily; return (order, total table size, effort).
 
-    Stops early, with an infinite total, when the total passes `bound`. Once a table passes
-    2**log2_cap, the order can serve for no more than a report, and the cheaper criterion goes on.
+    Stops early, with an infinite total, when the total passes `bound`. Once the effort is spent,
+    the cheaper criterion goes on.
     """
     n = len(log2_card)
     rows = given_rows.copy()
@@ -89,13 +90,14 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):
     touched = np.empty(n, dtype=np.int64)
     score = np.empty(n, dtype=np.float64)
     random = np.array([seed], dtype=np.uint64)
+    total = 0.0
+    spent = 2.0 * n * words
     for v in range(n):
         if criterion == MIN_FILL:
-            score[v] = _fill_edges(rows, v, members)
+            score[v], degree = _fill_edges(rows, v, members)
+            spent += degree * words
         else:
             score[v] = _log2_table(rows, v, log2_card, members)
-    total = 0.0
-    largest = 0.0
     for step in range(n):
         best = -1
         ties = 0
@@ -110,18 +112,26 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):
                 if next_word(random) % np.uint64(ties) == np.uint64(0):
                     best = v
         size = _log2_table(rows, best, log2_card, members)
-        total += math.exp2(size) if size < 1000.0 else np.inf
-        largest = max(largest, size)
+        total += math.exp2(size)
         order[step] = best
         alive[best] = False
+        spent += 5.0 * n + words
         if total > bound:
-            return order, np.inf, largest
-        if size > log2_cap and criterion == MIN_FILL:
+            return order, np.inf, spent
+        degree = _members(rows[best], members)
+        if degree == n - step - 1:
+            # Its neighbours are all that is left, and a clique: the widest variables go first.
+            rest = members[:degree][np.argsort(-log2_card[members[:degree]], kind="mergesort")]
+            for i in range(degree):
+                order[step + 1 + i] = rest[i]
+                size -= log2_card[best] if i == 0 else log2_card[rest[i - 1]]
+                total += math.exp2(size)
+            return order, total if total <= bound else np.inf, spent
+        if spent > effort and criterion == MIN_FILL:
             criterion = MIN_WEIGHT
             for v in range(n):
                 if alive[v]:
                     score[v] = _log2_table(rows, v, log2_card, second)
-        degree = _members(rows[best], members)
         adds_edges = criterion == MIN_WEIGHT or score[best] > 0
         count = 0
         for i in range(degree):
@@ -148,18 +158,20 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, log2_cap):
             u = touched[i]
             stale[u] = False
             if criterion == MIN_FILL:
-                score[u] = _fill_edges(rows, u, second)
+                score[u], others = _fill_edges(rows, u, second)
+                spent += (others + 6) * words
             else:
                 score[u] = _log2_table(rows, u, log2_card, second)
-    return order, total, largest
+                spent += 4 * words
+    return order, total, spent
 
 
 @kernel
-def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, log2_cap):
-    """Best order found of one connected component, as indices of variables."""
+def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, effort):
+    """(Best order found of one connected component, as indices of variables, effort spent)."""
     n = len(vertices)
     if n > _LARGEST_MATRIX:
-        return minimum_degree_order(vertices, starts, neighbours, local, log2_cap)
+        return minimum_degree_order(vertices, starts, neighbours, local, effort)
     words = (n + _WORD - 1) // _WORD
     rows = np.zeros((n, words), dtype=np.uint64)
     log2_card = np.empty(n, dtype=np.float64)
@@ -170,21 +182,22 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
             j = local[neighbours[entry]]
             if j >= 0:
                 rows[i, j // _WORD] |= np.uint64(1) << np.uint64(j % _WORD)
-    best, total, largest = _greedy(rows, log2_card, MIN_FILL, np.uint64(0), np.inf, log2_cap)
+    best, total, spent = _greedy(rows, log2_card, MIN_FILL, np.uint64(0), np.inf, effort)
     for attempt in range(1, restarts + 1):
         # A further search costs about n * words * 64 steps: worth it only where tables cost more.
-        if total < 8.0 * attempt * n * words * _WORD or largest > log2_cap:
+        if total < 8.0 * attempt * n * words * _WORD or spent > effort:
             break
         criterion = MIN_WEIGHT if attempt % 4 == 1 else MIN_FILL
         mixed = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(attempt)
-        order, other, size = _greedy(rows, log2_card, criterion, mixed, total, log2_cap)
+        order, other, more = _greedy(rows, log2_card, criterion, mixed, total, effort - spent)
+        spent += more
         if other < total:
-            best, total, largest = order, other, size
-    return vertices[best]
+            best, total = order, other
+    return vertices[best], spent
 
 
 @kernel
-def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap):
+def elimination_order(cardinalities, starts, neighbours, seed, restarts, effort):
     """Elimination order of all variables.
 
     Args:
@@ -193,7 +206,8 @@ def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_ca
         seed: seed of the restarts; ties of the first search go to the earliest variable.
         restarts: how many further searches may be made; fewer are made where tables are so small
             that searching would cost more than it saves.
-        log2_cap: log2 of the largest table that is of any use to the caller.
+        effort: steps of about a nanosecond after which no further search begins, and the one under
+            way goes on by the cheaper criterion.
     """
     n = len(cardinalities)
     order = np.empty(n, dtype=np.int64)
@@ -238,9 +252,10 @@ def elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_ca
                     local[u] = size
                     vertices[size] = u
                     size += 1
-        found = _order_component(
-            vertices[:size], starts, neighbours, local, cardinalities, seed, restarts, log2_cap
+        found, spent = _order_component(
+            vertices[:size], starts, neighbours, local, cardinalities, seed, restarts, effort
         )
+        effort -= spent
         for i in range(size):
             order[queued] = found[i]
             queued += 1

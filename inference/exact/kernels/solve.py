@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree, cost
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.log_propagation import propagate_log
@@ -16,16 +14,12 @@ from inference.kernels.interaction import interaction_graph
 _MERGE_LIMIT = 64
 """Clusters are merged up to this many entries, where a step costs as much as the entries."""
 
-_ORDER_CAP_SLACK = 2.0
-"""An order may overshoot the table cap by this factor in log2 before its search is cut short."""
-
 
 @kernel
-def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):
+def plan(cardinalities, scope_starts, scope_variables, seed, restarts, effort):
     """(order, owner, starts, places, parent, width, log2 largest table, entries, work)."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
-    log2_cap = np.log2(max_entries) + _ORDER_CAP_SLACK
-    order = elimination_order(cardinalities, starts, neighbours, seed, restarts, log2_cap)
+    order = elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
     _, owner, starts, places, parent = bucket_sizes(
         cardinalities, scope_starts, scope_variables, order
     )
@@ -34,7 +28,7 @@ def plan(cardinalities, scope_starts, scope_variables, seed, restarts, max_entri
 
 
 @kernel
-def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entries):
+def plant(cardinalities, scope_starts, scope_variables, seed, restarts, effort, max_entries):
     """Cluster tree of the best order found, and what it would cost.
 
     Returns:
@@ -44,7 +38,7 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entr
             tables and messages, multiplications and additions.
     """
     order, owner, starts, places, parent, width, largest, entries, work = plan(
-        cardinalities, scope_starts, scope_variables, seed, restarts, max_entries
+        cardinalities, scope_starts, scope_variables, seed, restarts, effort
     )
     fits = entries <= max_entries
     if not fits:
@@ -59,11 +53,11 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, max_entr
 
 @kernel
 def plant_program(
-    cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, max_entries
+    cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort, max_entries
 ):
     """What `plant` returns, with the program of the tree after it."""
     fits, tree, width, largest, entries, work = plant(
-        cardinalities, scope_starts, scope_variables, seed, restarts, max_entries
+        cardinalities, scope_starts, scope_variables, seed, restarts, effort, max_entries
     )
     program = write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
     return fits, tree, program, width, largest, entries, work

@@ -27,11 +27,10 @@ def _merged(first, second, skip_a, skip_b, out):
 
 
 @kernel
-def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):
-    """`vertices` in minimum-degree order.
+def minimum_degree_order(vertices, starts, neighbours, local, effort):
+    """(`vertices` in minimum-degree order, effort spent).
 
-    Once every degree exceeds `degree_cap` the rest follows as it stands: no exact algorithm could
-    use the order any more.
+    Once the effort is spent, or what is left is a clique, the rest follows as it stands.
     """
     n = len(vertices)
     begin = np.empty(n, dtype=np.int64)
@@ -69,15 +68,16 @@ def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):
     order = np.empty(n, dtype=np.int64)
     listed = np.ones(n, dtype=np.bool_)
     lowest = 0
+    spent = 4.0 * used
     for step in range(n):
         while head[lowest] < 0:
             lowest += 1
-        if lowest > degree_cap:
+        if spent > effort or lowest == n - step - 1:
             for i in range(n):
                 if listed[i]:
                     order[step] = vertices[i]
                     step += 1
-            return order
+            return order, spent
         v = head[lowest]
         head[lowest] = after[v]
         if after[v] >= 0:
@@ -88,6 +88,7 @@ def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):
         for u in around:
             own = arena[begin[u] : begin[u] + length[u]]
             size = _merged(own, around, u, v, scratch)
+            spent += 4.0 * (len(own) + len(around))
             if size > capacity[u]:
                 if used + 2 * size > len(arena):
                     larger = np.empty(2 * len(arena) + 2 * size, dtype=np.int32)
@@ -111,4 +112,4 @@ def minimum_degree_order(vertices, starts, neighbours, local, degree_cap):
                 head[size] = u
                 length[u] = size
                 lowest = min(lowest, size)
-    return order
+    return order, spent

@@ -57,6 +57,21 @@ def adapted(damping, residual, smallest, waited):
 
 @kernel
 def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed):
+    """Pass messages, uniform at first, until the largest residual is at most `tolerance`.
+
+    Arguments and results are those of `continue_run`, which begins with given messages.
+    """
+    messages = initial_messages(cardinalities, graph, weights)
+    never = np.zeros(1, dtype=np.int64)
+    return continue_run(
+        cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, never
+    )
+
+
+@kernel
+def continue_run(
+    cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, stop
+):
     """Pass messages until the largest residual of an iteration is at most `tolerance`.
 
     One iteration renews every message once: along a breadth-first order of the variables from its
@@ -66,8 +81,10 @@ def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterati
 
     Args:
         graph: a `Reduced` graph.
-        weights: float64 (n_factors,), the powers of the factors; tables are raised to 1 / weight.
+        messages: where to begin; their weights are the powers of the factors, whose tables are
+            raised to 1 / weight.
         damping: in [0, 1), or ADAPTIVE (`adapted` says how).
+        stop: int64 (1,); once it is not 0, the iteration under way is the last.
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).
@@ -75,7 +92,7 @@ def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterati
         residuals: float64 (iterations,), the largest residual of every iteration; of RESIDUAL the
             bound on what its end left to do.
     """
-    messages = initial_messages(cardinalities, graph, weights)
+    weights = messages.weights
     work = workspace(graph, messages)
     n, n_factors = len(cardinalities), len(weights)
     residuals = np.empty(max_iterations, dtype=np.float64)
@@ -136,6 +153,8 @@ def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterati
             residuals[iteration] = priority[heap[0]] if n_factors > 0 else 0.0
         if residuals[iteration] <= tolerance:
             return CONVERGED, messages, residuals[: iteration + 1]
+        if stop[0] != 0:
+            return NOT_CONVERGED, messages, residuals[: iteration + 1]
         if adaptive:
             damping, smallest, waited = adapted(damping, largest, smallest, waited)
     return NOT_CONVERGED, messages, residuals

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from inference.kernels.compiled import kernel
@@ -9,7 +11,8 @@ from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
-from inference.messages.kernels.schedules import SWEEP, ZERO, run
+from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
+from inference.messages.kernels.state import incoming, initial_messages, refresh_beliefs
 
 
 @kernel
@@ -118,15 +121,89 @@ def reparametrised(graph, messages, members):
 
 
 @kernel
+def total_correlations(cardinalities, graph, messages):
+    """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
+    information.
+    """
+    n_factors = len(graph.scope_starts) - 1
+    result = np.zeros(n_factors, dtype=np.float64)
+    widest, states = 1, 1
+    for factor in range(n_factors):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        widest = max(widest, stop - start)
+        states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
+    log_in = np.empty(states, dtype=np.float64)
+    shares = np.empty(states, dtype=np.float64)
+    digits = np.empty(widest, dtype=np.int64)
+    for factor in range(n_factors):
+        start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
+        first = messages.slot_starts[start]
+        for slot in range(start, stop):
+            v = graph.scope_variables[slot]
+            at = messages.slot_starts[slot] - first
+            count = cardinalities[v]
+            incoming(slot, graph.state_starts[v], count, messages, log_in[at : at + count])
+        largest, total, negentropy = -np.inf, 0.0, 0.0
+        shares[:] = 0.0
+        for summing in range(2):
+            digits[: stop - start] = 0
+            for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
+                value = graph.log_values[entry] / messages.weights[factor]
+                for slot in range(start, stop):
+                    value += log_in[messages.slot_starts[slot] - first + digits[slot - start]]
+                if summing == 0:
+                    largest = max(largest, value)
+                elif value > -np.inf:
+                    belief = math.exp(value - largest)
+                    total += belief
+                    negentropy += belief * (value - largest)
+                    for slot in range(start, stop):
+                        shares[messages.slot_starts[slot] - first + digits[slot - start]] += belief
+                for axis in range(stop - start - 1, -1, -1):
+                    digits[axis] += 1
+                    if digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
+                        break
+                    digits[axis] = 0
+            if largest == -np.inf:
+                break
+        if total == 0.0:
+            continue
+        correlation = negentropy / total - math.log(total)
+        for i in range(messages.slot_starts[stop] - first):
+            share = shares[i] / total
+            if share > 0.0:
+                correlation -= share * math.log(share)
+        result[factor] = max(correlation, 0.0)
+    return result
+
+
+@kernel
+def heaviest_forest(graph, gains):
+    """Factors, in ascending order, that close no cycle, taken greedily by their gains.
+
+    Of pairs that is a maximum spanning forest (Kruskal 1956).
+    """
+    parents = np.arange(len(graph.fixed))
+    chosen = np.zeros(len(gains), dtype=np.bool_)
+    for factor in np.argsort(-gains, kind="mergesort"):
+        scope = graph.scope_variables[graph.scope_starts[factor] : graph.scope_starts[factor + 1]]
+        chosen[factor] = _joins(parents, scope)
+    return np.flatnonzero(chosen)
+
+
+@kernel
 def solve_reweighted(
-    cardinalities, graph, starts, members, schedule, damping, tolerance, max_iterations, seed
-):
+    cardinalities, graph, starts, members, shares, log_messages,
+    schedule, damping, tolerance, max_iterations, seed, stop,
+):  # fmt: skip
     """Pass tree-reweighted messages; return what they say and the bound that the forests certify.
 
     Args:
         graph: a `Reduced` graph.
-        starts, members: spanning forests that hold every factor, all of the same probability.
-        schedule, damping, tolerance, max_iterations, seed: as for `schedules.run`.
+        starts, members: spanning forests that hold every factor.
+        shares: float64 (n_forests,), the probabilities of the forests.
+        log_messages: float64, messages to begin with; of length 0: uniform ones.
+        schedule, damping, tolerance, max_iterations, seed, stop: as for `continue_run`.
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO.
@@ -134,18 +211,25 @@ def solve_reweighted(
         log_z: an upper bound on the log partition function; -inf only if that is.
         residuals: float64 (iterations,), the largest residual of every iteration.
         weights: float64 (n_factors,), the probability that a forest holds a factor.
+        correlations: float64 (n_factors,), the total correlation of every factor's belief: how
+            much the bound falls, per unit, as its probability rises.
+        log_messages: the last messages.
     """
     n_forests = len(starts) - 1
     weights = np.zeros(len(graph.scope_starts) - 1, dtype=np.float64)
-    for factor in members:
-        weights[factor] += 1.0
-    weights /= n_forests
-    code, messages, residuals = run(
-        cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed
+    for k in range(n_forests):
+        for factor in members[starts[k] : starts[k + 1]]:
+            weights[factor] += shares[k]
+    first = initial_messages(cardinalities, graph, np.minimum(weights, 1.0))
+    if len(log_messages) > 0:
+        first.log_messages[:] = log_messages
+        refresh_beliefs(graph, first)
+    code, messages, residuals = continue_run(
+        cardinalities, graph, first, schedule, damping, tolerance, max_iterations, seed, stop
     )
     marginals, possible = read_marginals(graph, messages)
     if code == ZERO or possible == -np.inf:
-        return ZERO, marginals, -np.inf, residuals, weights
+        return ZERO, marginals, -np.inf, residuals, weights, weights, messages.log_messages
     log_z = 0.0
     for k in range(n_forests):
         forest = reparametrised(graph, messages, members[starts[k] : starts[k + 1]])
@@ -153,5 +237,6 @@ def solve_reweighted(
         # Two passes, one each way, are exact on a forest.
         _, final, _ = run(cardinalities, forest, ones, SWEEP, 0.0, 0.0, 2, seed)
         _, exact = read_out(cardinalities, forest, final)
-        log_z += exact / n_forests
-    return code, marginals, log_z, residuals, weights
+        log_z += exact * shares[k]
+    correlations = total_correlations(cardinalities, graph, messages)
+    return code, marginals, log_z, residuals, weights, correlations, messages.log_messages

@@ -41,8 +41,11 @@ class Layouts(NamedTuple):
 
 
 @kernel
-def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):
-    """Layouts of all mini-buckets; positions of messages count from the last factor."""
+def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop):
+    """Layouts of all mini-buckets; positions of messages count from the last factor.
+
+    Once `stop` is not 0, what is left is not laid out, and nothing may use the result.
+    """
     n_nodes = len(tree.parents)
     starts = np.zeros(n_nodes + 1, dtype=np.int64)
     axes = 1
@@ -69,6 +72,8 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree):
     used = 0
     first_message = table_starts[len(table_starts) - 1]
     for node in range(n_nodes):
+        if stop[0] != 0:
+            break
         here = starts[node + 1] - starts[node]
         _, outers[node], blocks[node] = prepare(
             node, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
@@ -147,9 +152,11 @@ def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):
 @kernel
 def forward(
     cardinalities, order, mini, matches, layouts, values, weights, tables, answers, use_answers,
-    step, scratch, moments, digits,
+    step, scratch, moments, digits, stop,
 ):  # fmt: skip
     """Send all messages, shifting cost within every split bucket first; return the bound.
+
+    Once `stop` is not 0 it returns at the next bucket, and what it returns bounds nothing.
 
     Args:
         values: float64, log tables of factors and shifts, then the messages.
@@ -163,6 +170,8 @@ def forward(
     for factor in tree.constant_factors:
         bound += values[matches.table_starts[factor]]
     for place in range(len(order)):
+        if stop[0] != 0:
+            break
         begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
         count = cardinalities[order[place]]
         for node in range(begin, end):

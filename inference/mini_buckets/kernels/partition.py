@@ -66,12 +66,31 @@ def _unite(a, b, out):
 
 
 @kernel
-def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):
+def _united_entries(a, entries, b, counts):
+    """Entries of a table over two descending lists of places, the first of which has `entries`."""
+    i = 0
+    for place in b:
+        while i < len(a) and a[i] > place:
+            i += 1
+        if i == len(a) or a[i] != place:
+            entries *= counts[place]
+    return entries
+
+
+@kernel
+def partition(
+    cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
+):
     """Share the functions of every bucket out among mini-buckets of at most i_bound + 1 variables.
 
     Functions come largest scope first. Each joins a mini-bucket that it fits, the one with which
     it shares most variables (LARGEST_OVERLAP) or the first (FIRST_FIT), or opens a new one; a
     factor larger than the bound stands alone.
+
+    Args:
+        table_limit: most entries of a mini-bucket's table.
+        stop: int64 (1,); once it is not 0, what is left gets no mini-buckets, and the result is
+            none that could be used.
     """
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
@@ -107,7 +126,11 @@ def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heur
     held = np.empty((0, 0), dtype=np.int64)
     n_nodes = 0
     union = np.empty(n + 1, dtype=np.int64)
+    counts = cardinalities[order].astype(np.float64)
     for place in range(n):
+        if stop[0] != 0:
+            bucket_starts[place:] = n_nodes
+            break
         count = 0
         function = first[place]
         while function >= 0:
@@ -127,6 +150,7 @@ def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heur
         if held.shape[0] < count or held.shape[1] < limit:
             held = np.empty((max(count, 1), limit), dtype=np.int64)
         lengths = np.zeros(max(count, 1), dtype=np.int64)
+        entries = np.ones(max(count, 1), dtype=np.float64)
         opened = 0
         chosen = np.empty(count, dtype=np.int64)
         for k in range(count):
@@ -137,6 +161,9 @@ def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heur
             for r in range(opened):
                 overlap = _common(held[r, : lengths[r]], scope)
                 fits = lengths[r] + len(scope) - overlap <= i_bound + 1
+                if fits and overlap < len(scope):
+                    own = held[r, : lengths[r]]
+                    fits = _united_entries(own, entries[r], scope, counts) <= table_limit
                 # What lies within a mini-bucket costs nothing there, however large it is.
                 if (fits or overlap == len(scope)) and overlap > best_overlap:
                     best = r
@@ -146,6 +173,9 @@ def partition(cardinalities, scope_starts, scope_variables, order, i_bound, heur
             if best < 0:
                 best = opened
                 opened += 1
+            entries[best] = _united_entries(
+                held[best, : lengths[best]], entries[best], scope, counts
+            )
             size = _unite(held[best, : lengths[best]], scope, union)
             held[best, :size] = union[:size]
             lengths[best] = size

@@ -11,6 +11,8 @@ from inference.mini_buckets.kernels.partition import partition
 
 _FIRST_NEGATIVE_WEIGHT = -0.1
 _WEIGHT_STEP = 0.5
+_BLOCK = 1024.0
+"""Entries of a table whose offsets are kept, for each of its inputs."""
 
 
 @kernel
@@ -35,22 +37,61 @@ def _first_weights(mini, sign):
 
 
 @kernel
-def planned_work(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic):
-    """How many table entries one pass walks."""
-    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
-    entries = 0.0
-    for node in range(len(mini.parents)):
-        size = 1.0
-        for entry in range(mini.starts[node], mini.starts[node + 1]):
-            size *= cardinalities[order[mini.places[entry]]]
-        entries += size
-    return entries
+def planned(
+    cardinalities, scope_starts, scope_variables, table_starts, order,
+    i_bound, table_limit, heuristic, stop,
+):  # fmt: skip
+    """What `tighten` would take.
+
+    Returns:
+        entries: table entries that one pass walks.
+        bytes: of all that it keeps.
+        splits: how many buckets are split.
+    """
+    mini = partition(
+        cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
+    )
+    n_nodes = len(mini.parents)
+    inputs = np.zeros(n_nodes, dtype=np.int64)
+    for node in range(n_nodes):
+        if mini.parents[node] >= 0:
+            inputs[mini.parents[node]] += 1
+    for node in mini.factor_nodes:
+        if node >= 0:
+            inputs[node] += 1
+    entries, messages, shifts, offsets, largest = 0.0, 0.0, 0.0, 0.0, 1.0
+    splits = 0
+    for place in range(len(order)):
+        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+        splits += end - begin > 1
+        smallest, before, all_messages = np.inf, 0.0, 0.0
+        for node in range(begin, end):
+            size = 1.0
+            for entry in range(mini.starts[node], mini.starts[node + 1]):
+                size *= cardinalities[order[mini.places[entry]]]
+            entries += size
+            largest = max(largest, size)
+            smallest = min(smallest, size)
+            if end - begin > 2 and node > begin:
+                shifts += 2.0 * min(before, size)
+            before = size
+            all_messages += size / cardinalities[order[place]]
+            # A shift among all mini-buckets, and one with each neighbour, are inputs besides.
+            offsets += (inputs[node] + 3.0) * min(size, _BLOCK)
+        messages += all_messages
+        if end - begin > 1:
+            shifts += (end - begin) * smallest
+    doubles = (
+        entries + 3.0 * messages + 2.0 * shifts + largest + table_starts[len(table_starts) - 1]
+    )
+    # Offsets are copied while they are collected.
+    return entries, 8.0 * doubles + 12.0 * offsets, splits
 
 
 @kernel
 def tighten(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-    i_bound, heuristic, sign, iterations, tolerance,
+    i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
 ):  # fmt: skip
     """Best bound of up to `iterations` passes.
 
@@ -58,21 +99,31 @@ def tighten(
         order: int64 (n,), the elimination order.
         sign: +1 for an upper bound, -1 for a lower one.
         tolerance: the passes end when one gains less than this.
+        stop: int64 (1,); once it is not 0, the pass under way is given up.
 
     Returns:
-        bound: the best bound on log Z.
+        bound: the best bound on log Z of the passes that ended; if none did, it bounds nothing.
         marginals: float64, the pseudo-marginals of the best pass.
         trace: float64, the bound of every pass.
         splits: how many buckets are split; with none the bound is exact.
         settled: whether the passes ended by the tolerance.
     """
     n = len(cardinalities)
-    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
+    mini = partition(
+        cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
+    )
+    if stop[0] != 0:
+        nothing = np.empty(0, dtype=np.float64)
+        return np.inf * sign, nothing, nothing, n, False
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     layouts = lay_out(
-        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree
-    )
+        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree,
+        stop,
+    )  # fmt: skip
+    if stop[0] != 0:
+        nothing = np.empty(0, dtype=np.float64)
+        return np.inf * sign, nothing, nothing, n, False
     n_nodes = len(mini.parents)
     n_factors = len(scope_starts) - 1
     splits = 0
@@ -114,8 +165,10 @@ def tighten(
     for iteration in range(iterations):
         value = forward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            iteration > 0, step, scratch, moments, digits,
+            iteration > 0, step, scratch, moments, digits, stop,
         )  # fmt: skip
+        if stop[0] != 0:
+            break
         backward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
             weight_step, marginal_starts, current, sums, digits,

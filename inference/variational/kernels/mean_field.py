@@ -85,7 +85,7 @@ def evidence_lower_bound(
 @kernel
 def ascend(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, slot_starts, slots,
-    product, random, tolerance, max_iterations,
+    product, random, tolerance, max_iterations, stop,
 ):  # fmt: skip
     """Raise the lower bound by replacing one variable's distribution at a time.
 
@@ -99,10 +99,11 @@ def ascend(
             factor: int64 (n_slots, 2).
         product: float64, the product distribution to start from; improved in place.
         random: uint64 (1,), state of the random numbers.
+        stop: int64 (1,); once it is not 0, the iteration under way is the last.
 
     Returns:
         changes: float64 (iterations,), the largest change of a probability in every iteration;
-            the run ended when it was at most `tolerance`, or after `max_iterations`.
+            the run ended when it was at most `tolerance`, after `max_iterations`, or by `stop`.
     """
     n = len(cardinalities)
     state_starts = state_offsets(cardinalities)
@@ -141,6 +142,6 @@ def ascend(
                 largest_change = max(largest_change, abs(new - product[at]))
                 product[at] = new
         changes[iteration] = largest_change
-        if largest_change <= tolerance:
+        if largest_change <= tolerance or stop[0] != 0:
             return changes[: iteration + 1]
     return changes

@@ -12,6 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from experiments.cli.commands.infer import as_json
+from factormodels.io import write
+from factormodels.synthetic import grid
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from tests.experiments.conftest import Invoke
 
@@ -172,6 +174,21 @@ def test_a_run_that_did_not_converge_says_so(folder: Path, invoke: Invoke) -> No
 
 
 @pytest.mark.usefixtures("folder")
+def test_bounds_tighten_for_some_seconds(folder: Path, invoke: Invoke) -> None:
+    write(grid(14, 14, coupling=2.0, field=1.0, seed=0), folder / "wide.uai")
+    limits = ("--seconds", 0.5, "--set", "memory_limit=200000")
+    result = invoke("infer", folder / "wide.uai", *limits)
+    assert result.exit_code == 0, result.stderr
+    for words in ("(upper)", "log Z at least", "upper by ", "lower by "):
+        assert words in result.stdout
+    stats = infer_json(invoke, folder / "wide.uai", *limits)["stats"]
+    assert stats["backend"] == "auto"
+    assert stats["lower"] < stats["upper"]
+    refused = invoke("infer", folder / "wide.uai", "--seconds", 1, "--backend", "lbp")
+    assert refused.exit_code == 2
+    assert "--seconds is for the backend auto" in refused.stderr
+
+
 def test_a_response_of_many_is_chosen_by_id(invoke: Invoke) -> None:
     assert invoke("convert", "demonstration", "many.jsonl").exit_code == 0
     first = json.loads(Path("many.jsonl").read_text().splitlines()[0])

@@ -1,0 +1,135 @@
+"""How much memory tables may take: what is asked for, or a share of what can be had."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from factormodels.errors import InputError
+from inference.backend import TooLargeError
+
+SHARE = 0.75
+"""Share of the memory that can be had which tables may take where no limit is given."""
+
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+
+
+@dataclass(frozen=True)
+class MemoryAllowance:
+    """Bytes that tables may take, and what set them.
+
+    Attributes:
+        bytes: how many.
+        reason: what set them, as a phrase for a message.
+    """
+
+    bytes: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{memory_size(self.bytes)} are allowed ({self.reason})"
+
+
+def allowance(limit: int | None) -> MemoryAllowance:
+    """What tables may take: the limit, or three quarters of what can be had.
+
+    That is the lesser of what the machine has available, which counts caches that it would give
+    up, and what the limits of this process's control groups leave.
+    """
+    if limit is not None:
+        return MemoryAllowance(limit, "by memory_limit")
+    return _share_of_free(int(time.monotonic()))
+
+
+@lru_cache(maxsize=1)
+def _share_of_free(_second: int) -> MemoryAllowance:
+    """The allowance without a limit, looked up once a second: small graphs take less time."""
+    import psutil
+
+    found = psutil.virtual_memory().available
+    reason = "three quarters of the memory that this machine has available"
+    for left in _left_in_groups(_OWN_GROUPS, _GROUPS):
+        if left < found:
+            found = left
+            reason = "three quarters of what the limit of the control group leaves"
+    return MemoryAllowance(int(SHARE * found), reason)
+
+
+def check_limit(name: str, limit: int | None) -> None:
+    """Check a limit that is given.
+
+    Raises:
+        InputError: if it is not positive.
+    """
+    if limit is not None and limit <= 0:
+        raise InputError(f"the memory limit {limit} of {name!r} is not positive; give bytes")
+
+
+def require(needed: float, allowed: MemoryAllowance, what: str, instead: str) -> None:
+    """Refuse what takes more bytes than are allowed.
+
+    Raises:
+        TooLargeError: saying that `what` would take them, and to do `instead`.
+    """
+    if needed > allowed.bytes:
+        raise TooLargeError(
+            f"{what} would take {memory_size(needed)}, but {allowed}; {instead}, or raise "
+            "memory_limit (in bytes)"
+        )
+
+
+def memory_size(count: float) -> str:
+    """A number of bytes as a phrase: MiB below one GiB, powers of two from 2^20 GiB on."""
+    if count < 2.0**30:
+        return f"{count / 2.0**20:,.3g} MiB"
+    exponent = math.log2(count) - 30.0
+    return f"{2.0**exponent:,.4g} GiB" if exponent < 20.0 else f"2^{exponent:.0f} GiB"
+
+
+def _left_in_groups(own: Path, groups: Path) -> Iterator[int]:
+    """Yield what every control group above this process leaves of its limit, in bytes.
+
+    Pages of files that the kernel would give up do not count as used.
+    """
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = groups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = groups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        group = root / path.strip("/")
+        # In a container the path is the host's, and what can be seen is the root.
+        for folder in (group, *group.parents) if group.exists() else (root,):
+            left = _left(folder, *names)
+            if left is not None:
+                yield left
+            if folder == root:
+                break
+
+
+def _left(folder: Path, limit: str, usage: str, reclaimable: str) -> int | None:
+    """What one group leaves of its limit; None where it has none."""
+    try:
+        most = (folder / limit).read_text().strip()
+        if most == "max":
+            return None
+        used = int((folder / usage).read_text())
+        for line in (folder / "memory.stat").read_text().splitlines():
+            key, _, value = line.partition(" ")
+            if key == reclaimable:
+                used -= int(value)
+        return max(int(most) - used, 0)
+    except (OSError, ValueError):
+        return None

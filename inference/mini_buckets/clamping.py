@@ -1,0 +1,206 @@
+"""A lower bound on log Z that survives zeros: sums over what some clamped variables leave.
+
+log Z is at least the logarithm of the sum, over some assignments of a few variables, of what exact
+elimination makes of the rest. The few are those without which every table fits; their assignments
+are sought from one of positive potential on, best first.
+
+Source: cutset conditioning with bounded tables, Bidyuk & Dechter 2007, "Cutset sampling for
+Bayesian networks"; the sum over part of the assignments as a bound, Bidyuk, Dechter & Rollon 2010,
+"Active tuples-based scheme for bounding posterior beliefs".
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import InferenceError, ZeroPartitionError
+from inference.evidence import with_observed
+from inference.exact.backend import Exact
+from inference.exact.kernels.solve import plan
+from inference.posterior import Marginals
+from inference.stop import Stop
+from inference.support import assignment, entries_within, possible_states
+
+_ORDER_STEPS = 1e8
+CLAMPED_AT_MOST = 150
+"""Clamping more variables gives bounds that a product distribution beats by far."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClampedBound:
+    """A lower bound on log Z, from some assignments of some variables.
+
+    Attributes:
+        log_z: the bound.
+        marginals: float64, of the variables, one after another, given that one of these
+            assignments holds.
+        clamped: how many variables were clamped.
+        assignments: how many of their assignments were summed over.
+    """
+
+    log_z: float
+    marginals: NDArray[np.float64]
+    clamped: int
+    assignments: int
+
+
+def clamped_bound(
+    graph: FactorGraph,
+    table_limit: float,
+    assignments: int,
+    seed: int,
+    stop: Stop,
+    start: NDArray[np.int64] | None = None,
+) -> ClampedBound:
+    """Lower bound of a graph without evidence; it is finite unless Z is zero.
+
+    Args:
+        graph: the factor graph.
+        table_limit: most entries of a table.
+        assignments: most assignments of the clamped variables to sum over; one is always tried.
+        seed: seed of the first assignment and of the order in which others are tried.
+        stop: the search ends when it is over.
+        start: an assignment of positive potential to begin with; None: one is sought.
+
+    Raises:
+        ZeroPartitionError: if no assignment has positive potential.
+        InferenceError: if none was found, or very many variables would have to be clamped.
+    """
+    support = possible_states(graph)
+    inner = support.graph
+    for_start, for_turns = np.random.SeedSequence(seed).spawn(2)
+    chosen = clamped_variables(inner, table_limit, stop)
+    if start is None:
+        start = assignment(inner, for_start, entries_within(stop))
+    else:
+        start = support.shrink_states(start)
+    evaluate = _evaluation(inner, chosen)
+    turns = np.random.default_rng(for_turns)
+    log_total, mean, number = -np.inf, np.zeros(0), 0
+    for log_z, marginals in _best_first(inner, chosen, start[chosen], evaluate, turns):
+        larger = np.logaddexp(log_total, log_z)
+        mean = marginals if number == 0 else mean + np.exp(log_z - larger) * (marginals - mean)
+        log_total, number = larger, number + 1
+        if number >= assignments or stop.over:
+            break
+    return ClampedBound(
+        log_z=float(support.log_constant + log_total),
+        marginals=support.expand(mean),
+        clamped=len(chosen),
+        assignments=number,
+    )
+
+
+def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDArray[np.int64]:
+    """Variables without which a greedy elimination order makes no larger table, int64, ascending.
+
+    They are taken from where tables are too large, those in most of them first.
+
+    Raises:
+        InferenceError: if there are more than `CLAMPED_AT_MOST`, or the time is over before.
+    """
+    counts = graph.cardinalities.copy()
+    while True:
+        clamped = int(np.count_nonzero(counts < graph.cardinalities))
+        if clamped > CLAMPED_AT_MOST or stop.over:
+            raise InferenceError(
+                f"clamping {clamped} variables does not make tables of {table_limit:,.0f} entries "
+                "do; use backend 'cavi' for a lower bound"
+            )
+        counts.flags.writeable = False
+        order, _, starts, places, *_ = plan(
+            counts, graph.scope_starts, graph.scope_variables, 0, 0, _ORDER_STEPS
+        )
+        log2_counts = np.log2(counts)
+        members = order[places]
+        if not len(members):
+            break
+        excess = np.add.reduceat(log2_counts[members], starts[:-1]) - np.log2(table_limit)
+        if not (excess > 1e-9).any():
+            break
+        weights = np.repeat(np.maximum(excess, 0.0), np.diff(starts))
+        score = np.bincount(members, weights, minlength=graph.n_variables)
+        score[counts == 1] = 0.0
+        at_once = max(1, int(excess.max() / 8.0))
+        counts = counts.copy()
+        # Of equals, the variable of fewest states: clamping it loses least.
+        worst = np.lexsort((graph.cardinalities, -score))[:at_once]
+        counts[worst[score[worst] > 0.0]] = 1
+    return np.flatnonzero((counts == 1) & (graph.cardinalities > 1))
+
+
+def _evaluation(
+    graph: FactorGraph, chosen: NDArray[np.int64]
+) -> Callable[[NDArray[np.int64]], tuple[float, NDArray[np.float64]] | None]:
+    """(log Z, marginals) as a function of the states of the clamped variables; None for zero."""
+    exact = Exact(restarts=0, memory_limit=2**62, threads=1)
+    calibrated = None
+
+    def evaluate(states: NDArray[np.int64]) -> tuple[float, NDArray[np.float64]] | None:
+        nonlocal calibrated
+        evidence = np.full(graph.n_variables, UNOBSERVED)
+        evidence[chosen] = states
+        clamped = replace(graph, evidence=evidence)
+        absorbed = clamped.absorb_evidence()
+        if calibrated is None:
+            calibrated = exact.planned(absorbed)
+        try:
+            found = calibrated(absorbed.log_values)
+        except ZeroPartitionError:
+            return None
+        marginals = Marginals(absorbed.names, absorbed.cardinalities, found.marginals)
+        return found.log_z, with_observed(clamped, marginals).flat
+
+    return evaluate
+
+
+def _best_first(
+    graph: FactorGraph,
+    chosen: NDArray[np.int64],
+    start: NDArray[np.int64],
+    evaluate: Callable[[NDArray[np.int64]], tuple[float, NDArray[np.float64]] | None],
+    turns: np.random.Generator,
+) -> Iterator[tuple[float, NDArray[np.float64]]]:
+    """Yield what different assignments give, neighbours of the best one known in turn."""
+    seen = {start.tobytes()}
+    number = count()
+    first = evaluate(start)
+    if first is None:
+        return
+    yield first
+    waiting = [(-first[0], next(number), _neighbours(graph, chosen, start, turns))]
+    while waiting:
+        states = next(waiting[0][2], None)
+        if states is None:
+            heapq.heappop(waiting)
+            continue
+        if states.tobytes() in seen:
+            continue
+        seen.add(states.tobytes())
+        found = evaluate(states)
+        if found is not None:
+            yield found
+            entry = (-found[0], next(number), _neighbours(graph, chosen, states, turns))
+            heapq.heappush(waiting, entry)
+
+
+def _neighbours(
+    graph: FactorGraph,
+    chosen: NDArray[np.int64],
+    states: NDArray[np.int64],
+    turns: np.random.Generator,
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the assignments that differ in one variable, in random order of the variables."""
+    for place in turns.permutation(len(chosen)):
+        for state in range(graph.cardinalities[chosen[place]]):
+            if state != states[place]:
+                neighbour = states.copy()
+                neighbour[place] = state
+                yield neighbour

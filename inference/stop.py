@@ -1,0 +1,95 @@
+"""A wish to stop, which algorithms look up as they go: by the clock, or by an interrupt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+
+
+class Stop:
+    """A limit of wall time, and a flag that compiled kernels read while they run.
+
+    Kernels release the interpreter lock, so that a clock in another thread can raise the flag.
+
+    Attributes:
+        flag: int64 (1,), not 0 once what runs is to end.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.flag: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self._start = time.monotonic()
+        self._seconds = np.inf if seconds is None else seconds
+        self._interrupted = False
+        self._parts: list[Stop] = []
+
+    def part(self, seconds: float = np.inf) -> Stop:
+        """A limit within this one, which is interrupted with it."""
+        limit = min(seconds, self.remaining)
+        inner = Stop(limit if limit < np.inf else None)
+        self._parts.append(inner)
+        return inner
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left; infinite without a limit, 0 once it is over."""
+        return 0.0 if self._interrupted else max(self._seconds - self.elapsed, 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is no time left."""
+        return self.remaining <= 0.0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped before its time."""
+        return self._interrupted
+
+    def interrupt(self) -> None:
+        """Stop what runs now, and whatever would run after."""
+        self._interrupted = True
+        self.flag[0] = 1
+        for inner in self._parts:
+            inner.interrupt()
+
+    @contextmanager
+    def within(self, seconds: float = np.inf) -> Iterator[NDArray[np.int64]]:
+        """The flag, raised when the time for this block, or all of it, is up; lowered after."""
+        limit = min(seconds, self.remaining)
+        self.flag[0] = limit <= 0.0
+        timer = None
+        if 0.0 < limit < np.inf:
+            timer = Timer(limit, self._raise)
+            timer.daemon = True
+            timer.start()
+        try:
+            yield self.flag
+        finally:
+            if timer is not None:
+                timer.cancel()
+                timer.join()
+            self.flag[0] = self.over
+
+    def _raise(self) -> None:
+        self.flag[0] = 1
+
+
+def check_seconds(name: str, seconds: float | None) -> None:
+    """Check a limit of wall time.
+
+    Raises:
+        InputError: if it is not positive.
+    """
+    if seconds is not None and not seconds > 0.0:
+        raise InputError(f"the budget of {seconds} seconds of {name!r} is not positive")
