@@ -239,7 +239,7 @@ def evaluate(
         plan.stages,
         plan.views,
         plan.settings,
-        BatchOptions(concurrency=1 if model is None else responses_under_way(calls)),
+        BatchOptions(concurrency=1 if plan.choices.asks_nobody else responses_under_way(calls)),
         keep=found.append,
     )
     names = (*wanted.variants, *wanted.assessors)

@@ -170,6 +170,11 @@ class Choices:
     prices: Prices | None = None
     price_search: float | None = None
 
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether nobody is asked, so that nothing is gained by waiting side by side."""
+        return not self.model and self.retriever in (GIVEN, "local")
+
 
 @dataclass(frozen=True)
 class AssessmentPlan:

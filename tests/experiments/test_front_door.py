@@ -20,6 +20,7 @@ from experiments.run import units
 from factormodels import FactGraph, InputError, read_many, variant, write_many
 from factormodels.datasets import load
 from factormodels.extraction.language_model import Failure, Request
+from factormodels.extraction.limits import Budget
 from factormodels.extraction.litellm_model import LitellmSettings
 from inference import get_backend, infer
 from tests.experiments.conftest import Invoke, study_file
@@ -438,6 +439,7 @@ def test_a_named_model_answers_from_its_cache(
         ({"documents": PASSAGES, "texts": "demonstration"}, r"give Path\('demonstration'\)"),
         ({"documents": PASSAGES, "texts": []}, "there is no response"),
         ({"documents": PASSAGES, "texts": [3]}, "one of these is a int"),
+        ({"retriever": "google", "budget": Budget(max_cost=1.0)}, "the price of a search"),
     ],
 )
 def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:

@@ -182,8 +182,7 @@ def command(
     pages = None if not output_to.report else report_folder(output_to.out or Path("assessed"))
     if pages is not None:
         check_replaceable(pages)
-    # Nobody outside this machine is asked, so that nothing is gained by waiting side by side.
-    local = model.model is None and plan.choices.retriever in ("given", "local")
+    local = plan.choices.asks_nobody
     with ExitStack() as places:
         elsewhere = None
         if output_to.dask is not None:

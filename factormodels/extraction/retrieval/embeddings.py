@@ -148,9 +148,11 @@ class LitellmEmbedder:
         except FactormodelsError:
             raise
         except Exception as error:
+            mend = "correct the name with --embeddings, or use --retriever local"
+            if is_transient(error):
+                mend = "what was answered is kept, and the same command goes on from there"
             raise EmbeddingError(
-                f"{self.name} gave no embeddings ({describe(error)}); correct the name with "
-                "--embeddings, or use --retriever local"
+                f"{self.name} gave no embeddings ({describe(error)}); {mend}"
             ) from None
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise EmbeddingError(
