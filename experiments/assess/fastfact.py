@@ -461,10 +461,9 @@ def _web(name: str, evidence: PageEvidence, chunks: ChunkSettings) -> WebRetriev
     from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 
     if name == "google" and not evidence.replay:
+        check_priced_searches(evidence.budget, evidence.price_search)
         serper_key()  # so that its absence is told before anything is done
     kind: type[WebRetriever] = GoogleRetriever if name == "google" else WikipediaRetriever
-    if name == "google":
-        check_priced_searches(evidence.budget, evidence.price_search, replay=evidence.replay)
     base: dict[str, Any] = (
         {} if evidence.search_base is None else {"base_url": evidence.search_base}
     )

@@ -403,6 +403,7 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         (["--model", "openai/x", "--documents", "notes", "--gamma", "0"], "gamma is 0.0; give"),
         (["--model", "openai/x", "--documents", "notes", "--stride", "0"], "--stride '0'"),
         (["--model", "openai/x", "--documents", "notes", "--prompts", "notes"], "holds no prompt"),
+        (["--model", "openai/x", "--retriever", "google", "--max-cost", "1"], "--price-search"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(invoke: Invoke, options: list[str], said: str) -> None:
