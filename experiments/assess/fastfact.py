@@ -33,6 +33,7 @@ from experiments.assess.fastfact_tables import (
     columns_of,
     cost_table,
     curve_table,
+    failure_table,
     leaderboard,
     method_table,
     response_table,
@@ -46,6 +47,7 @@ from experiments.assess.retrievers import (
 from experiments.assess.setup import stride_of
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.consumption import Consumption
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
 from factormodels.extraction.language_model import LanguageModel
@@ -145,6 +147,8 @@ class FastFactEvaluation(Previewed):
             cost of all answers, per response, and the calls of table 6.
         methods: calls and searches of other methods for these responses, by table 6.
         audit: how often skipping was wrong, of the skipped claims that were verified anyway.
+        claim_failures: what is wrong with extracted claims (figure 5 and table 5), a row per group
+            and kind; None where that was not asked.
         failures: (id, reason) of every response that was not taken apart.
         graphs: the responses with their claims, evidence and verdicts.
     """
@@ -156,13 +160,17 @@ class FastFactEvaluation(Previewed):
     cost: pd.DataFrame
     methods: pd.DataFrame
     audit: pd.DataFrame
+    claim_failures: pd.DataFrame | None
     failures: tuple[tuple[str, str], ...]
     graphs: tuple[FactGraph, ...]
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name."""
         names = ("responses", "claims", "summary", "curve", "cost", "methods", "audit")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        if self.claim_failures is not None:
+            found["claim_failures"] = self.claim_failures
+        return found
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the tables as CSV, and the graphs as graphs.jsonl, which every command reads.
@@ -248,6 +256,7 @@ def run_fastfact(
     options: BatchOptions = ALONE,
     monitor: AbstractContextManager[Report] | None = None,
     core: CoreSettings | None = None,
+    failure_types: bool = False,
 ) -> FastFactEvaluation:
     """FaStfact's verdicts on responses, durably where there is an output.
 
@@ -259,6 +268,7 @@ def run_fastfact(
         options: where they are written, as `assess_responses` does, and how many are under way.
         monitor: a context with what is called after every response.
         core: how claims that count are selected; None selects none.
+        failure_types: whether the model also judges what is wrong with the claims it extracted.
 
     Raises:
         InputError: as `assess_responses` and `core_stage`.
@@ -277,6 +287,9 @@ def run_fastfact(
         stage, facts = core_stage(plan.graphs, core, asked, given=False)
         stages.append(stage)
         settings |= facts
+    if failure_types:
+        stages.append(claim_failures_stage(asked))
+        settings["failure_types"] = True
     with monitor or nullcontext(_unseen) as report:
         batch = assess_responses(
             plan.graphs, stages, (), settings, options, report=report, keep=found.append
@@ -290,6 +303,7 @@ def run_fastfact(
         cost=cost_table(found, ledger),
         methods=method_table(found),
         audit=audit_table(found),
+        claim_failures=failure_table(found, plan.scoring.by) if failure_types else None,
         failures=batch.failed,
         graphs=tuple(found),
     )
@@ -320,6 +334,7 @@ def fastfact(
     replay: bool = False,
     out: str | os.PathLike[str] | None = None,
     core: CoreSettings | None = None,
+    failure_types: bool = False,
 ) -> FastFactEvaluation:
     """Evaluate the factuality of responses as FaStfact does.
 
@@ -359,6 +374,7 @@ def fastfact(
         replay: whether every answer and search is taken from there.
         out: file of the judged responses; a run that was interrupted goes on from beside it.
         core: how claims that count are selected (Core), to be scored beside all; None: not at all.
+        failure_types: whether the model also judges what is wrong with the claims it extracted.
 
     Raises:
         InputError: for an unknown name, or what does not fit the input or each other.
@@ -379,7 +395,15 @@ def fastfact(
         calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
         written = None if out is None else Path(out)
         options = BatchOptions(written, responses_under_way(calls))
-        return run_fastfact(plan, asked, ledger, read_prompts(prompts), options, core=core)
+        return run_fastfact(
+            plan,
+            asked,
+            ledger,
+            read_prompts(prompts),
+            options,
+            core=core,
+            failure_types=failure_types,
+        )
 
 
 def _unseen(_: object) -> None:

@@ -15,6 +15,8 @@ from experiments.assess.batch import CONSUMPTION_KEY
 from experiments.assess.core import kept_claims
 from experiments.assess.costs import METHODS, Load
 from factormodels.extraction.accounting import Ledger, StageUsage
+from factormodels.extraction.claim_failures import CATEGORIES, MISSING
+from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
 from factormodels.extraction.consumption import total
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
 from factormodels.extraction.preverification import STAGE as EXTRACTION
@@ -71,6 +73,59 @@ def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
         for said in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
     ]
     return pd.DataFrame(rows, columns=list(_CLAIMS))
+
+
+def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFrame:
+    """Failures of extracted claims, a row per group and kind (figure 5 and table 5).
+
+    `count` and `share` of the claims that the judge answered on; of missing claims the share is of
+    those that were extracted. A claim may have several failures; a category counts it once.
+
+    Args:
+        graphs: responses whose claims were judged.
+        by: columns of the input by which they are grouped, where it has them.
+    """
+    import pandas as pd
+
+    groups: dict[tuple[str, ...], list[FactGraph]] = {}
+    keys = [name for name in by if any(name in columns_of(graph) for graph in graphs)]
+    for graph in graphs:
+        own = columns_of(graph)
+        groups.setdefault(tuple(str(own.get(name, "")) for name in keys), []).append(graph)
+    rows = []
+    for values, members in groups.items():
+        told = [graph.metadata[FAILURES_KEY] for graph in members]
+        judged = [set(own) for one in told for own in one["claims"].values()]
+        known = [
+            (one["missing_claims"], len(graph.atoms))
+            for one, graph in zip(told, members, strict=True)
+            if one["missing_claims"] is not None
+        ]
+        absent = [reason for missing, _ in known for _, reason in missing]
+        extracted = sum(count for _, count in known)
+        kinds: list[tuple[str, str, int, int]] = []
+        for category, names in CATEGORIES.items():
+            some = sum(bool(own & set(names)) for own in judged)
+            kinds.append((category, "all", some, len(judged)))
+            kinds += [
+                (category, name, sum(name in own for own in judged), len(judged)) for name in names
+            ]
+        kinds.append(("missing", "all", len(absent), extracted))
+        kinds += [("missing", name, absent.count(name), extracted) for name in MISSING]
+        rows += [
+            {
+                **dict(zip(keys, values, strict=True)),
+                "category": category,
+                "failure": name,
+                "count": count,
+                "claims": claims,
+                "share": count / claims if claims else math.nan,
+                "unanswered": sum(len(one["failures"]) for one in told),
+            }
+            for category, name, count, claims in kinds
+        ]
+    columns = [*keys, "category", "failure", "count", "claims", "share", "unanswered"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def response_table(

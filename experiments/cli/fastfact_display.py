@@ -60,6 +60,8 @@ def show_evaluation(console: Console, found: FastFactEvaluation) -> None:
     if not scored.all():
         _show_curve(console, found)
     console.print()
+    if found.claim_failures is not None:
+        _show_failures(console, found.claim_failures)
     _show_cost(console, found)
     audit = found.audit.iloc[0]
     if audit["claims"]:
@@ -69,6 +71,21 @@ def show_evaluation(console: Console, found: FastFactEvaluation) -> None:
             f"{audit['upper']:.3f}]",
             soft_wrap=True,
         )
+
+
+def _show_failures(console: Console, table: pd.DataFrame) -> None:
+    """Print what is wrong with extracted claims, a line per group and kind."""
+    heading(console, "failures of extracted claims, judged by the model")
+    keys = [name for name in table.columns if name not in ("count", "claims", "share",
+            "unanswered")]  # fmt: skip
+    shown = plain_table(keys, ["count", "of claims", "share"])
+    for row in table.to_dict("records"):
+        counts = (f"{row['count']:,}", f"{row['claims']:,}", number(row["share"]))
+        shown.add_row(*(str(row[name]) for name in keys), *counts)
+    show_table(console, shown)
+    if int(table["unanswered"].max()):
+        console.print("some questions of the judge have no answer: their claims are left out")
+    console.print()
 
 
 def _show_claims(console: Console, claims: pd.DataFrame) -> None:

@@ -42,6 +42,13 @@ class ExtractionOptions:
         ),
     ] = None
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the audit's draw.")] = 0
+    failure_types: Annotated[
+        bool,
+        typer.Option(
+            "--failure-types",
+            help="Also judge which extracted claims are unverifiable, redundant or missing.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -120,5 +127,8 @@ class FastFactOutputOptions:
     ] = False
     tables: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write every table there, as CSV.")
+    ] = None
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all of it as one page for a browser.")
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False

@@ -20,14 +20,23 @@ from experiments.padding.robustness import CoreChoices
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
+from factormodels.extraction.asking import Question, ask_all
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.safe import (
+    IRRELEVANT,
+    RELEVANCE_PROMPT,
+    RELEVANCE_TOKENS,
+    read_relevance,
+)
 from factormodels.fact_graph import FactGraph
-from factormodels.selection import Selection
+from factormodels.selection import Relevance, Selection
 from factormodels.selection import select as select_claims
 
 if TYPE_CHECKING:
     from factormodels.selection import Core
 
 COMMAND = "select"
+RELEVANCE_STAGE = "relevance"
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,8 @@ class SelectSettings:
     """How claims are selected.
 
     Attributes:
-        relations: who entails whom: ``lexical``, ``recorded:FILE`` or ``nli:FOLDER``.
+        relations: who entails whom: ``lexical``, ``model``, ``recorded:FILE`` or ``nli:FOLDER``;
+            None: the language model where there is one, else ``lexical``.
         labels: relation of each label of an NLI model, such as ``LABEL_0=entailment``, where their
             names do not tell.
         weights: ``informativeness`` or ``uniform``.
@@ -45,9 +55,13 @@ class SelectSettings:
         share: least share of claims that their sentence entails; None asks for none.
         epsilon: what is taken off each informativeness.
         cap: relation model whose answer caps it at 0, such as a ternary one beside a graded one.
+        graded: relation model that gives P(claim given a bleached one), such as one trained on
+            UNLI; None takes `relations`, and names what that gives.
+        model: language model that says who entails whom.
+        relevance: language model that says which claims bear on the question; others weigh 0.
     """
 
-    relations: str = "lexical"
+    relations: str | None = None
     labels: tuple[str, ...] = ()
     weights: str = "informativeness"
     rule: str = "either"
@@ -56,6 +70,9 @@ class SelectSettings:
     share: float | None = None
     epsilon: float = 0.01
     cap: str | None = None
+    graded: str | None = None
+    model: LanguageModel | None = None
+    relevance: LanguageModel | None = None
 
     def choices(self) -> CoreChoices:
         """How selection is set up for each response.
@@ -65,8 +82,12 @@ class SelectSettings:
             MissingDependencyError: if a relation model needs a library that is not installed.
         """
         labels = parse_labels(self.labels)
-        model, _ = relation_model(self.relations, AssessmentOptions(), labels)
-        cap = None if self.cap is None else relation_model(self.cap, AssessmentOptions())[0]
+        options = AssessmentOptions(model=self.model)
+        model, _ = relation_model(self.judge, options, labels)
+        cap, graded = (
+            None if name is None else relation_model(name, options)[0]
+            for name in (self.cap, self.graded)
+        )
         if self.share is not None and not 0 <= self.share <= 1:
             raise InputError(f"--share {self.share:g}: it is no share; give a number from 0 to 1")
         return CoreChoices(
@@ -78,7 +99,13 @@ class SelectSettings:
             share=self.share,
             epsilon=self.epsilon,
             cap=cap,
+            graded=graded,
         )
+
+    @property
+    def judge(self) -> str:
+        """Name of who says who entails whom."""
+        return self.relations or ("lexical" if self.model is None else "model")
 
 
 def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
@@ -144,7 +171,7 @@ def find_selection(
     """
     (settings,) = parted_options(options, SelectSettings)
     choices = settings.choices()
-    taken_apart = 0
+    taken_apart = unjudged = 0
     found: list[tuple[FactGraph, Selection]] = []
     empty = 0
     for graph in graphs:
@@ -154,6 +181,9 @@ def find_selection(
             taken_apart += 1
         if whole.atoms:
             core: Core = choices.core(whole)
+            if settings.relevance is not None:
+                core, unknown = _with_relevance(whole, core, settings.relevance)
+                unjudged += unknown
             found.append((whole, select_claims(claims_with_sources(whole, settings.share), core)))
         else:
             empty += 1
@@ -172,7 +202,19 @@ def find_selection(
     missing = sum(one.missing for _, one in found)
     if missing:
         sentences.append(f"{missing:,} judgements are missing; they exclude nothing.")
-    if settings.relations.startswith("nli:"):
+    if unjudged:
+        sentences.append(
+            f"Of {counted(unjudged, 'claim')} it is not known whether they are relevant; they are "
+            "taken as relevant."
+        )
+    if settings.graded is not None:
+        sentences.append(f"P(c|h) is that of the graded model {settings.graded}.")
+    elif settings.judge == "model" and settings.weights == "informativeness":
+        sentences.append(
+            "P(c|h) is the probability that the language model gives to entailment, which is not "
+            "the same thing; --graded names a model that gives it."
+        )
+    elif settings.judge.startswith("nli:"):
         sentences.append(
             "P(c|h) of a graded model is its output; that of a model of two or three labels is "
             "the share of its label for entailment, which is not the same thing."
@@ -182,9 +224,32 @@ def find_selection(
         source=source,
         sentences=tuple(sentences),
         tables={"responses": _responses(found), "claims": _claims(found)},
-        settings=asdict(settings),
+        settings={
+            **asdict(replace(settings, model=None, relevance=None)),
+            "relations": settings.judge,
+            "model": None if settings.model is None else settings.model.name,
+            "relevance": None if settings.relevance is None else settings.relevance.name,
+        },
         unshown=("claims",),
     )
+
+
+def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple[Core, int]:
+    """Core whose weights are 0 for claims beside the question, and how many nobody judged."""
+    questions = [
+        Question(
+            {"question": graph.query, "response": graph.response, "claim": atom.text},
+            read_relevance,
+            RELEVANCE_TOKENS,
+        )
+        for atom in graph.atoms
+    ]
+    answers = ask_all(model, RELEVANCE_PROMPT, RELEVANCE_STAGE, questions)
+    told = dict(zip(graph.atom_ids, answers, strict=True))
+    beside = {claim for claim, answer in told.items() if answer == IRRELEVANT}
+    unknown = sum(isinstance(answer, Failure) for answer in answers)
+    weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
+    return replace(core, weighting=weighting), unknown
 
 
 def with_sentences(graph: FactGraph) -> FactGraph:

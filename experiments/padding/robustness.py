@@ -67,6 +67,8 @@ class CoreChoices:
         share: least share of faithful claims among the chosen; None asks for none.
         epsilon: what is taken off each informativeness.
         cap: the relation model whose answer caps it; None takes `relations`.
+        graded: the relation model that gives P(claim given a bleached one), as Core wants it; None
+            takes `relations`.
 
     Raises:
         InputError: for unknown weights, or templates that do not have the domain.
@@ -82,6 +84,7 @@ class CoreChoices:
     share: float | None = None
     epsilon: float = EPSILON
     cap: RelationModel | None = None
+    graded: RelationModel | None = None
 
     def __post_init__(self) -> None:
         if self.weights not in WEIGHTS:
@@ -98,8 +101,11 @@ class CoreChoices:
         cached = CachedRelations(model)
         weighting: Weighting = uniform
         if self.weights == "informativeness":
+            informing = cached if self.graded is None else CachedRelations(self.graded)
+            # Who excludes whom also says what a bleached claim entails, beside a graded model.
+            capping = self.cap or (None if self.graded is None else cached)
             weighting = Informativeness(
-                cached, self._templates(graph), cap=self.cap, epsilon=self.epsilon
+                informing, self._templates(graph), cap=capping, epsilon=self.epsilon
             )
         return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
 

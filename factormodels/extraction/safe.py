@@ -38,7 +38,9 @@ VERDICT = Assessor(
     source="Wei et al. 2024",
 )
 
-_REVISION_TOKENS, _RELEVANCE_TOKENS, _QUERY_TOKENS = 300, 20, 100
+RELEVANCE_PROMPT = PROMPTS[1]
+RELEVANCE_TOKENS = 20
+_REVISION_TOKENS, _QUERY_TOKENS = 300, 100
 _SNIPPET = 1000
 """Characters of a passage that are shown."""
 
@@ -113,7 +115,7 @@ def safe(
     texts |= {atom.id: text for atom, text in revised}
     judged = step(
         [atom for atom, _ in revised], PROMPTS[1], STAGES[1],
-        lambda atom: {**asked, "claim": texts[atom.id]}, _read_relevance, _RELEVANCE_TOKENS,
+        lambda atom: {**asked, "claim": texts[atom.id]}, read_relevance, RELEVANCE_TOKENS,
     )  # fmt: skip
     relevant = [atom for atom, word in judged if word == "relevant"]
     queries: dict[str, list[str]] = {atom.id: [] for atom in graph.atoms}
@@ -221,7 +223,8 @@ def _shown(contexts: Sequence[Context]) -> str:
     )
 
 
-def _read_relevance(value: Any) -> str | None:
+def read_relevance(value: Any) -> str | None:
+    """Whether a claim is "relevant" or `IRRELEVANT`; None if the answer does not say."""
     said = value.get("relevant") if isinstance(value, dict) else None
     return None if not isinstance(said, bool) else "relevant" if said else IRRELEVANT
 

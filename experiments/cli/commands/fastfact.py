@@ -76,6 +76,7 @@ def command(
     )
     from experiments.cli.progress import response_progress
     from experiments.cli.tables import ledger_at_limit
+    from experiments.methods.fastfact import fastfact_findings
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.consumption import Consumption
     from factormodels.extraction.fastfact import FastFactSettings
@@ -127,7 +128,14 @@ def command(
     )
     with ledger_at_limit(remarks, ledger):
         found = run_fastfact(
-            plan, answering, ledger, prompts, options, monitor, core=core.settings()
+            plan,
+            answering,
+            ledger,
+            prompts,
+            options,
+            monitor,
+            core=core.settings(),
+            failure_types=extraction.failure_types,
         )
     if output_to.json:
         console.print(evaluation_as_json(found), soft_wrap=True, markup=False, highlight=False)
@@ -138,6 +146,10 @@ def command(
         remarks.print(threshold_sentence(chosen, extraction.target_error), soft_wrap=True)
     if output_to.tables is not None:
         show_written(remarks, found.save(output_to.tables))
+    if output_to.report is not None:
+        asked = {**asdict(plan.settings), "gamma": score.gamma, "model": model.model}
+        findings = fastfact_findings(found, file.name, asked)
+        show_written(remarks, [findings.report(output_to.report)])
     show_failed(remarks, found.failures)
     if output_to.out is not None:
         remarks.print(

@@ -12,6 +12,7 @@ import typer
 from experiments.cli import findings, options
 from experiments.cli.console import heading, messages, output, plain_table, show_table, show_written
 from experiments.paper.text import number
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from experiments.padding.selection_study import SelectionStudy
     from experiments.padding.uncertain_selection import UncertainRow
+    from factormodels.extraction.language_model import LanguageModel
 
 
 def command(
@@ -30,7 +32,13 @@ def command(
             "fact graphs, an embedded dataset, a table or a text. Labels are not needed.",
         ),
     ],
-    relations: options.EntailmentModel = "lexical",
+    relations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who entails whom: lexical, model (that of --model), recorded:FILE, nli:FOLDER.",
+        ),
+    ] = None,
     weights: options.ClaimWeights = "informativeness",
     rule: Annotated[
         str,
@@ -45,7 +53,10 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Bleached claims of your own, by domain (JSON)."),
     ] = None,
-    bins: options.PositionBins = 5,
+    bins: Annotated[
+        int | None,
+        typer.Option(min=1, max=20, metavar="N", help="Bins of relative position; 5."),
+    ] = None,
     samples: Annotated[
         int,
         typer.Option(
@@ -55,9 +66,9 @@ def command(
         ),
     ] = 0,
     seed: Annotated[
-        int,
-        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of intervals and graphs."),
-    ] = 0,
+        int | None,
+        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of intervals and graphs; 0."),
+    ] = None,
     share: Annotated[
         float | None,
         typer.Option(
@@ -80,6 +91,31 @@ def command(
             help="What the labels of an NLI model mean, where their names do not tell.",
         ),
     ] = None,
+    graded: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Relation model that gives P(c given h), as one trained on UNLI."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Language model that says who entails whom, as litellm spells it; its key comes "
+            "from the environment.",
+        ),
+    ] = None,
+    relevance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Language model that says which claims bear on the question; others do not count.",
+        ),
+    ] = None,
+    api_base: options.ApiBase = None,
+    cache: options.AnswerCache = Path("answers.sqlite"),
+    replay: options.Replay = False,
+    prompts: options.PromptsFolder = None,
     out: findings.OutFolder = None,
     report: findings.ReportPage = None,
     json_: findings.Json = False,
@@ -97,10 +133,17 @@ def command(
       factormodels select ChatGPT.jsonl --weights uniform --rule both \\
           --out results/select
       factormodels select demonstration --domain things --samples 200
+      factormodels select answers.jsonl --model openai/NAME \\
+          --relevance openai/NAME
     """
     from experiments.assess.inputs import load_responses
+    from experiments.assess.setup import language_model
     from experiments.cli.progress import step_progress
+    from experiments.cli.tables import show_ledger
     from experiments.methods.select import SelectSettings, find_selection
+    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
     wanted = {
         "relations": relations,
@@ -112,34 +155,65 @@ def command(
         "share": share,
         "epsilon": epsilon,
         "cap": cap,
+        "graded": graded,
     }
     loaded = load_responses(file)
     graphs = loaded.graphs
-    if json_ or report is not None or not _has_labels(graphs):
+    labelled = _has_labels(graphs)
+    for option, value in (("--samples", samples or None), ("--bins", bins), ("--seed", seed)):
+        if value is not None and (json_ or report is not None or not labelled):
+            why = (
+                "is about labelled claims that say their sentence, and there are none"
+                if not labelled
+                else "is about the tables of the terminal; leave --json and --report out"
+            )
+            raise InputError(f"{option} {why}")
+    ledger = Ledger()
+    asked: dict[str, LanguageModel] = {}
+    for option, name in (("model", model), ("relevance", relevance)):
+        if name is not None:
+            settings = LitellmSettings(name, api_base)
+            answering = language_model(settings, cache, ledger, replay=replay)
+            asked[option] = WithPrompts(answering, read_prompts(prompts))
+    wanted |= asked
+    if json_ or report is not None or not labelled:
         with step_progress(messages(), "responses", len(graphs)) as advance:
             found = find_selection(
                 graphs, file.name, wanted, remarks=loaded.remarks, advance=advance
             )
         findings.deliver(found, out=out, report=report, json_=json_)
+        if not json_:
+            show_ledger(output(), ledger)
         return
     from calibration.self_knowledge import IntervalSettings
     from experiments.padding import selection_study, uncertain_selection
 
     chosen = SelectSettings(**{**wanted, "labels": tuple(wanted["labels"] or ())}).choices()  # type: ignore[arg-type]
+    if relevance is not None:
+        raise InputError(
+            "--relevance: the tables of labelled claims do not ask for it; add --json or --report"
+        )
     study = selection_study.selection_study(
         graphs,
         chosen.core,
         source=file,
-        intervals=IntervalSettings(seed=seed),
-        n_positions=bins,
+        intervals=IntervalSettings(seed=seed or 0),
+        n_positions=bins or 5,
     )
-    written = [] if out is None else selection_study.write(study, out, file.stem)
+    written = []
+    if out is not None:
+        # Which claims count and why, as of responses without labels.
+        own = find_selection(graphs, file.name, wanted, remarks=loaded.remarks)
+        written = [*own.save(out), *selection_study.write(study, out, file.stem)]
     console = output()
     _show_study(console, study)
     if samples:
-        rows = uncertain_selection.uncertain_rows(graphs, chosen.core, samples=samples, seed=seed)
+        rows = uncertain_selection.uncertain_rows(
+            graphs, chosen.core, samples=samples, seed=seed or 0
+        )
         console.print()
         _show_uncertain(console, rows)
+    show_ledger(console, ledger)
     show_written(console, written)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from experiments import fastfact
 from experiments.assess.fastfact_tables import guaranteed_threshold
+from experiments.methods.fastfact import fastfact_findings
 from factormodels import FactGraph, InputError, read_many
 from factormodels.extraction.fastfact import FASTFACT_KEY
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
@@ -432,3 +433,56 @@ def test_what_was_recorded_can_be_judged_again(tmp_path: Path) -> None:
     write_fact_graphs(found.graphs, tmp_path / "g.jsonl")
     again = fastfact(tmp_path / "g.jsonl", model=AnsweringModel(answer), documents=NOTES)
     assert again.claims.equals(found.claims)
+
+
+FAILURES = [
+    {"claim": 1, "failures": []},
+    {"claim": 2, "failures": ["ambiguous", "subjective"]},
+    {"claim": 3, "failures": ["inter-sentence", "ambiguous"]},
+]
+
+
+def judging(request: Request) -> Completion:
+    """Answer as the scripted provider does, and judge claims."""
+    if request.prompt.name == "claim_failures":
+        return Completion(json.dumps(FAILURES))
+    if request.prompt.name == "missing_claims":
+        lacking = {"claim": "Gorse is spiny.", "reason": "extractor"}
+        return Completion(json.dumps([lacking]))
+    return answer(request)
+
+
+def test_failures_of_extracted_claims_are_counted_and_shown_on_a_page(tmp_path: Path) -> None:
+    model = AnsweringModel(judging)
+    graph = FactGraph("r1", (), response=RESPONSES["r1"])
+    options: dict[str, Any] = {"documents": ["Fig."], "cache": tmp_path / "a.sqlite"}
+    found = fastfact(graph, model=model, failure_types=True, **options)
+    rows = {(row["category"], row["failure"]): row
+            for row in found.claim_failures.to_dict("records")}  # type: ignore[union-attr]  # fmt: skip
+    counts = {key: row["count"] for key, row in rows.items()}
+    # A claim with two failures of a category counts once in it.
+    assert counts["unverifiable", "all"] == 2
+    assert counts["unverifiable", "ambiguous"] == 2
+    assert counts["unverifiable", "subjective"] == 1
+    assert counts["redundant", "all"] == counts["redundant", "inter-sentence"] == 1
+    assert rows["missing", "extractor"]["share"] == pytest.approx(1 / 3)
+    assert sum(request.stage == "claim failures" for request in model.asked) == 2
+    page = fastfact_findings(found, "r1", {"theta": 0.995}).report(tmp_path / "page.html")
+    text = page.read_text()
+    assert "Gorse is yellow." in text
+    assert "Nobody counted K" in text
+
+
+def test_a_judge_that_leaves_a_claim_out_is_not_believed(tmp_path: Path) -> None:
+    def short(request: Request) -> Completion:
+        if request.prompt.name == "claim_failures":
+            return Completion(json.dumps(FAILURES[:2]))
+        return judging(request)
+
+    graph = FactGraph("r1", (), response=RESPONSES["r1"])
+    options: dict[str, Any] = {"documents": ["Fig."], "cache": tmp_path / "a.sqlite"}
+    found = fastfact(graph, model=AnsweringModel(short), failure_types=True, **options)
+    table = found.claim_failures
+    assert table is not None
+    assert table["unanswered"].tolist() == [1] * len(table)
+    assert table.loc[table["category"] == "redundant", "claims"].tolist() == [0, 0, 0]

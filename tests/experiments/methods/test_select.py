@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from experiments import select
 from factormodels import FactGraph
 from factormodels.claims import Atom
 from factormodels.errors import InputError
+from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.io import read_many
+from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.selection import Core, subclaims_of
 from factormodels.selection import select as select_claims
 from tests.experiments.conftest import Invoke
+from tests.factormodels.extraction.models import AnsweringModel
 
 TEXT = "Ada built the bridge in 1890. The bridge was built by Ada in 1890. It carries trains."
 
@@ -106,3 +110,76 @@ def test_the_biographies_without_their_labels(shared_data: Path) -> None:
     names = ["response", "claims", "selected", "status"]
     assert with_labels["responses"][names].equals(without["responses"][names])
     assert "true before" not in [c.title for c in without.tables["responses"].columns]
+
+
+PAIRS = (
+    ("Ada built the bridge in 1890.", "The bridge was built by Ada in 1890."),
+    ("The bridge was built by Ada in 1890.", "Ada built the bridge in 1890."),
+)
+
+
+def judged_pairs(request: Request) -> str | Completion:
+    """Say that two sentences entail each other, and that trains are beside the question."""
+    question = request.messages[-1].content
+    if request.prompt.name == "safe_relevance":
+        claim = question.rpartition("<claim>")[2]
+        return json.dumps({"relevant": "trains" not in claim})
+    said = any(one in question.partition("<hypothesis>")[0] and two in
+               question.partition("<hypothesis>")[2] for one, two in PAIRS)  # fmt: skip
+    word, other = ("entailment", "neutral") if said else ("neutral", "entailment")
+    token = Token(word, math.log(0.9), ((word, math.log(0.9)), (other, math.log(0.1))))
+    return Completion(word, (token,))
+
+
+def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
+    model = AnsweringModel(judged_pairs)
+    one = FactGraph("r", (), response=TEXT, query="Who built the bridge?")
+    found = select([one], weights="uniform", model=model)
+    assert found["responses"]["selected"].tolist() == [2]
+    assert found.settings["relations"] == "model"
+    # Every ordered pair of three claims is asked once.
+    assert len(model.asked) == 6
+    narrow = select([one], weights="uniform", model=model, relevance=model)
+    claims: Any = narrow["claims"]
+    assert narrow["responses"]["selected"].tolist() == [1]
+    assert "trains" not in claims[claims["selected"]]["text"].iloc[0]
+    assert claims.loc[claims["text"].str.contains("trains"), "because"].item() != ""
+
+
+def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
+    model = AnsweringModel(judged_pairs)
+    one = FactGraph("r", (Atom("a1", "Ada built the bridge in 1890."),), response=TEXT)
+    found = select([one], domain="things", model=model, graded="lexical")
+    assert any("graded model lexical" in each for each in found.sentences)
+    plain = select([one], domain="things", relations="lexical")
+    # Nothing is entailed by a bleached claim, so that the cap leaves the lexical weight.
+    assert found["claims"]["weight"].tolist() == pytest.approx(plain["claims"]["weight"].tolist())
+
+
+def test_options_of_labelled_tables_are_refused_without_them(
+    tmp_path: Path, invoke: Invoke
+) -> None:
+    path = tmp_path / "answer.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    for option in ("--samples", "--bins", "--seed"):
+        result = invoke("select", str(path), option, "3")
+        assert result.exit_code == 2
+        assert f"{option} is about labelled claims" in " ".join(result.stderr.split())
+    result = invoke("select", "demonstration", "--domain", "things", "--bins", "3", "--json")
+    assert "leave --json and --report out" in " ".join(result.stderr.split())
+
+
+def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path, invoke: Invoke) -> None:
+    own = FactGraph(
+        "r",
+        (Atom("a1", "Ada built the bridge.", sentence=1, label=True),
+         Atom("a2", "It carries trains.", sentence=2, label=False)),
+        response="Ada built the bridge. It carries trains.",
+        metadata={"sentences": 2},
+    )  # fmt: skip
+    write_fact_graphs([own], tmp_path / "own.jsonl")
+    out = tmp_path / "out"
+    result = invoke("select", tmp_path / "own.jsonl", "--weights", "uniform", "--out", out)
+    assert result.exit_code == 0, result.output
+    written = {path.name for path in out.iterdir()}
+    assert {"claims.csv", "responses.csv", "findings.json", "selection-sentences.csv"} <= written
