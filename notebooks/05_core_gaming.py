@@ -49,6 +49,7 @@ from experiments.padding.gaming import PADDINGS, padded, padding_alone
 from experiments.padding.robustness import (
     GAMMA,
     CoreChoices,
+    padded_scores,
     robustness_curves,
     robustness_table,
     score,
@@ -70,9 +71,9 @@ graphs = datasets.load("demonstration").graphs
 WORDS = LexicalRelations()
 NO_GUARD = "no guard"
 GUARDS = {
-    "Core, uniform weights": CoreChoices(WORDS, "uniform"),
+    "Core, uniform weights": CoreChoices(WORDS, "uniform", templates_known=True),
     "Core, judge of words": CoreChoices(WORDS, templates_known=False),
-    "Core, paraphrases known": CoreChoices(WORDS),
+    "Core, paraphrases known": CoreChoices(WORDS, templates_known=True),
 }
 
 # %% [markdown]
@@ -158,9 +159,12 @@ table = pd.DataFrame(
         asdict(row)
         for row in robustness_table(
             graphs,
-            {"human labels": by_labels, "FR1": by_inference("FR1")},
-            GUARDS["Core, paraphrases known"],
-            appended=APPENDED,
+            padded_scores(
+                graphs,
+                {"human labels": by_labels, "FR1": by_inference("FR1")},
+                GUARDS["Core, paraphrases known"],
+                appended=APPENDED,
+            ),
         )
     ]
 )

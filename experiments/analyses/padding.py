@@ -18,11 +18,12 @@ from experiments.analyses.papers.published import (
 )
 from experiments.analyses.papers.sources import SourceName, UserData
 from experiments.padding.assessors import Assessor, by_inference, by_labels, by_prompt
-from experiments.padding.gaming import PADDINGS
+from experiments.padding.gaming import paddings_of
 from experiments.padding.robustness import (
     CoreChoices,
     CurveRow,
     TableRow,
+    padded_scores,
     robustness_curves,
     robustness_figure,
     robustness_table,
@@ -47,6 +48,7 @@ class Settings:
         data: name of the labelled responses with texts.
         relations: the relation model of the selection: "lexical" or "nli:FOLDER".
         weights: of the claims.
+        templates_known: whether the relation model sees through the templates of padding.
         assessors: "labels", "FR1", "FR2" or "FR3"; those by a prompt come with the user's models.
         prompts: the prompt-based assessors that are asked of the user's models.
         appended: sentences of padding, in the table; a multiple of `steps`.
@@ -61,6 +63,7 @@ class Settings:
     data: SourceName
     relations: str = "lexical"
     weights: Literal["informativeness", "uniform"] = "informativeness"
+    templates_known: bool = False
     assessors: Annotated[
         tuple[Literal["labels", "FR1", "FR2", "FR3"], ...], Field(min_length=1)
     ] = ("labels", "FR1")
@@ -79,11 +82,14 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = _with_a_true_claim(loaded)
     choices = CoreChoices(
-        relation_model(settings.relations, AssessmentOptions())[0], settings.weights
+        relation_model(settings.relations, AssessmentOptions())[0],
+        settings.weights,
+        templates_known=settings.templates_known,
     )
     assessors = _assessors(settings, loaded.user, context)
     with context.track("table and curves", 2) as advance:
-        rows = robustness_table(graphs, assessors, choices, appended=settings.appended)
+        scores = padded_scores(graphs, assessors, choices, appended=settings.appended)
+        rows = robustness_table(graphs, scores)
         advance()
         counts = [round(settings.appended * k / settings.steps) for k in range(settings.steps + 1)]
         curves = robustness_curves(
@@ -103,7 +109,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             f"Core, figure 4: {padding} sentences appended, {name}. {remark}",
         )
         for name in assessors
-        for padding in PADDINGS
+        for padding in paddings_of(graphs)
     }
     return with_published(tables, settings.published, remark, figures)
 

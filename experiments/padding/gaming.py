@@ -5,6 +5,7 @@ The sentences come from templates of this project, or from a language model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -26,9 +27,16 @@ from factormodels.fact_graph import FactGraph
 from factormodels.selection import bleached_claims
 from factormodels.variants import normalised_text
 
-Padding = Literal["repetitive", "uninformative"]
+Padding = Literal["repetitive", "uninformative", "off-topic"]
 
 PADDINGS: tuple[Padding, ...] = ("repetitive", "uninformative")
+"""What the project's templates write."""
+
+OFF_TOPIC: Padding = "off-topic"
+"""True claims about other topics, taken from the data: no template has written them."""
+
+CORRUPTIONS = ("negation", "entities")
+"""How a claim is made false: it is denied, or a name or number in it becomes another."""
 
 FRAMES = (
     "In fact, {claim}",
@@ -162,6 +170,64 @@ def subject_of(graph: FactGraph) -> Subject:
     return Subject(graph.topic or graph.id)
 
 
+def paddings_of(graphs: Sequence[FactGraph]) -> tuple[Padding, ...]:
+    """The paddings that responses can have: without others there are no claims on other topics."""
+    holding = sum(any(atom.label is True for atom in graph.atoms) for graph in graphs)
+    return (*PADDINGS, OFF_TOPIC) if holding > 1 else PADDINGS
+
+
+def padded_from(graph: FactGraph, padding: Padding, n: int, graphs: Sequence[FactGraph]) -> Padded:
+    """`padded`, or with n true claims of other responses appended, each with its evidence.
+
+    One claim of each other response in turn, then the next of each, so that neighbours have
+    different topics; claims that recur stand more than once.
+
+    Args:
+        graph: the response, with labels.
+        padding: a padding of `paddings_of`.
+        n: number of sentences, from 0.
+        graphs: the responses, of which others lend claims.
+
+    Raises:
+        InputError: as `padded`, or if no other response has a claim labelled true.
+    """
+    if padding != OFF_TOPIC:
+        return padded(graph, padding, n)
+    lists = [
+        [(other, atom) for atom in other.atoms if atom.label is True]
+        for other in graphs
+        if other.id != graph.id
+    ]
+    longest = max(map(len, lists), default=0)
+    lent = [own[place] for place in range(longest) for own in lists if place < len(own)]
+    if n and not lent:
+        raise InputError(
+            f"response {graph.id!r}: no other response has a claim labelled true, which padding "
+            "off topic takes; give more responses"
+        )
+    chosen = [lent[k % len(lent)] for k in range(n)] if n else []
+    fresh = _atoms(graph, [atom.text for _, atom in chosen])
+    contexts, relations = list(graph.contexts), list(graph.relations)
+    for new, (other, atom) in zip(fresh, chosen, strict=True):
+        own = {c.id: c for c in other.contexts}
+        bearing = [r for r in other.relations if r.target == atom.id and r.source in own]
+        served = [c.id for c in other.contexts if atom.id in c.retrieved_for]
+        for name in dict.fromkeys([*served, *(r.source for r in bearing)]):
+            copied = f"{new.id}-{name}"
+            contexts.append(replace(own[name], id=copied, retrieved_for=(new.id,)))
+            relations += [
+                replace(r, source=copied, target=new.id) for r in bearing if r.source == name
+            ]
+    return Padded(
+        replace(
+            graph,
+            atoms=(*graph.atoms, *fresh),
+            contexts=tuple(contexts),
+            relations=tuple(relations),
+        )
+    )
+
+
 def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None = None) -> Padded:
     """The response with n true sentences appended, one claim each.
 
@@ -270,16 +336,33 @@ def padding_alone(padding: Padded, n_clean: int) -> FactGraph:
     return restricted(padding.graph, padding.graph.atom_ids[n_clean:])
 
 
-def corrupted(graph: FactGraph, share: float = 0.5, seed: int = 0) -> FactGraph:
+def corrupted(
+    graph: FactGraph,
+    share: float = 0.5,
+    seed: int = 0,
+    how: str = "negation",
+    graphs: Sequence[FactGraph] = (),
+) -> FactGraph:
     """The response with some of its true claims turned into false ones (Core, section 5.3).
 
-    Each true claim is denied with the given probability: its text says that it is not so, its
-    label is false, and evidence for it speaks against it. The one that repetition repeats is
-    spared: what is repeated is true.
+    Each true claim is turned with the given probability: its text says that it is not so, or names
+    another name or number in the place of its last one; its label is false, and evidence for it
+    speaks against it. The one that repetition repeats is spared: what is repeated is true. A claim
+    that has no name or number, or for which there is no other, is denied.
+
+    Args:
+        graph: the response, with labels.
+        share: probability with which a true claim is turned.
+        seed: seed of the draw.
+        how: one of `CORRUPTIONS`.
+        graphs: responses whose claims lend names and numbers, beside the response itself.
 
     Raises:
-        InputError: for a share outside [0, 1], or if no claim is labelled true.
+        InputError: for a share outside [0, 1], an unknown corruption, or if no claim is labelled
+            true.
     """
+    if how not in CORRUPTIONS:
+        raise InputError(f"the corruption {how!r} is unknown; use one of {', '.join(CORRUPTIONS)}")
     if not 0 <= share <= 1:
         raise InputError(f"the share of corrupted claims is {share}; give one between 0 and 1")
     drawn = np.random.default_rng(seed).random(len(graph.atoms)) < share
@@ -291,6 +374,12 @@ def corrupted(graph: FactGraph, share: float = 0.5, seed: int = 0) -> FactGraph:
         for atom, hit in zip(graph.atoms, drawn, strict=True)
         if hit and atom.label is True and atom.id != spared
     }
+    pool = [] if how == "negation" else _entities([graph, *graphs])
+
+    def turned_text(text: str, number: int) -> str:
+        other = _swapped(text, pool, seed + number) if pool else None
+        return other or f"It is not the case that {_inside(text)}"
+
     opposite = {
         RelationKind.ENTAILMENT: RelationKind.CONTRADICTION,
         RelationKind.CONTRADICTION: RelationKind.ENTAILMENT,
@@ -298,16 +387,54 @@ def corrupted(graph: FactGraph, share: float = 0.5, seed: int = 0) -> FactGraph:
     return replace(
         graph,
         atoms=tuple(
-            replace(atom, label=False, text=f"It is not the case that {_inside(atom.text)}")
+            replace(atom, label=False, text=turned_text(atom.text, number))
             if atom.id in turned
             else atom
-            for atom in graph.atoms
+            for number, atom in enumerate(graph.atoms)
         ),
         relations=tuple(
             replace(r, kind=opposite.get(r.kind, r.kind)) if r.target in turned else r
             for r in graph.relations
         ),
     )
+
+
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+_NAME = re.compile(r"(?<=[a-z,;)] )[A-Z][\w'-]*(?: (?:of |de |van |von )?[A-Z][\w'-]*)*")
+"""Words with capitals that begin no sentence."""
+
+
+def _entities(graphs: Sequence[FactGraph]) -> list[str]:
+    """Names and numbers of the claims, each once, in order."""
+    found = {
+        text: None
+        for graph in graphs
+        for atom in graph.atoms
+        for kind in (_NUMBER, _NAME)
+        for text in kind.findall(atom.text)
+    }
+    return list(found)
+
+
+def _swapped(text: str, pool: Sequence[str], seed: int) -> str | None:
+    """The claim with another name or number in place of its last one; None if there is none."""
+    places = [match for kind in (_NUMBER, _NAME) for match in kind.finditer(text)]
+    if not places:
+        return None
+    last = max(places, key=lambda match: match.start())
+    is_number = last.group()[0].isdigit()
+    others = [
+        one
+        for one in pool
+        if one[0].isdigit() == is_number and one not in text and last.group() not in one
+    ]
+    if is_number:
+        # A year becomes a year, a count a count: else the claim would be nonsense, and not false.
+        others = [one for one in others if len(one) == len(last.group())]
+    if not others:
+        return None
+    other = others[int(np.random.default_rng(seed).integers(len(others)))]
+    return text[: last.start()] + other + text[last.end() :]
 
 
 def repeated_claim(graph: FactGraph) -> Atom:

@@ -11,18 +11,21 @@ import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.style import COLOURS, MARKERS
+from calibration.intervals import Scale, mean_interval
 from experiments.padding.assessors import Assessor
 from experiments.padding.gaming import (
-    PADDINGS,
+    CORRUPTIONS,
     CanonicalRelations,
     Padded,
-    Padding,
     corrupted,
-    padded,
+    padded_by_model,
+    padded_from,
     padding_alone,
+    paddings_of,
     subject_of,
 )
 from factormodels.errors import InputError
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import (
@@ -60,7 +63,8 @@ class CoreChoices:
         weights: "informativeness", with the bleached claims of the response's domain, or "uniform".
         rule: see `factormodels.selection.conflicts_of`.
         templates_known: whether the relation model sees through the templates of padding, as a
-            perfect judge of paraphrases would; otherwise it judges the words that are there.
+            perfect judge of paraphrases would; otherwise it judges the words that are there, as any
+            judge of a response that it has never seen must.
         domain: domain of the bleached claims; None takes that of `subject_of`.
         templates: file of bleached claims by domain; None takes the project's.
         solver: limits of the solver.
@@ -77,7 +81,7 @@ class CoreChoices:
     relations: RelationModel
     weights: str = "informativeness"
     rule: EdgeRule = "either"
-    templates_known: bool = True
+    templates_known: bool = False
     domain: str | None = None
     templates: Path | None = None
     solver: SolverSettings = field(default_factory=SolverSettings)
@@ -147,8 +151,9 @@ class CurveRow:
     Attributes:
         assessor: its name.
         core: whether selection went before.
-        response: "clean" or "corrupted", what was padded.
-        padding: "repetitive" or "uninformative".
+        response: what was padded: "clean", "corrupted" (some claims denied) or "swapped" (names and
+            numbers in them exchanged).
+        padding: a padding of `paddings_of`.
         appended: number of sentences appended.
         precision: mean over responses.
         raised: number of responses whose precision is above that of the clean, unpadded one.
@@ -227,19 +232,24 @@ def robustness_curves(
     # 0 is what the others are compared with.
     lengths = sorted({0, *counts})
     rows = []
-    for padding in PADDINGS:
-        versions = {
-            "clean": list(graphs),
-            # A seed for each response, so that the draws do not repeat.
-            "corrupted": [corrupted(graph, corrupt, seed + k) for k, graph in enumerate(graphs)],
-        }
+    versions = {
+        "clean": list(graphs),
+        # A seed for each response, so that the draws do not repeat.
+        **{
+            name: [
+                corrupted(graph, corrupt, seed + k, how, graphs) for k, graph in enumerate(graphs)
+            ]
+            for name, how in zip(("corrupted", "swapped"), CORRUPTIONS, strict=True)
+        },
+    }
+    for padding in paddings_of(graphs):
         scores: dict[tuple[str, bool, str, int], list[float]] = {}
         for response, given in versions.items():
             for graph in given:
                 # One relation model for all lengths: it is asked about each pair once.
-                core = choices.core(graph, padded(graph, padding, lengths[-1]))
+                core = choices.core(graph, padded_from(graph, padding, lengths[-1], graphs))
                 for n in lengths:
-                    version = padded(graph, padding, n).graph
+                    version = padded_from(graph, padding, n, graphs).graph
                     for with_core, view in ((False, version), (True, selected(version, core))):
                         for name, assessor in assessors.items():
                             key = (name, with_core, response, n)
@@ -269,10 +279,8 @@ def robustness_curves(
 
 def robustness_table(
     graphs: Sequence[FactGraph],
-    assessors: Mapping[str, Assessor],
-    choices: CoreChoices,
+    scores: Mapping[tuple[str, bool, str], Sequence[Score]],
     *,
-    appended: int = 20,
     gamma: float = GAMMA,
 ) -> list[TableRow]:
     """The scores of normal and padded responses with and without Core (Core, table 4).
@@ -282,30 +290,12 @@ def robustness_table(
     selection, and where it is true its precision is 1: precision cannot tell, F1@K' does.
 
     Args:
-        graphs: labelled responses with texts, each with a claim labelled true.
-        assessors: by name.
-        choices: how selection is set up.
-        appended: number of sentences of padding.
+        graphs: the responses.
+        scores: theirs, of `padded_scores`.
         gamma: of F1@K'.
-
-    Raises:
-        InputError: as `padded` does, or without responses.
     """
-    _check(graphs)
     # Of the normal response in every row, so that padding does not raise its own target.
     k_prime = [len(graph.atoms) for graph in graphs]
-    scores: dict[tuple[str, bool, str], list[Score]] = {}
-    for graph in graphs:
-        paddings: dict[Padding, Padded] = {p: padded(graph, p, appended) for p in PADDINGS}
-        kinds = [("normal", graph, Padded(graph))]
-        for padding, made in paddings.items():
-            kinds.append((f"{padding}, appended", made.graph, made))
-            kinds.append((f"{padding}, alone", padding_alone(made, len(graph.atoms)), made))
-        for kind, version, made in kinds:
-            core = choices.core(graph, made)
-            for with_core, view in ((False, version), (True, selected(version, core))):
-                for name, assessor in assessors.items():
-                    scores.setdefault((name, with_core, kind), []).append(score(view, assessor))
     rows = []
     for (name, with_core, kind), found in scores.items():
         supported = [one.supported for one in found]
@@ -322,8 +312,101 @@ def robustness_table(
         )
     # As they were first met: normal, then each padding.
     order = {kind: k for k, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
-    names = {name: k for k, name in enumerate(assessors)}
+    names = {name: k for k, name in enumerate(dict.fromkeys(row.assessor for row in rows))}
     return sorted(rows, key=lambda row: (names[row.assessor], row.core, order[row.kind]))
+
+
+def padded_scores(
+    graphs: Sequence[FactGraph],
+    assessors: Mapping[str, Assessor],
+    choices: CoreChoices,
+    *,
+    appended: int = 20,
+    paraphraser: LanguageModel | None = None,
+) -> dict[tuple[str, bool, str], list[Score]]:
+    """Scores of normal and padded responses, by assessor, whether with Core, and kind.
+
+    Args:
+        graphs: labelled responses with texts, each with a claim labelled true.
+        assessors: by name.
+        choices: how selection is set up.
+        appended: number of sentences of padding.
+        paraphraser: language model that writes repetitions, beside those of templates.
+
+    Raises:
+        InputError: as `padded` does, or without responses.
+    """
+    _check(graphs)
+    scores: dict[tuple[str, bool, str], list[Score]] = {}
+    for graph in graphs:
+        paddings: dict[str, Padded] = {
+            p: padded_from(graph, p, appended, graphs) for p in paddings_of(graphs)
+        }
+        if paraphraser is not None:
+            paddings["paraphrased"] = padded_by_model(graph, "repetitive", appended, paraphraser)
+        kinds = [("normal", graph, Padded(graph))]
+        for padding, made in paddings.items():
+            kinds.append((f"{padding}, appended", made.graph, made))
+            kinds.append((f"{padding}, alone", padding_alone(made, len(graph.atoms)), made))
+        for kind, version, made in kinds:
+            core = choices.core(graph, made)
+            for with_core, view in ((False, version), (True, selected(version, core))):
+                for name, assessor in assessors.items():
+                    scores.setdefault((name, with_core, kind), []).append(score(view, assessor))
+    return scores
+
+
+@dataclass(frozen=True)
+class GainRow:
+    """What a kind of padding gains in mean precision, paired by response, with 95 % intervals.
+
+    Where every response gains the same there is no interval, nan.
+
+    Attributes:
+        assessor: its name.
+        kind: a padding, "appended" or "alone".
+        plain: mean gain over the normal response without Core.
+        plain_lower: lower end of its interval over responses (Student's t).
+        plain_upper: its upper end.
+        core: mean gain with Core before both.
+        core_lower: lower end.
+        core_upper: upper end.
+        kept_off: what Core keeps off, the first gain less the second.
+        kept_off_lower: lower end.
+        kept_off_upper: upper end.
+        responses: number of responses.
+    """
+
+    assessor: str
+    kind: str
+    plain: float
+    plain_lower: float
+    plain_upper: float
+    core: float
+    core_lower: float
+    core_upper: float
+    kept_off: float
+    kept_off_lower: float
+    kept_off_upper: float
+    responses: int
+
+
+def padding_gains(scores: Mapping[tuple[str, bool, str], Sequence[Score]]) -> list[GainRow]:
+    """Gains of every kind of padding with and without Core, of `padded_scores`."""
+    rows = []
+    for name, with_core, kind in scores:
+        if with_core or kind == "normal":
+            continue
+        gains = [
+            np.array([one.precision for one in scores[name, core, kind]])
+            - np.array([one.precision for one in scores[name, core, "normal"]])
+            for core in (False, True)
+        ]
+        plain, kept, off = (
+            mean_interval(own, scale=Scale.NUMBER) for own in (*gains, gains[0] - gains[1])
+        )
+        rows.append(GainRow(name, kind, *plain, *kept, *off, gains[0].size))
+    return rows
 
 
 def robustness_figure(rows: Sequence[CurveRow], assessor: str, padding: str) -> Figure:

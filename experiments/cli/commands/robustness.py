@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.padding.assessors import Assessor
-    from experiments.padding.robustness import CurveRow, TableRow
+    from experiments.padding.robustness import CurveRow, GainRow, TableRow
     from factormodels.extraction.language_model import LanguageModel
     from factormodels.extraction.relation_models.base import RelationModel
 
@@ -36,9 +36,16 @@ def command(
     blind: Annotated[
         bool,
         typer.Option(
-            "--blind", help="Judge the padding by its words; else its templates are seen through."
+            "--blind/--templates-known",
+            help="Judge the padding by its words, or see through its templates.",
         ),
-    ] = False,
+    ] = True,
+    paraphrases: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Also repeat by paraphrases that this language model writes."
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -61,7 +68,9 @@ def command(
         Path | None, typer.Option(metavar="DIR", help="Write the tables and the figures there.")
     ] = None,
 ) -> None:
-    """Append repetitive or uninformative true sentences and see whether scores rise.
+    """Append true sentences that add nothing and see whether scores rise.
+
+    They repeat a claim, hold of everything, or are true claims of other responses.
 
     For each assessor at hand (human labels, FR1, FR2 and FR3 on the recorded
     relations, FR2 on the relation model's, FR2 with atoms related to each other,
@@ -71,12 +80,19 @@ def command(
     [b]Examples[/b]
 
       factormodels robustness
-      factormodels robustness demonstration --blind --out results/robustness
+      factormodels robustness demonstration --out results/robustness
+      factormodels robustness --templates-known
       factormodels robustness --model openai/NAME --appended 4
     """
     from experiments.assess.setup import AssessmentOptions, language_model, relation_model
     from experiments.padding.gaming import known_templates
-    from experiments.padding.robustness import CoreChoices, robustness_curves, robustness_table
+    from experiments.padding.robustness import (
+        CoreChoices,
+        padded_scores,
+        padding_gains,
+        robustness_curves,
+        robustness_table,
+    )
     from experiments.study.inputs import read_graphs
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
@@ -89,20 +105,27 @@ def command(
     # One cache for all versions of all responses, since they share most of their claims.
     claims = CachedRelations(judge if blind else known_templates(judge, graphs, appended))
     missing: Counter[str] = Counter()
-    prompted = None
-    if model is not None:
-        settings = LitellmSettings(model, api_base)
+    prompted, writer = (
+        None
+        if name is None
         # The ledger is not shown: what matters of a model here is its missing verdicts.
-        answering = language_model(settings, cache, Ledger(), replay=replay)
-        prompted = WithPrompts(answering, read_prompts(prompts))
+        else WithPrompts(
+            language_model(LitellmSettings(name, api_base), cache, Ledger(), replay=replay),
+            read_prompts(prompts),
+        )
+        for name in (model, paraphrases)
+    )
     assessors = _assessors_at_hand(judge, claims, prompted, missing)
     # Five points of each curve, evenly spaced.
     counts = [round(appended * k / 4) for k in range(5)]
-    table = robustness_table(graphs, assessors, choices, appended=appended)
+    scores = padded_scores(graphs, assessors, choices, appended=appended, paraphraser=writer)
+    table = robustness_table(graphs, scores)
+    gains = padding_gains(scores)
     curves = robustness_curves(graphs, assessors, choices, counts=counts, seed=seed)
-    written = [] if out is None else _write(table, curves, out)
+    written = [] if out is None else _write(table, gains, curves, out)
     console = output()
     _show(console, table, curves)
+    _show_gains(console, gains)
     for name, n in missing.items():
         if n:
             console.print(
@@ -185,7 +208,27 @@ def _show(console: Console, table: Sequence[TableRow], curves: Sequence[CurveRow
     )
 
 
-def _write(table: Sequence[TableRow], curves: Sequence[CurveRow], folder: Path) -> list[Path]:
+def _show_gains(console: Console, gains: Sequence[GainRow]) -> None:
+    """Print what padding gains with and without Core, with paired intervals."""
+    console.print()
+    heading(console, "gain in precision over the normal response, 95% intervals, paired")
+    shown = plain_table(["assessor", "padding"], ["without Core", "with Core", "kept off by Core"])
+    for row in gains:
+        cells = (
+            f"{number(value)} [{number(lower)}, {number(upper)}]"
+            for value, lower, upper in (
+                (row.plain, row.plain_lower, row.plain_upper),
+                (row.core, row.core_lower, row.core_upper),
+                (row.kept_off, row.kept_off_lower, row.kept_off_upper),
+            )
+        )
+        shown.add_row(row.assessor, row.kind, *cells)
+    console.print(shown)
+
+
+def _write(
+    table: Sequence[TableRow], gains: Sequence[GainRow], curves: Sequence[CurveRow], folder: Path
+) -> list[Path]:
     """Write both tables as CSV and a figure per assessor and padding, and return the paths.
 
     Raises:
@@ -193,15 +236,16 @@ def _write(table: Sequence[TableRow], curves: Sequence[CurveRow], folder: Path) 
     """
     from calibration.figures import save_figure
     from calibration.table_markup import csv_text
-    from experiments.padding.gaming import PADDINGS
     from experiments.padding.robustness import robustness_figure
 
     prepare_folder(folder)
     paths = [folder / "robustness-table.csv", folder / "robustness-curves.csv"]
     write_text(paths[0], csv_text([asdict(row) for row in table]))
     write_text(paths[1], csv_text([asdict(row) for row in curves]))
+    paths.append(folder / "robustness-gains.csv")
+    write_text(paths[-1], csv_text([asdict(row) for row in gains]))
     for assessor in dict.fromkeys(row.assessor for row in curves):
-        for padding in PADDINGS:
+        for padding in dict.fromkeys(row.padding for row in curves):
             # Names of assessors hold commas and spaces, which file names had better not.
             stem = f"robustness-{assessor}-{padding}".replace(", ", "-").replace(" ", "-")
             paths += save_figure(robustness_figure(curves, assessor, padding), folder / stem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -145,7 +145,7 @@ def command(
     from factormodels.extraction.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
-    wanted = {
+    wanted: dict[str, Any] = {
         "relations": relations,
         "labels": [part for part in (labels or "").split(",") if part],
         "weights": weights,
@@ -175,7 +175,7 @@ def command(
             settings = LitellmSettings(name, api_base)
             answering = language_model(settings, cache, ledger, replay=replay)
             asked[option] = WithPrompts(answering, read_prompts(prompts))
-    wanted |= asked
+    wanted = {**wanted, **asked}
     if json_ or report is not None or not labelled:
         with step_progress(messages(), "responses", len(graphs)) as advance:
             found = find_selection(
@@ -188,7 +188,7 @@ def command(
     from calibration.self_knowledge import IntervalSettings
     from experiments.padding import selection_study, uncertain_selection
 
-    chosen = SelectSettings(**{**wanted, "labels": tuple(wanted["labels"] or ())}).choices()  # type: ignore[arg-type]
+    chosen = SelectSettings(**{**wanted, "labels": tuple(wanted["labels"] or ())}).choices()
     if relevance is not None:
         raise InputError(
             "--relevance: the tables of labelled claims do not ask for it; add --json or --report"

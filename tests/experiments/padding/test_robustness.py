@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 from experiments.padding.assessors import (
     by_inference,
@@ -16,6 +19,7 @@ from experiments.padding.assessors import (
 )
 from experiments.padding.gaming import (
     DEMONSTRATION,
+    OFF_TOPIC,
     PADDINGS,
     CanonicalRelations,
     Padded,
@@ -23,12 +27,16 @@ from experiments.padding.gaming import (
     known_templates,
     padded,
     padded_by_model,
+    padded_from,
     padding_alone,
+    paddings_of,
     repeated_claim,
     subject_of,
 )
 from experiments.padding.robustness import (
     CoreChoices,
+    padded_scores,
+    padding_gains,
     robustness_curves,
     robustness_figure,
     robustness_table,
@@ -48,7 +56,7 @@ from tests.factormodels.extraction.server import Reply, ScriptedServer
 pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 GRAPHS = datasets.load("demonstration").graphs
-CHOICES = CoreChoices(LexicalRelations())
+CHOICES = CoreChoices(LexicalRelations(), templates_known=True)
 
 
 @pytest.mark.parametrize("padding", PADDINGS)
@@ -69,7 +77,7 @@ def test_twenty_true_sentences_raise_plain_precision_alone(padding: str, assesso
 
 @pytest.mark.parametrize("padding", PADDINGS)
 def test_a_lexical_judge_that_does_not_know_the_templates_lets_little_through(padding: str) -> None:
-    blind = CoreChoices(LexicalRelations(), templates_known=False)
+    blind = CoreChoices(LexicalRelations())
     plain = adjusted = 0.0
     for graph in GRAPHS:
         made = padded(graph, padding, 20)  # type: ignore[arg-type]
@@ -85,9 +93,12 @@ def test_a_lexical_judge_that_does_not_know_the_templates_lets_little_through(pa
 
 
 def test_the_table_has_every_kind_of_response_with_and_without_core() -> None:
-    rows = robustness_table(GRAPHS[:3], {"labels": by_labels}, CHOICES, appended=5)
+    scores = padded_scores(GRAPHS[:3], {"labels": by_labels}, CHOICES, appended=5)
+    rows = robustness_table(GRAPHS[:3], scores)
     found = {(row.core, row.kind): row for row in rows}
-    kinds = ["normal"] + [f"{p}, {how}" for p in PADDINGS for how in ("appended", "alone")]
+    every = paddings_of(GRAPHS[:3])
+    assert every == (*PADDINGS, OFF_TOPIC)
+    kinds = ["normal"] + [f"{p}, {how}" for p in every for how in ("appended", "alone")]
     assert [row.kind for row in rows] == kinds * 2
     for padding in PADDINGS:
         assert found[False, f"{padding}, alone"].precision == 1.0
@@ -210,9 +221,9 @@ def test_related_atoms_count_once_and_keep_their_verdicts(variant: str) -> None:
 
 def test_related_atoms_alone_resist_repetition_but_not_emptiness() -> None:
     relations = CachedRelations(known_templates(LexicalRelations(), GRAPHS[:4], 10))
-    rows = robustness_table(
-        GRAPHS[:4], {"related": by_related_atoms("FR2", relations)}, CHOICES, appended=10
-    )
+    related = {"related": by_related_atoms("FR2", relations)}
+    scores = padded_scores(GRAPHS[:4], related, CHOICES, appended=10)
+    rows = robustness_table(GRAPHS[:4], scores)
     precision = {(row.core, row.kind): row.precision for row in rows}
     assert precision[False, "repetitive, appended"] == precision[False, "normal"]
     assert precision[False, "uninformative, appended"] > precision[False, "normal"]
@@ -256,7 +267,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="the weights 'heavy' are unknown"):
         CoreChoices(LexicalRelations(), "heavy")
     with pytest.raises(InputError, match="no responses to pad"):
-        robustness_table([], {}, CHOICES)
+        padded_scores([], {}, CHOICES)
 
 
 def test_the_command_writes_tables_and_figures(invoke: Invoke, tmp_path: Path) -> None:
@@ -270,3 +281,80 @@ def test_the_command_writes_tables_and_figures(invoke: Invoke, tmp_path: Path) -
     rows = list(csv.DictReader((out / "robustness-curves.csv").read_text().splitlines()))
     assert {row["appended"] for row in rows} == {"0", "1", "2", "3", "4"}
     assert (out / "robustness-FR2-lexical-repetitive.pdf").stat().st_size > 1000
+
+
+def test_true_claims_on_other_topics_come_from_the_data_with_their_evidence() -> None:
+    graph, *others = GRAPHS[:4]
+    made = padded_from(graph, OFF_TOPIC, 7, GRAPHS[:4]).graph
+    fresh = made.atoms[len(graph.atoms) :]
+    theirs = {atom.text: (other, atom) for other in others for atom in other.atoms if atom.label}
+    assert [atom.label for atom in fresh] == [True] * 7
+    # One of each other response in turn.
+    assert [theirs[atom.text][0].id for atom in fresh[:3]] == [other.id for other in others]
+    for atom in fresh:
+        other, own = theirs[atom.text]
+        kinds = sorted(r.kind for r in made.relations if r.target == atom.id)
+        contexts = {context.id for context in other.contexts}
+        assert kinds == sorted(
+            r.kind for r in other.relations if r.target == own.id and r.source in contexts
+        )
+    assert made.contexts[: len(graph.contexts)] == graph.contexts
+    with pytest.raises(InputError, match="no other response has a claim labelled true"):
+        padded_from(graph, OFF_TOPIC, 1, [graph])
+    assert paddings_of([graph]) == PADDINGS
+
+
+def test_core_does_not_see_that_a_true_claim_is_beside_the_topic() -> None:
+    scores = padded_scores(GRAPHS[:5], {"labels": by_labels}, CHOICES, appended=10)
+    gains = {row.kind: row for row in padding_gains(scores)}
+    for padding in PADDINGS:
+        row = gains[f"{padding}, appended"]
+        assert row.plain_lower > 0
+        # The same claims are selected of every response: nothing is gained, nor does it vary.
+        assert row.core == 0
+        assert math.isnan(row.core_lower)
+        assert row.kept_off == pytest.approx(row.plain - row.core)
+    # Informative and said once: nothing but relevance would keep it off.
+    assert gains["off-topic, appended"].core > 0.05
+    precision = [
+        [one.precision for one in scores["labels", False, kind]]
+        for kind in ("off-topic, appended", "normal")
+    ]
+    differences = np.array(precision[0]) - np.array(precision[1])
+    row = gains["off-topic, appended"]
+    half = t.ppf(0.975, 4) * differences.std(ddof=1) / np.sqrt(5)
+    assert row.plain == pytest.approx(differences.mean())
+    # Cut where no redrawn responses reach.
+    assert row.plain_upper <= differences.mean() + half + 1e-12
+
+
+def test_names_and_numbers_are_swapped_for_others_of_their_kind() -> None:
+    graph = GRAPHS[0]
+    wrong = corrupted(graph, 1.0, 1, "entities", GRAPHS)
+    before = {atom.id: atom for atom in graph.atoms}
+    swapped = [
+        atom
+        for atom in wrong.atoms
+        if atom.text != before[atom.id].text and not atom.text.startswith("It is not the case")
+    ]
+    assert swapped
+    for atom in swapped:
+        assert atom.label is False
+        old, new = before[atom.id].text, atom.text
+        assert len(set(new.split()) - set(old.split())) >= 1
+        # The rest of the sentence stands.
+        assert len(set(old.split()) & set(new.split())) >= 2
+    # Verdicts of evidence turn as with denial.
+    denied = corrupted(graph, 1.0, 1)
+    assert [r.kind for r in wrong.relations] == [r.kind for r in denied.relations]
+    assert [a.label for a in wrong.atoms] == [a.label for a in denied.atoms]
+    with pytest.raises(InputError, match="the corruption 'rot13' is unknown"):
+        corrupted(graph, 1.0, 1, "rot13")
+
+
+def test_a_language_model_repeats_in_its_own_words() -> None:
+    writer = AnsweringModel(lambda _: '["Curie won.", "She won it."]')
+    scores = padded_scores(
+        GRAPHS[:2], {"labels": by_labels}, CHOICES, appended=2, paraphraser=writer
+    )
+    assert {"paraphrased, appended", "paraphrased, alone"} <= {kind for _, _, kind in scores}
