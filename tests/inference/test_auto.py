@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import LogZKind, Posterior, Status, ZeroPartitionError, infer, infer_anytime
+from inference.anytime import _Best
 from inference.auto import Auto
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.wmb import WeightedMiniBuckets
@@ -38,12 +40,30 @@ def test_what_does_not_fit_is_bounded_from_both_sides_by_the_best() -> None:
     assert posterior.stats["lower"] <= truth <= posterior.stats["upper"]
     assert posterior.stats["gap"] == posterior.stats["upper"] - posterior.stats["lower"]
     assert "by memory_limit" in posterior.stats["reason"]
-    alone = infer(graph, "cavi", restarts=1)
-    assert alone.log_z is not None
-    assert posterior.stats["lower"] >= alone.log_z
-    loose = infer(graph, "trw", max_iterations=1, weight_updates=0).log_z
-    assert loose is not None
-    assert posterior.stats["upper"] <= loose
+    # Which algorithm gets how far depends on the clock; that something bounds each side does not.
+    assert np.isfinite([posterior.stats["lower"], posterior.stats["upper"]]).all()
+    for side in ("lower_by", "upper_by"):
+        assert posterior.stats[side].startswith(("wmb(", "trw", "cavi", "clamping("))
+
+
+def test_the_best_of_each_side_is_kept() -> None:
+    graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
+    stop = Stop()
+    best = _Best()
+    given: list[tuple[str, float, LogZKind, bool]] = [
+        ("a", 5.0, LogZKind.UPPER, True),
+        ("b", 1.0, LogZKind.ELBO, True),
+        ("c", 6.0, LogZKind.UPPER, False),
+        ("d", 4.0, LogZKind.UPPER, True),
+        ("e", 0.0, LogZKind.LOWER, False),
+        ("f", 2.0, LogZKind.LOWER, True),
+    ]
+    for name, log_z, kind, tighter in given:
+        posterior = replace(infer(graph, "cavi"), log_z=log_z, log_z_kind=kind)
+        assert best.take(name, posterior) is tighter
+    stats = best.answer(stop, "why").stats
+    assert (stats["upper"], stats["upper_by"]) == (4.0, "d")
+    assert (stats["lower"], stats["lower_by"], stats["gap"]) == (2.0, "f", 2.0)
 
 
 def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,10 +36,10 @@ def test_a_kept_plan_answers_for_other_tables_as_a_new_one(kept: KeptPlans) -> N
         graph = odd_graph(seed).absorb_evidence()
         first = infer(graph)
         again = other_tables(graph, seed)
-        held = kept.get((structure_of(graph), 0, 1000, None))
+        held = kept.get((structure_of(graph), 0, 1000, 2.0, None))
         assert held is not None
         assert_right(again, infer(again), 1e-10, rel=1e-10)
-        assert kept.get((structure_of(again), 0, 1000, None)) is held
+        assert kept.get((structure_of(again), 0, 1000, 2.0, None)) is held
         assert infer(graph).marginals.flat.tobytes() == first.marginals.flat.tobytes()
 
 
@@ -53,28 +53,28 @@ def test_plans_are_kept_by_structure_and_settings(kept: KeptPlans) -> None:
     assert structure_of(one) != structure_of(other)
     for each in (one, other):
         assert infer(each).log_z == pytest.approx(np.log(each.cardinalities.prod()), abs=1e-14)
-    assert kept.get((structure_of(graph), 1, 1000, None)) is None
+    assert kept.get((structure_of(graph), 1, 1000, 2.0, None)) is None
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.exact.plans, "_MOST_KEPT", 3)
     graphs = [FactorGraph.from_factors([2] * n, [(range(n), np.ones(2**n))]) for n in range(1, 8)]
-    keys = [(structure_of(graph), 0, 0, None) for graph in graphs]
+    keys = [(structure_of(graph), 0, 0, 2.0, None) for graph in graphs]
     plans = KeptPlans()
     for key, graph in zip(keys, graphs, strict=True):
-        plans.keep(key, Plan.of(graph, 0, 0, 1e9))
+        plans.keep(key, Plan.of(graph, 0, 0, 1e9, 1e9))
         plans.get(keys[0])
     # The first was asked for again and again, of the others the last ones are left.
     assert [number for number, key in enumerate(keys) if plans.get(key)] == [0, 5, 6]
     monkeypatch.setattr(inference.exact.plans, "_MOST_BYTES", 4.0)
     few = KeptPlans()
-    few.keep(keys[0], Plan.of(graphs[0], 0, 0, 1e9))
+    few.keep(keys[0], Plan.of(graphs[0], 0, 0, 1e9, 1e9))
     assert few.get(keys[0]) is None
 
 
 def test_threads_share_a_plan_and_not_its_tables() -> None:
     graph = fr2(12, 3, density=0.2, seed=1)
-    plan = Plan.of(graph, 0, 0, 1e9)
+    plan = Plan.of(graph, 0, 0, 1e9, 1e9)
     graphs = [other_tables(graph, seed) for seed in range(40)]
     expected = [plan.run(one.log_values, 1).marginals.tobytes() for one in graphs]
     with ThreadPoolExecutor(4) as pool:
