@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_refused() -> None:
         joint(graph, list(range(65)))
     # The table itself fits, the elimination with it does not.
     wide = grid(10, 10, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(TooLargeError, match=r"'0'.*holds them all, and exact elimination"):
+    with pytest.raises(TooLargeError, match=r"'0'.*holds them all, and the best elimination order"):
         joint(wide, [0, 9, 90, 99], Exact(memory_limit=10_000))
 
 
