@@ -183,5 +183,5 @@ hashed = SSL_CERT_FILE="$${SSL_CERT_FILE:-$$($(LOCKING)/bin/python -m pip config
     --no-emit-index-url $(1)
 
 # Without the libraries of one build of torch (see install), and without the name of that build.
-frozen = $(1)/bin/python -m pip list --format=freeze --exclude pip --exclude factormodels \
+frozen = $(1)/bin/python -m pip list --format=freeze --exclude pip --exclude factorfacts \
     | sed -e '/^nvidia-/d' -e '/^cuda-/d' -e '/^triton==/d' -e 's/+.*//'

@@ -130,6 +130,7 @@ def latex_table(
     width: int,
     comments: Iterable[str] = (),
     foot: str = "",
+    heading_width: float | None = None,
 ) -> str:
     r"""Table as a LaTeX ``tabular``, whose document needs the package booktabs.
 
@@ -141,13 +142,15 @@ def latex_table(
         width: number of columns; a title may span several.
         comments: lines that stand before the table, behind percent signs.
         foot: a paragraph below the table, within it; empty if there is none.
+        heading_width: points within which headings of blocks are broken; None: they are not.
     """
     lines = [f"% {line}" for line in comments]
     lines += [rf"\begin{{tabular}}{{{specification}}}", r"\toprule", _latex_row(titles)]
     for heading, rows in blocks:
         lines.append(r"\midrule")
         if heading:
-            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\textit{{{heading}}}}} \\")
+            kind = "l" if heading_width is None else rf"@{{}}p{{{heading_width:.1f}pt}}@{{}}"
+            lines.append(rf"\multicolumn{{{width}}}{{{kind}}}{{\textit{{{heading}}}}} \\")
         lines += map(_latex_row, rows)
     lines.append(r"\bottomrule")
     if foot:

@@ -113,7 +113,7 @@ ENTRIES = (
         limits="tables of log range to 10^6; compiles for every graph, some tenths of a second",
         requires=("pgmax", "jax"),
         extra="jax",
-        install="pip install 'factormodels[jax]' && pip install --no-deps pgmax==0.6.1",
+        install="pip install 'factorfacts[jax]' && pip install --no-deps pgmax==0.6.1",
     ),
     Entry(
         name="pyagrum",

@@ -56,7 +56,7 @@ class Entry:
     @property
     def install_command(self) -> str:
         """The command that installs what this backend needs."""
-        return self.install or f"pip install 'factormodels[{self.extra}]'"
+        return self.install or f"pip install 'factorfacts[{self.extra}]'"
 
 
 _ENTRIES: dict[str, Entry] = {}

@@ -41,7 +41,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("table_markup", "tabular", "validation"),
     ),
     "experiments": (
-        *(("cli",), ("bench",), ("methods",), ("analyses",), ("report",), ("run",)),
+        *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
         *(("results",), ("paper",), ("padding",), ("assess",), ("study",)),
     ),
 }

@@ -151,7 +151,7 @@ def test_the_core_lock_is_the_core_at_the_versions_of_the_lock() -> None:
 def test_the_extra_all_names_every_other() -> None:
     by_name = extras()
     (everything,) = by_name.pop("all")
-    assert everything.name == "factormodels"
+    assert everything.name == setup_cfg()["metadata"]["name"]
     assert everything.extras == by_name.keys() - NOT_IN_ALL
 
 
@@ -237,3 +237,17 @@ def test_the_absence_of_notebooks_is_said(tmp_path: Path, caplog: pytest.LogCapt
     with caplog.at_level("INFO"):
         main(tmp_path, tmp_path / "results")
     assert "nothing was executed" in caplog.text
+
+
+def test_every_hint_to_install_names_this_distribution() -> None:
+    """Another project has the name of our first package on the index."""
+    ours = setup_cfg()["metadata"]["name"]
+    hints = [
+        (path.name, name)
+        for folder in ("factormodels", "inference", "calibration", "experiments", "docs")
+        for path in sorted((ROOT / folder).rglob("*.[pm][yd]"))
+        for name in re.findall(r"'([a-z-]+)\[[a-z,{]", path.read_text(encoding="utf-8"))
+        if name in ("factormodels", ours)
+    ]
+    assert len(hints) > 8
+    assert {name for _, name in hints} == {ours}

@@ -58,7 +58,7 @@ def sample_posterior(
     except ImportError as error:
         raise MissingDependencyError(
             "sampling the posterior needs numpyro, which is not installed; "
-            "run: pip install 'factormodels[jax]'"
+            "run: pip install 'factorfacts[jax]'"
         ) from error
     density = target(graphs, specification, prior_scale, backend)
     k = len(density.mode)

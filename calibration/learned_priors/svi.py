@@ -65,7 +65,7 @@ def fit_posterior(
     except ImportError as error:
         raise MissingDependencyError(
             "fitting the posterior needs pyro, which is not installed; "
-            "run: pip install 'factormodels[pyro]'"
+            "run: pip install 'factorfacts[pyro]'"
         ) from error
     density = target(graphs, specification, prior_scale, backend)
     centre, root, bounds = _climb(density, steps, particles, seed)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import Path, PurePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
@@ -31,6 +31,7 @@ class AnalysisStudy:
         analysis: which analysis.
         description: what it is for.
         seed: seed of whatever is drawn.
+        width: what the LaTeX tables fit: a column of two, a page, or a slide.
         settings: settings of the analysis.
     """
 
@@ -38,6 +39,7 @@ class AnalysisStudy:
     analysis: Annotated[str, known(names, "analysis")]
     description: str = ""
     seed: Seed = 0
+    width: Literal["column", "page", "slides"] = "page"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -110,7 +112,7 @@ def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> Analys
     artefacts = loaded.analysis.run(loaded.settings, context)
     asked = {name: model.take() for name, model in context.models.items()}
     with temporary_folder(folder) as place:
-        files = list(write_artefacts(artefacts, place, loaded.origin()))
+        files = list(write_artefacts(artefacts, place, loaded.origin(), loaded.study.width))
         document = {
             "format": "factormodels/manifest",
             "version": 2,

@@ -24,6 +24,7 @@ from experiments.cli.commands import (
     datasets,
     diff,
     draw,
+    explore,
     fastfact,
     fit,
     help_text,
@@ -133,6 +134,7 @@ def _factormodels(
       factormodels datasets                   what is on board
       factormodels run compare                a comparison: tables and a plot
       factormodels infer graph.json           the posterior of one graph
+      factormodels explore graph.json         a page on which the graph can be changed
       factormodels infer graph.json --backend lbp --set damping=0.5 --json
       factormodels assess answer.txt --documents notes   from text on
       factormodels COMMAND --help             each command, with examples
@@ -143,7 +145,7 @@ def _factormodels(
 _COMMANDS = (
     *(infer, assess, fastfact, run, report, fit, diff, positions, select, self_knowledge),
     *(score, align, robustness, costs),
-    *(draw, convert, backends, schema, prompts, bench, references),
+    *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
 
 for _command in _COMMANDS:

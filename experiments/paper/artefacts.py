@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from experiments.paper.fitting import Width
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -72,7 +74,11 @@ class Artefacts:
 
 
 def write_table(
-    table: PaperTable, folder: str | os.PathLike[str], stem: str, origin: Origin
+    table: PaperTable,
+    folder: str | os.PathLike[str],
+    stem: str,
+    origin: Origin,
+    width: Width = "page",
 ) -> tuple[Path, ...]:
     """Write a table as STEM.csv (all columns of its frame), STEM.tex and STEM.md.
 
@@ -81,6 +87,7 @@ def write_table(
         folder: an existing folder.
         stem: the name of the files without suffix.
         origin: where it comes from; the table's texts carry it in a comment.
+        width: what the LaTeX table fits.
 
     Returns:
         The paths of the files, each whole.
@@ -92,7 +99,7 @@ def write_table(
     comments = origin.comments()
     texts = {
         f"{stem}.csv": csv_text(table.frame),
-        f"{stem}.tex": paper_table.latex(table, comments),
+        f"{stem}.tex": paper_table.latex(table, comments, width),
         f"{stem}.md": paper_table.markdown(table, comments),
     }
     for name, text in texts.items():
@@ -134,7 +141,10 @@ def write_figure(
 
 
 def write_artefacts(
-    artefacts: Artefacts, folder: str | os.PathLike[str], origin: Origin
+    artefacts: Artefacts,
+    folder: str | os.PathLike[str],
+    origin: Origin,
+    width: Width = "page",
 ) -> tuple[Path, ...]:
     """Write every table and figure, and return the paths of the files.
 
@@ -148,7 +158,7 @@ def write_artefacts(
         )
     paths: list[Path] = []
     for stem, table in artefacts.tables.items():
-        paths += write_table(table, folder, stem, origin)
+        paths += write_table(table, folder, stem, origin, width)
     for stem, each in artefacts.figures.items():
         paths += write_figure(each.figure, each.data, folder, stem, origin, each.title)
     return tuple(paths)

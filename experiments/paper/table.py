@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
@@ -13,7 +13,9 @@ from experiments.paper.text import ABSENT, interval, number
 if TYPE_CHECKING:
     import pandas as pd
 
-PACKAGES = (r"\usepackage{booktabs, siunitx}", r"\sisetup{detect-weight = true}")
+    from experiments.paper.fitting import Form, Width
+
+PACKAGES = (r"\usepackage{array, booktabs, siunitx}", r"\sisetup{detect-weight = true}")
 """What the preamble of a document that takes the tables in must say."""
 
 
@@ -132,26 +134,118 @@ def is_right(column: PaperColumn) -> bool:
     return column.right or column.digits is not None
 
 
-def latex(table: PaperTable, comments: Sequence[str] = ()) -> str:
+def latex(table: PaperTable, comments: Sequence[str] = (), width: Width | None = None) -> str:
     """A table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
 
     Args:
         table: the table.
         comments: lines for the head of the file, such as its origin.
+        width: what it is to fit, as `experiments.paper.fitting` says; as wide as it gets if None.
     """
-    columns = table.columns
+    from experiments.paper.fitting import INTERVAL_SIZE, fitted
+
     head = [line for text in comments for line in text.splitlines()]
-    return latex_table(
-        " ".join(_specification(table, column) for column in columns),
-        [_latex_heading(column) for column in columns],
-        [
-            (escape_latex(title), [list(map(_latex_value, columns, row)) for row in rows])
-            for title, rows in blocks(table)
-        ],
-        # An interval is a column of its own in LaTeX, so that siunitx aligns the value alone.
-        width=sum(1 + column.interval for column in columns),
-        comments=[*head, *PACKAGES, *filter(None, (table.caption, table.note))],
+    head += [*PACKAGES, *filter(None, (table.caption, table.note))]
+    if width is None:
+        columns = table.columns
+        return latex_table(
+            " ".join(_specification(table, column) for column in columns),
+            [_latex_heading(column) for column in columns],
+            [
+                (escape_latex(title), [list(map(_latex_value, columns, row)) for row in rows])
+                for title, rows in blocks(table)
+            ],
+            # An interval is a column of its own in LaTeX, so that siunitx aligns the value alone.
+            width=sum(1 + column.interval for column in columns),
+            comments=head,
+        )
+    form = fitted(table, width)
+    shown = form.table
+    # Below its number an interval is no column of its own.
+    columns = tuple(
+        replace(column, lower="", upper="") if form.below else column for column in shown.columns
     )
+    specification = " ".join(
+        _specification(shown, column)
+        if cap is None
+        else rf">{{\raggedright\arraybackslash}}p{{{cap:.1f}pt}}"
+        for column, cap in zip(columns, form.caps, strict=True)
+    )
+    n_columns = sum(1 + column.interval for column in columns)
+    headings = [_latex_heading(column) for column in columns]
+    small = rf"\fontsize{{{INTERVAL_SIZE:g}}}{{{INTERVAL_SIZE + 1:g}}}\selectfont"
+    texts = []
+    for part in _parts(form):
+        parts = []
+        for title, rows in part:
+            lines: list[list[str]] = []
+            for row in rows:
+                lines.append(
+                    [
+                        _latex_value(column, cell) if cap is None else _breakable(cell, cap, form)
+                        for column, cell, cap in zip(columns, row, form.caps, strict=True)
+                    ]
+                )
+                if form.below and any(cell.interval for cell in row):
+                    lines.append(
+                        [f"{{{small} {cell.interval}}}" if cell.interval else "" for cell in row]
+                    )
+            parts.append((escape_latex(title), lines))
+        texts.append(
+            latex_table(
+                rf"@{{}}{specification}@{{}}",
+                headings,
+                parts,
+                width=n_columns,
+                heading_width=form.measure.width - 1.0,
+            )
+        )
+    size, separation = form.measure.size, form.measure.separation
+    # Between parts a page may break; in braces, so that size and spaces end with the table.
+    body = "\n\\par\\medskip\\noindent\n".join(texts)
+    note = rf"\par\smallskip\noindent {escape_latex(form.note)}" if form.note else ""
+    lines_of_head = "".join(f"% {line}\n" for line in head)
+    return (
+        f"{lines_of_head}{{\\fontsize{{{size:g}}}{{{1.2 * size:g}}}\\selectfont"
+        f"\\setlength{{\\tabcolsep}}{{{separation:g}pt}}\\sloppy\\noindent\n{body}{note}\\par}}\n"
+    )
+
+
+def _parts(form: Form) -> Iterator[list[Block]]:
+    """Yield the blocks of each part of a table that is too long for one."""
+    part: list[Block] = []
+    used = 0
+    for title, rows in blocks(form.table):
+        heading = title
+        own: list[list[PaperCell]] = []
+        used += 2 if title else 0
+        for row in rows:
+            lines = form.lines(row)
+            if used + lines > form.measure.lines and used:
+                if own:
+                    part.append((heading, own))
+                yield part
+                part, own, used = [], [], 2
+                heading = f"{title} (continued)" if title else ""
+            own.append(row)
+            used += lines
+        if own:
+            part.append((heading, own))
+    yield part
+
+
+def _breakable(cell: PaperCell, cap: float, form: Form) -> str:
+    """A text of which no word is wider than its column."""
+    from experiments.paper.fitting import text_width
+
+    words = []
+    for word in cell.text.split(" "):
+        if text_width(word, form.measure.size, bold=cell.bold) > 0.95 * cap:
+            words.append(r"\allowbreak{}".join(map(escape_latex, word)))
+        else:
+            words.append(escape_latex(word))
+    text = " ".join(words)
+    return rf"\textbf{{{text}}}" if cell.bold else text
 
 
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from experiments.study.config import Study, as_plain, config_hash
 from experiments.study.data import StudyData
 
-DISTRIBUTION = "factormodels"
+DISTRIBUTION = "factorfacts"
 
 _PACKAGES = (
     "distributed",

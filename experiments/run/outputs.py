@@ -176,7 +176,8 @@ def write_results(
             papers["significance"] = significance.paper(tests, study)
         for stem, table in papers.items():
             if "latex" in study.outputs:
-                write_text(file(f"{stem}.tex"), paper_table.latex(table, origin.comments()))
+                latex = paper_table.latex(table, origin.comments(), study.width)
+                write_text(file(f"{stem}.tex"), latex)
             if "markdown" in study.outputs:
                 write_text(file(f"{stem}.md"), paper_table.markdown(table, origin.comments()))
         if "reliability" in study.outputs:

@@ -164,7 +164,7 @@ def import_distributed() -> Any:
     except ImportError:
         raise MissingDependencyError(
             "--dask needs dask and distributed, which are not installed; "
-            "run: pip install 'factormodels[dask]'"
+            "run: pip install 'factorfacts[dask]'"
         ) from None
 
 

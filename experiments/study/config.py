@@ -869,6 +869,7 @@ class Study:
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
         report: what the HTML report shows.
+        width: what the LaTeX tables fit: a column of two, a page, or a slide.
         outputs: artefacts to make beside the rows, the summary and the manifest.
     """
 
@@ -907,6 +908,7 @@ class Study:
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
     report: Report = field(default_factory=Report)
+    width: Literal["column", "page", "slides"] = "page"
     outputs: Annotated[
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
         AfterValidator(distinct),

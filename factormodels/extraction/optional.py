@@ -20,5 +20,5 @@ def optional_module(name: str, extra: str) -> Any:
         if error.name is not None and error.name.partition(".")[0] != name.partition(".")[0]:
             raise
         raise MissingDependencyError(
-            f"{name} is not installed; install it with: pip install 'factormodels[{extra}]'"
+            f"{name} is not installed; install it with: pip install 'factorfacts[{extra}]'"
         ) from None

@@ -11,7 +11,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.interchange.tables import library, merged_tables
 
-_EXTRA = "'factormodels[jax]' && pip install --no-deps pgmax==0.6.1"
+_EXTRA = "'factorfacts[jax]' && pip install --no-deps pgmax==0.6.1"
 
 
 def to_pgmax(graph: FactorGraph) -> Any:

@@ -9,7 +9,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.interchange.tables import library, merged_tables, potentials, with_ones
 
-_EXTRA = "'factormodels[pyagrum]'"
+_EXTRA = "'factorfacts[pyagrum]'"
 
 
 def to_pyagrum(graph: FactorGraph) -> Any:

@@ -75,7 +75,7 @@ def _pgmpy_tables(plain: str, where: str) -> dict[str, NDArray[np.float64]]:
     except ImportError as error:
         raise MissingDependencyError(
             f"{where}: reading BIF needs pgmpy, which cannot be imported ({error}); "
-            "install it with: pip install 'factormodels[pgmpy]'"
+            "install it with: pip install 'factorfacts[pgmpy]'"
         ) from None
     try:
         return dict(reader(string=plain).variable_cpds)

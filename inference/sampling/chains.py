@@ -58,7 +58,7 @@ def to_arviz(graph: FactorGraph, states: NDArray[Any]) -> DataTree:
         from arviz_base import from_dict
     except ImportError as error:
         raise MissingDependencyError(
-            "samples for ArviZ need arviz-base; run: pip install 'factormodels[notebooks]'"
+            "samples for ArviZ need arviz-base; run: pip install 'factorfacts[notebooks]'"
         ) from error
     found: DataTree = from_dict(
         {"posterior": {"state": states}},

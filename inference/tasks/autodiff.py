@@ -100,7 +100,7 @@ def _imported(library: Library) -> Any:
     except ImportError as error:
         raise MissingDependencyError(
             f"gradients for {_TITLES[library]} need {library}, which is not installed; "
-            f"run: pip install 'factormodels[{_EXTRAS[library]}]'"
+            f"run: pip install 'factorfacts[{_EXTRAS[library]}]'"
         ) from error
 
 

@@ -77,6 +77,6 @@ def test_absent_it_gives_the_command_that_installs_it() -> None:
         "    print(error)\n"
     )
     assert (
-        "pip install 'factormodels[jax]' && pip install --no-deps pgmax==0.6.1"
+        "pip install 'factorfacts[jax]' && pip install --no-deps pgmax==0.6.1"
         in run_python(code)[0]
     )

@@ -24,10 +24,10 @@ def test_a_backend_that_is_not_installed_names_the_command(invoke: Invoke) -> No
     register(entry)
     try:
         result = invoke("backends")
-        assert "needs no_such; install it with pip install 'factormodels[things]'" in result.stdout
+        assert "needs no_such; install it with pip install 'factorfacts[things]'" in result.stdout
         refused = invoke("backends", "absent")
         assert refused.exit_code == 2
-        assert "pip install 'factormodels[things]'" in refused.stderr
+        assert "pip install 'factorfacts[things]'" in refused.stderr
     finally:
         unregister("absent")
 

@@ -22,7 +22,17 @@ pytestmark = pytest.mark.slow
 
 COMMANDS = (
     *("infer", "assess", "run", "fit", "diff", "positions", "convert", "backends", "datasets"),
-    *("bench", "select", "robustness", "costs", "references", "report", "draw", "schema"),
+    *(
+        "bench",
+        "select",
+        "robustness",
+        "costs",
+        "references",
+        "report",
+        "draw",
+        "explore",
+        "schema",
+    ),
 )
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")

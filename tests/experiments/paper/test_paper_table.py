@@ -51,7 +51,7 @@ def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
     text = paper_table.latex(table(), ORIGIN.comments())
     lines = text.splitlines()
     assert lines[:2] == ["% study a-study", f"% config sha256 {'ab' * 32}"]
-    assert r"% \usepackage{booktabs, siunitx}" in lines
+    assert r"% \usepackage{array, booktabs, siunitx}" in lines
     specification = (
         r"\begin{tabular}{l S[table-format = 1.3]@{\,}l "
         r"S[table-format = 1.1, table-space-text-post = {***}] r}"

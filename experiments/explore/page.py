@@ -1,0 +1,262 @@
+"""The page of `factormodels explore`: sliders and switches on the left, what follows on the right.
+
+Served by NiceGUI on the loopback interface alone, at an address that holds a token.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.explore.exploration import Exploration, Explored, explore, moved, save
+from experiments.paper.graph_figure import draw_fact_graph
+from factormodels.encodings import ENCODINGS
+from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
+from factormodels.fact_graph import FactGraph
+from inference import entries
+
+VARIANTS = ("given", "FR1", "FR2", "FR3")
+
+
+def serve(
+    graphs: Sequence[FactGraph],
+    *,
+    port: int,
+    out: Path,
+    start: Exploration,
+    show: bool,
+    said: Callable[[str], None],
+) -> None:
+    """Serve the page until it is interrupted.
+
+    Args:
+        graphs: the responses that one may choose.
+        port: of 127.0.0.1.
+        out: folder that the page saves in.
+        start: what the page begins with.
+        show: whether a browser is opened.
+        said: takes the address.
+
+    Raises:
+        MissingDependencyError: if NiceGUI is not installed.
+    """
+    try:
+        from nicegui import app, ui
+        from starlette.middleware.trustedhost import TrustedHostMiddleware
+        from starlette.responses import PlainTextResponse
+    except ImportError:
+        raise MissingDependencyError(
+            "explore needs nicegui; install it with: pip install 'factorfacts[explore]'"
+        ) from None
+
+    token = secrets.token_urlsafe(16)
+    address = f"http://127.0.0.1:{port}/{token}"
+    # A page of another site whose name was pointed at this machine is turned away.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+
+    @ui.page("/{given}", title="factormodels explore", response_timeout=30)
+    def page(given: str) -> Any:
+        if not secrets.compare_digest(given.encode(), token.encode()):
+            return PlainTextResponse("no such page", status_code=404)
+        _Page(ui, {graph.id: graph for graph in graphs}, start, out)
+        return None
+
+    app.on_startup(lambda: said(address))
+    ui.run(
+        host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,
+        show_welcome_message=False, title="factormodels explore", uvicorn_logging_level="error",
+    )  # fmt: skip
+
+
+class _Page:
+    """One open page: what was changed on it, and the parts of it that follow."""
+
+    def __init__(
+        self, ui: Any, graphs: dict[str, FactGraph], start: Exploration, out: Path
+    ) -> None:
+        self.ui, self.graphs, self.asked, self.out = ui, graphs, start, out
+        self.last: Explored | None = None
+        # The graph as it was given is what changes are measured against.
+        self.first: Explored | None = None
+        backends = [name for name, entry in entries().items() if not entry.missing]
+        with ui.row().classes("w-full items-end"):
+            ui.label("factormodels explore").classes("text-lg font-bold")
+            if len(graphs) > 1:
+                choice = ui.select(list(graphs), value=start.graph.id, label="Response")
+                choice.on_value_change(lambda event: self._open(event.value))
+            for label, name, values in (
+                ("Variant", "variant", VARIANTS),
+                ("Encoding", "encoding", [*ENCODINGS]),
+                ("Backend", "backend", backends),
+            ):
+                one = ui.select([*values], value=getattr(start, name), label=label)
+                one.props(f'data-testid="{name}"').on_value_change(self._setter(name))
+            ui.label("Strength of all relations")
+            slider = ui.slider(min=0.0, max=3.0, step=0.05, value=start.strength)
+            slider.props('label data-testid="strength"').classes("w-40")
+            slider.on_value_change(self._setter("strength"))
+            ui.button("Undo all", on_click=lambda: self._open(self.asked.graph.id))
+            ui.button("Save", on_click=self._save).props('data-testid="save"')
+        self.status = ui.label().props('data-testid="status"').classes("font-mono")
+        self.moves = ui.label().props('data-testid="moved"')
+        with ui.row().classes("w-full no-wrap items-start"):
+            self.controls = ui.column().classes("w-1/3")
+            with ui.column().classes("w-2/3"):
+                self.table = ui.table(
+                    columns=[
+                        {"name": key, "label": label, "field": key, "align": "left"}
+                        for key, label in (
+                            ("id", "claim"), ("p", "P(true)"), ("change", "change"),
+                            ("label", "label"), ("text", "text"),
+                        )
+                    ],
+                    rows=[],
+                    row_key="id",
+                ).classes("w-full").props('dense data-testid="claims"')  # fmt: skip
+                self.drawing = ui.html("", sanitize=False).classes("w-full")
+        self._controls()
+        self._solve()
+
+    def _setter(self, name: str) -> Callable[[Any], None]:
+        def take(event: Any) -> None:
+            if event.value is not None:
+                self.asked = replace(self.asked, **{name: event.value})
+                self._solve()
+
+        return take
+
+    def _open(self, name: str) -> None:
+        self.asked = Exploration(
+            self.graphs[name], self.asked.variant, self.asked.encoding, self.asked.backend
+        )
+        self.first = None
+        self._controls()
+        self._solve()
+
+    def _controls(self) -> None:
+        """The sliders of every claim, passage and relation of the response."""
+        ui, graph = self.ui, self.asked.graph
+        self.controls.clear()
+        with self.controls:
+            with ui.expansion("Claims", value=True).classes("w-full"):
+                for atom in graph.atoms:
+                    ui.label(f"{atom.id}: {atom.text}").classes("text-sm")
+                    with ui.row().classes("w-full items-center no-wrap"):
+                        self._slider(f"prior-{atom.id}", atom.prior, self._prior(atom.id))
+                        seen = ui.select(
+                            {"": "not observed", "true": "true", "false": "false"}, value=""
+                        )
+                        seen.props(f'dense data-testid="observe-{atom.id}"')
+                        seen.on_value_change(self._observe(atom.id))
+            with ui.expansion("Passages", value=True).classes("w-full"):
+                for context in graph.contexts:
+                    ui.label(f"{context.id}: {context.title or context.text[:80]}").classes(
+                        "text-sm"
+                    )
+                    with ui.row().classes("w-full items-center no-wrap"):
+                        self._slider(f"prior-{context.id}", context.prior, self._prior(context.id))
+                        kept = ui.switch("in", value=True)
+                        kept.props(f'data-testid="keep-{context.id}"')
+                        kept.on_value_change(self._keep(context.id))
+            with ui.expansion("Relations", value=False).classes("w-full"):
+                for one in graph.relations:
+                    ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
+                    name = f"relation-{one.source}-{one.target}"
+                    self._slider(name, one.probability, self._relation((one.source, one.target)))
+
+    def _slider(self, name: str, value: float, take: Callable[[float], None]) -> None:
+        slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-48")
+        slider.props(f'label data-testid="{name}"')
+        slider.on_value_change(lambda event: take(float(event.value)))
+
+    def _prior(self, name: str) -> Callable[[float], None]:
+        def take(value: float) -> None:
+            self.asked = replace(self.asked, priors={**self.asked.priors, name: value})
+            self._solve()
+
+        return take
+
+    def _relation(self, pair: tuple[str, str]) -> Callable[[float], None]:
+        def take(value: float) -> None:
+            changed = {**self.asked.probabilities, pair: value}
+            self.asked = replace(self.asked, probabilities=changed)
+            self._solve()
+
+        return take
+
+    def _observe(self, name: str) -> Callable[[Any], None]:
+        def take(event: Any) -> None:
+            observed = {key: value for key, value in self.asked.observed.items() if key != name}
+            if event.value:
+                observed[name] = event.value == "true"
+            self.asked = replace(self.asked, observed=observed)
+            self._solve()
+
+        return take
+
+    def _keep(self, name: str) -> Callable[[Any], None]:
+        def take(event: Any) -> None:
+            left_out = self.asked.left_out - {name} if event.value else self.asked.left_out | {name}
+            self.asked = replace(self.asked, left_out=left_out)
+            self._solve()
+
+        return take
+
+    def _solve(self) -> None:
+        """Ask the backend, and show what it answers, or why it does not."""
+        try:
+            now = explore(self.asked)
+        except FactormodelsError as error:
+            self.status.set_text(str(error))
+            return
+        if self.first is None:
+            self.first = now
+        self.last = now
+        posterior = now.posterior
+        log_z = "none" if posterior.log_z is None else f"{posterior.log_z:.6f}"
+        self.status.set_text(
+            f"log Z {log_z} ({posterior.log_z_kind}) · {posterior.status} · {posterior.backend}"
+        )
+        told = moved(self.first, now)
+        self.moves.set_text(
+            "Moved: " + ", ".join(f"{name} {change:+.3f}" for name, change in told[:8])
+            if told
+            else "No claim has moved."
+        )
+        changes = dict(told)
+        self.table.rows = [
+            {
+                "id": atom.id,
+                "p": f"{now.claims[atom.id]:.4f}",
+                "change": f"{changes[atom.id]:+.3f}" if atom.id in changes else "",
+                "label": "" if atom.label is None else str(atom.label).lower(),
+                "text": atom.text,
+            }
+            for atom in now.view.atoms
+        ]
+        self.table.update()
+        self.drawing.set_content(_svg(now))
+
+    def _save(self) -> None:
+        try:
+            paths = save(self.asked, self.out)
+        except InputError as error:
+            self.ui.notify(str(error), type="negative")
+            return
+        self.ui.notify(f"Saved {', '.join(path.name for path in paths)} in {self.out}")
+
+
+def _svg(found: Explored) -> str:
+    """The drawing of a graph, as an element of the page."""
+    from calibration.figures.style import paper_style
+
+    buffer = io.StringIO()
+    with paper_style():
+        figure = draw_fact_graph(found.view, found.claims)
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg ") :]

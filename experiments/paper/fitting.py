@@ -1,0 +1,251 @@
+"""How a table fits a width: which columns, where the intervals stand, what is abbreviated.
+
+Widths are measured by the letters of Computer Modern, LaTeX's own, which come with matplotlib.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
+
+if TYPE_CHECKING:
+    from matplotlib.ft2font import FT2Font
+
+Width = Literal["column", "page", "slides"]
+"""Of two columns (ACL's style), of a page (article), of a slide (beamer)."""
+
+
+@dataclass(frozen=True)
+class TableRoom:
+    """What a table may take.
+
+    Attributes:
+        width: in points of LaTeX.
+        size: of its letters, in points.
+        separation: half the space between columns, in points.
+        lines: of one part; a longer table is set in several, between which pages may break.
+    """
+
+    width: float
+    size: float
+    separation: float
+    lines: int
+
+
+MEASURES: dict[Width, TableRoom] = {
+    "column": TableRoom(219.0, 7.0, 2.0, 60),
+    # That of article; NeurIPS has 397 points, ACL over both columns 455.
+    "page": TableRoom(345.0, 8.0, 3.0, 42),
+    "slides": TableRoom(307.0, 7.0, 2.5, 14),
+}
+
+_SPACIOUS = {8.0: 1.0625, 7.0: 1.139, 5.0: 1.361}
+"""How much wider Computer Modern is at a small size than its ten points made smaller."""
+
+_BOLD = 1.16
+INTERVAL_SIZE = 5.0
+_LEGIBLE = 10
+"""Width of a column of broken texts, in letters, below which other columns had better go."""
+
+_SAFETY = 1.01
+"""Kerning and rounding of TeX, which a sum of widths leaves out."""
+
+ABBREVIATIONS = {
+    "Accuracy": "Acc.", "Log loss": "LL", "Not conv.": "N.c.", "Relations": "Rel.",
+    "Surprisal": "Surp.", "Selection": "Sel.", "Strength": "Str.", "Encoding": "Enc.",
+    "implication": "impl.", "conditional": "cond.",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Form:
+    """A table that fits.
+
+    Attributes:
+        table: it, with the columns that are shown.
+        measure: what it may take.
+        width: what it takes, in points.
+        below: whether intervals stand in a row of their own.
+        caps: width in points of the columns whose texts are broken into lines; None: not broken.
+        note: what was left out and what abbreviations mean.
+    """
+
+    table: PaperTable
+    measure: TableRoom
+    width: float
+    below: bool
+    caps: tuple[float | None, ...]
+    note: str
+
+    def lines(self, row: Sequence[PaperCell]) -> int:
+        """How many lines a row takes."""
+        size = self.measure.size
+        broken = (
+            math.ceil(1.15 * text_width(cell.text, size) / cap)
+            for cell, cap in zip(row, self.caps, strict=True)
+            if cap
+        )
+        return max([1, *broken]) + self.below
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Width of a text in Computer Modern, in points, at a size in points."""
+    # What the font lacks is set in mathematics, and no wider than its widest letter.
+    total = sum(
+        _advance(letter if letter.isascii() and letter.isprintable() else "m") for letter in text
+    )
+    wide = total / 10.0 * size * _SPACIOUS.get(size, 1.0) * _SAFETY
+    return wide * (_BOLD if bold else 1.0)
+
+
+@cache
+def _advance(letter: str) -> float:
+    """Width of a letter at ten points, in points."""
+    return float(_font().load_char(ord(letter)).linearHoriAdvance / 65536.0)
+
+
+@cache
+def _font() -> FT2Font:
+    from pathlib import Path
+
+    import matplotlib
+    from matplotlib.ft2font import FT2Font
+
+    font = FT2Font(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "cmr10.ttf"))
+    font.set_size(10.0, 72.0)
+    return font
+
+
+def fitted(table: PaperTable, width: Width) -> Form:
+    """The form of a table in which it says most within a width.
+
+    In this order: intervals beside the numbers, below them, none; then abbreviations; then long
+    texts in several lines; then fewer columns, from the last, those without intervals first.
+    """
+    measure = MEASURES[width]
+    bare = _without_intervals(table)
+    short = _abbreviated(bare)
+    whole: tuple[float | None, ...] = (None,) * len(table.columns)
+    for candidate, below in ((table, False), (table, True), (_abbreviated(table), True)):
+        for caps in (whole, _caps(candidate, measure, below)):
+            total = _total(candidate, measure, below, caps)
+            if total <= measure.width and _is_legible(caps, measure):
+                return Form(candidate, measure, total, below, caps, _key(candidate))
+    for candidate in (bare, short):
+        total = _total(candidate, measure, False, whole)
+        if total <= measure.width:
+            return Form(candidate, measure, total, False, whole, _key(candidate))
+    left_out: list[str] = []
+    ranked = sorted(
+        (column for column in table.columns if is_right(column)),
+        key=lambda column: (column.interval, -table.columns.index(column)),
+    )
+    # Without its last number a table says nothing.
+    for column in [None, *ranked[:-1]]:
+        if column is not None:
+            left_out.append(column.title)
+            short = replace(
+                short, columns=tuple(one for one in short.columns if one.name != column.name)
+            )
+        caps = _caps(short, measure, False)
+        total = _total(short, measure, False, caps)
+        if total <= measure.width and _is_legible(caps, measure):
+            break
+    missing = f"Not shown for want of width: {', '.join(left_out)}." if left_out else ""
+    note = " ".join(filter(None, [_key(short), missing]))
+    return Form(short, measure, total, False, caps, note)
+
+
+def _is_legible(caps: Sequence[float | None], measure: TableRoom) -> bool:
+    return all(cap is None or cap >= _LEGIBLE * measure.size for cap in caps)
+
+
+def _without_intervals(table: PaperTable) -> PaperTable:
+    return replace(table, columns=tuple(replace(one, lower="", upper="") for one in table.columns))
+
+
+def _abbreviated(table: PaperTable) -> PaperTable:
+    columns = []
+    for column in table.columns:
+        if not is_right(column):
+            column = replace(column, show=partial(_shortened, column))
+        title = column.latex or column.title
+        columns.append(replace(column, latex=ABBREVIATIONS.get(title, column.latex)))
+    return replace(table, columns=tuple(columns))
+
+
+def _shortened(column: PaperColumn, value: Any) -> str:
+    text = column.text(value)
+    return ABBREVIATIONS.get(text, text)
+
+
+def _key(table: PaperTable) -> str:
+    """What the abbreviations of a table mean."""
+    shown = {column.latex for column in table.columns}
+    for column in table.columns:
+        if not is_right(column):
+            shown |= {column.text(value) for value in table.frame[column.name]}
+    used = [(name, text.lower()) for text, name in ABBREVIATIONS.items() if name in shown]
+    return f"{', '.join(f'{name} {text}' for name, text in used)}." if used else ""
+
+
+def _total(
+    table: PaperTable, measure: TableRoom, below: bool, caps: Sequence[float | None]
+) -> float:
+    widths = _widths(table, measure, below)
+    capped = (cap or width for width, cap in zip(widths, caps, strict=True))
+    beside = 0 if below else sum(column.interval for column in table.columns)
+    # Nothing stands outside the first and the last column; an interval has a thin space before it.
+    return sum(capped) + 2 * measure.separation * (len(widths) - 1) + beside * measure.size / 6
+
+
+def _widths(table: PaperTable, measure: TableRoom, below: bool) -> list[float]:
+    """The widths of the columns, with the intervals beside the numbers unless they are below."""
+    size = measure.size
+    rows = [row for _, own in blocks(table) for row in own]
+    widths = []
+    for position, column in enumerate(table.columns):
+        widest = text_width(_plain(column.latex or column.title), size)
+        bold = any(row[position].bold for row in rows)
+        numbers = intervals = 0.0
+        for row in rows:
+            cell = row[position]
+            text = cell.text + ("***" if column.stars else "")
+            numbers = max(numbers, text_width(text, size, bold=bold))
+            intervals = max(intervals, text_width(cell.interval, INTERVAL_SIZE))
+        inner = max(numbers, intervals) if below else numbers + intervals
+        widths.append(max(widest, inner))
+    return widths
+
+
+def _caps(table: PaperTable, measure: TableRoom, below: bool) -> tuple[float | None, ...]:
+    """Widths for the columns of long texts, which share what the numbers leave."""
+    widths = _widths(table, measure, below)
+    texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
+    taken = sum(width for at, width in enumerate(widths) if at not in texts)
+    room = measure.width - taken - 2 * measure.separation * (len(widths) - 1)
+    caps: dict[int, float] = {}
+    waiting = sorted(texts, key=lambda at: widths[at])
+    while waiting:
+        at, share = waiting[0], room / len(waiting)
+        # A narrow column takes what it needs, and leaves the rest to the wider ones.
+        if widths[at] > share:
+            least = 4 * measure.size
+            caps |= dict.fromkeys(waiting, max(math.floor(share * 10) / 10 - 0.1, least))
+            break
+        room -= widths[at]
+        waiting.pop(0)
+    return tuple(caps.get(at) for at in range(len(widths)))
+
+
+def _plain(latex: str) -> str:
+    """About what a heading looks like, for its width."""
+    text = latex.replace("$", "").replace(r"\#", "#").replace(r"\max", "max")
+    for command in (r"\mathit", r"\mathcal", r"\mathbb", r"\Delta"):
+        text = text.replace(command, "D" if command == r"\Delta" else "")
+    return text.replace("{", "").replace("}", "").replace("\\", "")

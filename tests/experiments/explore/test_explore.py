@@ -1,0 +1,130 @@
+"""What is changed on the page of `explore` is what the posteriors are of, and what is saved."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.explore.exploration import Exploration, changed_graph, explore, moved, save
+from factormodels import datasets
+from factormodels.io.fact_graph_json import read_fact_graph
+from inference import infer
+from tests.oracle import oracle
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+GRAPH = next(
+    graph
+    for graph in datasets.load("worked-examples").graphs
+    if graph.id == "factreasoner-example-1"
+)
+CHANGED = Exploration(
+    GRAPH,
+    encoding="conditional",
+    strength=0.5,
+    priors={GRAPH.atoms[0].id: 0.3},
+    probabilities={(GRAPH.relations[0].source, GRAPH.relations[0].target): 0.6},
+)
+
+
+def test_changes_are_those_of_the_graph_that_is_asked() -> None:
+    view = changed_graph(CHANGED)
+    assert view.atoms[0].prior == 0.3
+    # Half the log odds of 0.6: sqrt(1.5) to 1.
+    assert view.relations[0].probability == pytest.approx(1.5**0.5 / (1 + 1.5**0.5), abs=1e-12)
+    found = explore(CHANGED)
+    marginals = oracle(view.to_factor_graph("conditional")).marginals
+    for name, p in found.claims.items():
+        # Sums of a few doubles in another order.
+        assert p == pytest.approx(float(marginals[name][1]), abs=1e-12)
+
+
+def test_a_passage_left_out_and_a_claim_observed() -> None:
+    context = GRAPH.contexts[0].id
+    without = explore(Exploration(GRAPH, left_out=frozenset({context})))
+    assert context not in {one.id for one in without.view.contexts}
+    assert moved(explore(Exploration(GRAPH)), without)[0][1] != 0
+    atom = GRAPH.atoms[0].id
+    seen = explore(Exploration(GRAPH, observed={atom: True}))
+    assert seen.claims[atom] == 1.0
+
+
+def test_what_is_saved_reproduces_it(tmp_path: Path) -> None:
+    asked = replace(CHANGED, observed={GRAPH.atoms[0].id: False})
+    paths = save(asked, tmp_path / "out")
+    names = ["graph.json", "graph.pdf", "study.yaml", "observed.evid"]
+    assert [path.name for path in paths] == names
+    posterior = infer(read_fact_graph(paths[0]).to_factor_graph("conditional"), "exact")
+    for name, p in explore(CHANGED).claims.items():
+        assert float(posterior.marginals[name][1]) == pytest.approx(p, abs=1e-12)
+    text = paths[2].read_text()
+    assert "encodings: [conditional]" in text
+    assert "--evidence observed.evid" in text
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of a page that is served, and the folder that it saves in."""
+    pytest.importorskip("nicegui")
+    out = tmp_path_factory.mktemp("served") / "saved"
+    command = [sys.executable, "-u", "-m", "factormodels", "explore", "worked-examples"]
+    command += ["--response", GRAPH.id, "--no-browser", "--out", str(out)]
+    # NiceGUI takes itself to be under test where it sees pytest's variables.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip(), out
+        finally:
+            process.terminate()
+
+
+@pytest.mark.browser
+def test_the_page_answers_in_a_browser(address: tuple[str, Path]) -> None:
+    from playwright.sync_api import expect, sync_playwright
+
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("there is no Chromium; install the package chromium of your system")
+    url, out = address
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}", url)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        refused = page.goto(url.rpartition("/")[0] + "/another-token")
+        assert refused is not None
+        assert refused.status == 404
+        page.goto(url)
+        status, told = page.get_by_test_id("status"), page.get_by_test_id("moved")
+        expect(status).to_contain_text("log Z", timeout=30_000)
+        expect(told).to_have_text("No claim has moved.")
+        before = status.inner_text()
+        context = GRAPH.contexts[0].id
+        page.get_by_test_id(f"keep-{context}").click()
+        expect(told).to_contain_text(f"Moved: {GRAPH.atoms[0].id}", timeout=30_000)
+        without = explore(Exploration(GRAPH, left_out=frozenset({context})))
+        p = without.claims[GRAPH.atoms[0].id]
+        expect(page.get_by_test_id("claims")).to_contain_text(f"{p:.4f}")
+        assert status.inner_text() != before
+        # The keyboard moves a slider by a step.
+        page.get_by_test_id(f"keep-{context}").click()
+        expect(told).to_have_text("No claim has moved.", timeout=30_000)
+        page.get_by_test_id(f"prior-{GRAPH.atoms[0].id}").get_by_role("slider").press("ArrowRight")
+        expect(told).to_contain_text("Moved", timeout=30_000)
+        page.get_by_test_id("save").click()
+        expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
+        browser.close()
+    assert read_fact_graph(out / "graph.json").atoms[0].prior == pytest.approx(
+        GRAPH.atoms[0].prior + 0.01
+    )
+    assert all(one.startswith("http://127.0.0.1:") or one.startswith("data:") for one in asked)

@@ -1,0 +1,120 @@
+"""Tables fit a column, a page and a slide: by measured widths, and by LaTeX where there is one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.paper import table as paper_table
+from experiments.paper.fitting import MEASURES, Width, fitted, text_width
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+
+DOCUMENTS: dict[Width, tuple[str, ...]] = {
+    "page": (
+        r"\documentclass{article}",
+        # The text width of NeurIPS.
+        r"\documentclass{article}\usepackage[textwidth=397.48pt]{geometry}",
+    ),
+    # The text width and the gutter of ACL.
+    "column": (
+        r"\documentclass[11pt,twocolumn]{article}"
+        r"\usepackage[a4paper,textwidth=16cm,columnsep=0.6cm]{geometry}",
+    ),
+    "slides": (r"\documentclass{beamer}",),
+}
+
+
+def table(n_rows: int, n_measures: int, *, name: str = "lbp damped") -> PaperTable:
+    """A table of a study: two names, measures with intervals, one that is the best."""
+    generator = np.random.default_rng(0)
+    data: dict[str, list[object]] = {
+        "view": ["implication"] * n_rows,
+        "backend": [f"{name} {row}" for row in range(n_rows)],
+        "block": [f"data {row // 40}: 94 responses, 678 atoms" for row in range(n_rows)],
+    }
+    columns = [PaperColumn("view", "encoding"), PaperColumn("backend", "backend")]
+    for number in range(n_measures):
+        value = generator.random(n_rows)
+        data |= {f"m{number}": [*value], f"m{number}_lower": [*(value / 2)]}
+        data[f"m{number}_upper"] = [*np.minimum(value * 2, 1)]
+        columns.append(interval_column(f"m{number}", "Accuracy", 3))
+    data["apart"] = [0.5] * n_rows
+    columns.append(PaperColumn("apart", "max |Δp|", r"$\max|\Delta p|$", digits=3))
+    return PaperTable(data_frame(data), tuple(columns), "A caption", "block")
+
+
+TABLES = {
+    "narrow": table(3, 1),
+    "wide": table(5, 4),
+    "wider": table(130, 9),
+    "wordy": table(30, 3, name="FR1 = FR2, implication, exact = lbp = lbp damped = enumeration"),
+    "unbroken": table(3, 2, name="https_//example.org/" + "a" * 90),
+}
+
+
+@pytest.mark.parametrize("width", MEASURES)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_fits_and_says_what_it_left_out(name: str, width: Width) -> None:
+    form = fitted(TABLES[name], width)
+    assert form.width <= MEASURES[width].width
+    shown = {column.title for column in form.table.columns}
+    for column in TABLES[name].columns:
+        assert column.title in shown or column.title in form.note
+    # A table has names and a number at least.
+    assert len(form.table.columns) >= 3
+    text = paper_table.latex(TABLES[name], (), width)
+    for row in TABLES[name].frame["m0"]:
+        assert f"{row:.3f}" in text
+    heads = re.findall(r"\\begin\{tabular\}", text)
+    assert len(heads) == text.count(r"\bottomrule")
+    if len(TABLES[name].frame) > MEASURES[width].lines:
+        assert len(heads) > 1
+
+
+def test_intervals_stand_beside_then_below_then_go() -> None:
+    beside, below, gone = (fitted(table(3, n), "page") for n in (2, 4, 9))
+    assert not beside.below
+    assert any(column.interval for column in beside.table.columns)
+    assert below.below
+    assert "[" in paper_table.latex(table(3, 4), (), "page")
+    assert not any(column.interval for column in gone.table.columns)
+    assert "impl. implication" in gone.note
+
+
+def test_letters_have_the_widths_of_computer_modern() -> None:
+    # The TeXbook's font tables: a digit of cmr10 is half an em wide, an m 0.8333, an i 0.2778.
+    for text, em in (("0000", 2.0), ("m", 0.8333), ("i", 0.2778)):
+        assert text_width(text, 10.0) == pytest.approx(10 * em, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX")
+@pytest.mark.parametrize("width", MEASURES)
+def test_latex_sets_no_table_too_wide(width: Width, tmp_path: Path) -> None:
+    found = subprocess.run(
+        ["kpsewhich", "siunitx.sty", "beamer.cls"], capture_output=True, text=True
+    )
+    if len(found.stdout.split()) < 2:
+        pytest.skip("there is no siunitx or no beamer")
+    body = []
+    for name, one in TABLES.items():
+        (tmp_path / f"{name}.tex").write_text(paper_table.latex(one, (), width))
+        frame = (
+            (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if width == "slides" else ("",) * 2
+        )
+        body.append(f"{frame[0]}\n\\input{{{name}}}\n{frame[1]}\n")
+    for head in DOCUMENTS[width]:
+        (tmp_path / "paper.tex").write_text(
+            "\n".join([head, *paper_table.PACKAGES, r"\begin{document}", *body, r"\end{document}"])
+        )
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+        said = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, errors="replace"
+        )
+        assert said.returncode == 0, said.stdout[-2000:]
+        assert re.findall(r"Overfull .hbox.*", said.stdout) == []
