@@ -7,6 +7,7 @@ VENV := .venv
 CORE := .venv-core
 LOCKING := .venv-lock
 TOOLS := .venv-tools
+RELEASE := .venv-release
 
 # Tools that write files and are in no environment that runs the packages: uv takes down the hashes
 # of what is locked, cyclonedx-bom writes the bill of materials.
@@ -35,7 +36,7 @@ QUICK := not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test quick lint docs bench notebooks fuzz endurance core lock sbom licences browser
+.PHONY: help install run test quick lint docs bench notebooks fuzz endurance core lock sbom licences release browser
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -144,6 +145,15 @@ sbom: install ## Write the bill of materials of .venv (CycloneDX): results/sbom.
 
 licences: install ## Check the licences of everything that is installed against those allowed
 	$(VENV)/bin/python tests/check_licences.py
+
+release: lint core test docs licences sbom ## Check everything, build wheel and sdist, run from the wheel
+	rm -rf dist $(RELEASE)
+	$(VENV)/bin/python -m build --outdir dist .
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-core.lock
+	$(RELEASE)/bin/python -m pip install --quiet --no-deps dist/*.whl
+	cd $(RELEASE) && bin/factormodels run compare --out results --overwrite
+	rm -rf $(RELEASE)
 
 lock: ## Resolve the newest versions that setup.cfg allows and pin them in the two lock files
 	@$(call check_python,$(PYTHON))

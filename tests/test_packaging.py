@@ -185,6 +185,7 @@ def test_make_alone_lists_the_targets() -> None:
             "core",
             "sbom",
             "licences",
+            "release",
             "lock",
         ),
     ]

@@ -131,12 +131,18 @@ def _factormodels(
 
     [b]First steps[/b]
 
-      factormodels datasets                   what is on board
-      factormodels run compare                a comparison: tables and a plot
-      factormodels infer graph.json           the posterior of one graph
-      factormodels explore graph.json         a page on which the graph can be changed
-      factormodels infer graph.json --backend lbp --set damping=0.5 --json
-      factormodels assess answer.txt --documents notes   from text on
+      factormodels datasets                   what data come with it
+      factormodels infer demonstration --response demo-01-marie-curie
+      factormodels explore demonstration      a page on which a graph can be changed
+      factormodels run compare                algorithms compared: tables, a plot, a report
+
+    [b]If you have[/b]
+
+      a text            factormodels assess answer.txt --documents notes
+      a table of p      factormodels score table.csv
+      a graph           factormodels infer graph.json
+      a question        factormodels run study.yaml
+
       factormodels COMMAND --help             each command, with examples
     """
     context.with_resource(size_limit(parse_size(max_size)))
