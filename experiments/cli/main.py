@@ -133,8 +133,8 @@ def _factormodels(
 
       factormodels datasets                   what data come with it
       factormodels infer demonstration --response demo-01-marie-curie
-      factormodels explore demonstration      a page on which a graph can be changed
-      factormodels run compare                algorithms compared: tables, a plot, a report
+      factormodels explore demonstration      a page to change a graph on
+      factormodels run compare                algorithms compared
 
     [b]If you have[/b]
 
