@@ -167,6 +167,8 @@ def _retrieved_for(context: Context, atoms: tuple[str, ...]) -> Context:
 def _identity(context: Context) -> tuple[str, str] | None:
     if context.key is not None:
         return ("key", context.key)
+    if not context.text and not context.snippet:
+        return None
     text = normalised_text(context.text) or normalised_text(context.snippet)
     return ("text", text) if text else None
 

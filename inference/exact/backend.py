@@ -107,7 +107,7 @@ class Exact(Backend):
                 run = Run(ZERO if sums[0] == -np.inf else DONE, *sums, scaled=True)
                 return posterior_of(graph, method.prediction.stats(self.seed), run)
             method = self._planted(graph)
-        run = method.run(graph.log_values, self._threads())
+        run = method.run(graph.log_values, self._threads)
         return posterior_of(graph, method.prediction.stats(self.seed), run)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
@@ -210,7 +210,7 @@ class Exact(Backend):
         return plan
 
     def _calibrated(self, graph: FactorGraph, plan: Plan) -> CalibratedTree:
-        run, tables = plan.calibrate(graph.log_values, self._threads())
+        run, tables = plan.calibrate(graph.log_values, self._threads)
         if run.code == ZERO:
             raise zero_partition()
         return CalibratedTree(graph, plan.tree, plan.program, tables, run.marginals, run.log_z)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
@@ -92,8 +92,8 @@ class Plan:
         arrays = (*self.tree, *self.program)
         return self.prediction.bytes + sum(array.nbytes for array in arrays)
 
-    def run(self, log_values: NDArray[np.float64], threads: int) -> Run:
-        """Marginals and log Z under log tables."""
+    def run(self, log_values: NDArray[np.float64], threads: Callable[[], int]) -> Run:
+        """Marginals and log Z under log tables; `threads` is asked where tables are large."""
         if not self.small:
             return self.calibrate(log_values, threads)[0]
         try:
@@ -124,7 +124,7 @@ class Plan:
         return list(map(Run, codes.tolist(), log_zs.tolist(), marginals, scaled.tolist()))
 
     def calibrate(
-        self, log_values: NDArray[np.float64], threads: int
+        self, log_values: NDArray[np.float64], threads: Callable[[], int]
     ) -> tuple[Run, NDArray[np.float64]]:
         """What `run` returns, and the beliefs of the clusters."""
         if self.small:
@@ -138,7 +138,7 @@ class Plan:
             self.table_starts,
             log_values,
             marginals,
-            threads,
+            threads(),
         )
         return Run(code, log_z, marginals, scaled), tables
 

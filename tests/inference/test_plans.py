@@ -76,9 +76,11 @@ def test_threads_share_a_plan_and_not_its_tables() -> None:
     graph = fr2(12, 3, density=0.2, seed=1)
     plan = Plan.of(graph, 0, 0, 1e9, 1e9)
     graphs = [other_tables(graph, seed) for seed in range(40)]
-    expected = [plan.run(one.log_values, 1).marginals.tobytes() for one in graphs]
+    expected = [plan.run(one.log_values, lambda: 1).marginals.tobytes() for one in graphs]
     with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda one: plan.run(one.log_values, 1).marginals.tobytes(), graphs)
+        found = pool.map(
+            lambda one: plan.run(one.log_values, lambda: 1).marginals.tobytes(), graphs
+        )
         assert list(found) == expected
 
 
