@@ -81,7 +81,7 @@ def test_threads_share_a_plan_and_not_its_tables() -> None:
         found = pool.map(
             lambda one: plan.run(one.log_values, lambda: 1).marginals.tobytes(), graphs
         )
-        assert list(found) == expected
+        assert [run.marginals.tobytes() for run in runs] == expected
 
 
 def test_a_batch_of_many_settings_of_many_structures_is_one_run_for_each() -> None:
