@@ -13,7 +13,7 @@ from factormodels import FactorGraph
 from factormodels.synthetic import fr2
 from inference import TooLargeError, infer, infer_batch
 from inference.exact.backend import Exact
-from inference.exact.plans import KeptPlans, Plan, by_structure, structure_of
+from inference.exact.plans import KeptPlans, Key, Plan, by_structure, structure_of
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
 
@@ -31,15 +31,24 @@ def other_tables(graph: FactorGraph, seed: int) -> FactorGraph:
     return graph.with_log_values(values)
 
 
+def key_of(graph: FactorGraph, seed: int = 0) -> Key:
+    exact = Exact()
+    return structure_of(graph), seed, exact.restarts, exact.search_seconds, None
+
+
+def plan_of(graph: FactorGraph) -> Plan:
+    return Plan.of(graph, seed=0, restarts=0, effort=0.0, max_entries=1e9)
+
+
 def test_a_kept_plan_answers_for_other_tables_as_a_new_one(kept: KeptPlans) -> None:
     for seed in range(30):
         graph = odd_graph(seed).absorb_evidence()
         first = infer(graph)
         again = other_tables(graph, seed)
-        held = kept.get((structure_of(graph), 0, 1000, 2.0, None))
+        held = kept.get(key_of(graph))
         assert held is not None
         assert_right(again, infer(again), 1e-10, rel=1e-10)
-        assert kept.get((structure_of(again), 0, 1000, 2.0, None)) is held
+        assert kept.get(key_of(again)) is held
         assert infer(graph).marginals.flat.tobytes() == first.marginals.flat.tobytes()
 
 
@@ -53,34 +62,32 @@ def test_plans_are_kept_by_structure_and_settings(kept: KeptPlans) -> None:
     assert structure_of(one) != structure_of(other)
     for each in (one, other):
         assert infer(each).log_z == pytest.approx(np.log(each.cardinalities.prod()), abs=1e-14)
-    assert kept.get((structure_of(graph), 1, 1000, 2.0, None)) is None
+    assert kept.get(key_of(graph, seed=1)) is None
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.exact.plans, "_MOST_KEPT", 3)
     graphs = [FactorGraph.from_factors([2] * n, [(range(n), np.ones(2**n))]) for n in range(1, 8)]
-    keys = [(structure_of(graph), 0, 0, 2.0, None) for graph in graphs]
+    keys = [key_of(graph) for graph in graphs]
     plans = KeptPlans()
     for key, graph in zip(keys, graphs, strict=True):
-        plans.keep(key, Plan.of(graph, 0, 0, 1e9, 1e9))
+        plans.keep(key, plan_of(graph))
         plans.get(keys[0])
     # The first was asked for again and again, of the others the last ones are left.
     assert [number for number, key in enumerate(keys) if plans.get(key)] == [0, 5, 6]
     monkeypatch.setattr(inference.exact.plans, "_MOST_BYTES", 4.0)
     few = KeptPlans()
-    few.keep(keys[0], Plan.of(graphs[0], 0, 0, 1e9, 1e9))
+    few.keep(keys[0], plan_of(graphs[0]))
     assert few.get(keys[0]) is None
 
 
 def test_threads_share_a_plan_and_not_its_tables() -> None:
     graph = fr2(12, 3, density=0.2, seed=1)
-    plan = Plan.of(graph, 0, 0, 1e9, 1e9)
+    plan = plan_of(graph)
     graphs = [other_tables(graph, seed) for seed in range(40)]
     expected = [plan.run(one.log_values, lambda: 1).marginals.tobytes() for one in graphs]
     with ThreadPoolExecutor(4) as pool:
-        found = pool.map(
-            lambda one: plan.run(one.log_values, lambda: 1).marginals.tobytes(), graphs
-        )
+        runs = pool.map(lambda one: plan.run(one.log_values, lambda: 1), graphs)
         assert [run.marginals.tobytes() for run in runs] == expected
 
 
