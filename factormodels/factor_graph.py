@@ -50,6 +50,7 @@ class FactorGraph(Previewed):
         log_values: float64, natural logarithms of the potentials, factor after factor, the last
             variable of a scope varying fastest (as in the UAI format).
         evidence: int64 (n_variables,), observed state of each variable or `UNOBSERVED`.
+        state_names: names of the states of each variable, in order; None where states are numbers.
 
     Raises:
         InputError: if the arrays do not describe a factor graph.
@@ -62,6 +63,7 @@ class FactorGraph(Previewed):
     table_starts: NDArray[np.int64]
     log_values: NDArray[np.float64]
     evidence: NDArray[np.int64]
+    state_names: tuple[tuple[str, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         self._freeze()
@@ -92,7 +94,7 @@ class FactorGraph(Previewed):
         graph.__dict__.update(names=names, log_values=log_values, **arrays)
         return graph
 
-    def _evolve(self, **changes: NDArray[Any]) -> FactorGraph:
+    def _evolve(self, **changes: Any) -> FactorGraph:
         # For changes that are valid by construction: a large graph is not validated anew, and its
         # index, which depends on names alone, is kept.
         derived = object.__new__(type(self))
@@ -108,6 +110,7 @@ class FactorGraph(Previewed):
         *,
         names: Sequence[str] | None = None,
         log: bool = False,
+        state_names: Sequence[Sequence[str]] | None = None,
     ) -> FactorGraph:
         """Build a factor graph from (scope, table) pairs.
 
@@ -117,6 +120,7 @@ class FactorGraph(Previewed):
                 scope, or the same values flattened with the last variable fastest.
             names: one name per variable; "0", "1", ... if omitted.
             log: whether the tables hold natural logarithms rather than potentials.
+            state_names: names of the states of each variable; numbers from 0 if omitted.
 
         Raises:
             InputError: if a table does not fit its scope, a potential is negative or NaN, a scope
@@ -147,6 +151,7 @@ class FactorGraph(Previewed):
             table_starts=partition([table.size for table in tables]),
             log_values=log_values,
             evidence=np.full(len(cards), UNOBSERVED, dtype=np.int64),
+            state_names=None if state_names is None else tuple(map(tuple, state_names)),
         )
 
     @property
@@ -198,20 +203,25 @@ class FactorGraph(Previewed):
         graph.__dict__.update({**self.__dict__, "log_values": log_values})
         return graph
 
-    def with_evidence(self, states: Mapping[str, int] | Mapping[int, int]) -> FactorGraph:
+    def with_evidence(
+        self, states: Mapping[str, int | str] | Mapping[str, int] | Mapping[int, int]
+    ) -> FactorGraph:
         """This graph with variables observed (hard evidence), added to earlier evidence.
 
         Args:
-            states: observed state by name or by index of the variable.
+            states: observed state by name or by index of the variable: its number, or its name
+                where states have names.
 
         Raises:
-            InputError: for an unknown variable, a state out of range, or a state that contradicts
-                earlier evidence.
+            InputError: for an unknown variable or name of a state, a state out of range, or a
+                state that contradicts earlier evidence.
         """
         evidence = self.evidence.copy()
         for variable, state in states.items():
             position = self._position(variable)
             name = self.names[position]
+            if isinstance(state, str) and self.state_names is not None:
+                state = self._state(position, state)
             if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer):
                 raise InputError(
                     f"evidence on {name!r}: the state {state!r} is no whole number; "
@@ -279,12 +289,19 @@ class FactorGraph(Previewed):
         if not observed.any():
             return self
         keep = self._consistent_entries(observed)
+        named = None
+        if self.state_names is not None:
+            named = tuple(
+                (own[state],) if state != UNOBSERVED else own
+                for own, state in zip(self.state_names, self.evidence.tolist(), strict=True)
+            )
         kept = np.concatenate([[0], np.cumsum(keep)])
         return self._evolve(
             cardinalities=np.where(observed, 1, self.cardinalities),
             table_starts=kept[self.table_starts],
             log_values=self.log_values[keep],
             evidence=np.full(self.n_variables, UNOBSERVED, dtype=np.int64),
+            state_names=named,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -339,6 +356,16 @@ class FactorGraph(Previewed):
             keep[(entry + np.repeat(self.table_starts[touched], size))[wrong]] = False
             stride[factors] *= self.cardinalities[variables]
         return keep
+
+    def _state(self, position: int, state: str) -> int:
+        """Number of a state by its name; a text that is no name of one is an error."""
+        own = (self.state_names or ())[position]
+        if state not in own:
+            raise InputError(
+                f"evidence on {self.names[position]!r}: there is no state {state!r}; its states "
+                f"are {_listed(own)}"
+            )
+        return own.index(state)
 
     def _position(self, variable: Any) -> int:
         if isinstance(variable, str):
@@ -414,8 +441,29 @@ def _validate(graph: FactorGraph) -> None:
             f"variable {graph.names[at]!r} has {graph.cardinalities[at]} states; "
             "a variable has at least 1"
         )
+    _validate_state_names(graph)
     _validate_scopes(graph)
     _validate_tables(graph)
+
+
+def _validate_state_names(graph: FactorGraph) -> None:
+    if graph.state_names is None:
+        return
+    if len(graph.state_names) != graph.n_variables:
+        raise InputError(
+            f"state names were given for {len(graph.state_names)} of {graph.n_variables} "
+            "variables; give them for each, or for none"
+        )
+    for name, own, count in zip(
+        graph.names, graph.state_names, graph.cardinalities.tolist(), strict=True
+    ):
+        if len(own) != count or not all(isinstance(state, str) for state in own):
+            raise InputError(
+                f"variable {name!r} has {count} states, and {list(own)!r} do not name them; give "
+                "a text for each"
+            )
+        if len(set(own)) < len(own):
+            raise InputError(f"variable {name!r} has two states of one name; names are unique")
 
 
 def _validate_scopes(graph: FactorGraph) -> None:

@@ -6,11 +6,16 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from experiments.paper.graph_figure import draw_fact_graph, to_dot
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
 from factormodels.io.files import atomic_path, write_text
+
+if TYPE_CHECKING:
+    from inference.posterior import Posterior
 
 FORMATS = ("pdf", "png", "svg")
 
@@ -70,3 +75,31 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
             raise InputError(f"{path}: Graphviz cannot draw the graph ({said[0]})")
+
+
+def draw_network(graph: FactorGraph, posterior: Posterior, path: Path) -> None:
+    """Write a drawing of any factor graph: circles for variables, squares for factors.
+
+    Args:
+        graph: the factor graph.
+        posterior: of its variables; each shows its likeliest state.
+        path: the file, as in `draw`; its name ends in .pdf, .png, .svg or .dot.
+
+    Raises:
+        InputError: for another suffix, a graph that is too large for a page, or a file that cannot
+            be written.
+    """
+    from experiments.paper.network_figure import draw_factor_graph, network_dot
+
+    suffix = path.suffix.lstrip(".")
+    if suffix == "dot":
+        write_text(path, network_dot(graph, posterior))
+        return
+    if suffix not in FORMATS:
+        known = ", ".join(f".{name}" for name in FORMATS)
+        raise InputError(f"{path}: {path.suffix!r} is no format; end the name in {known} or .dot")
+    from calibration.figures import save_figure
+
+    figure = draw_factor_graph(graph, posterior)
+    metadata = {"Title": path.stem}
+    save_figure(figure, path.with_suffix(""), formats=(suffix,), metadata=metadata)

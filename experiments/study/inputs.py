@@ -169,8 +169,9 @@ def load_model(
 def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
     """`graph` with the evidence of a file: a UAI evidence file or a JSON object.
 
-    The JSON object maps the name of a variable to its observed state (a number from 0, or
-    true/false for states 1/0), or to a list with one likelihood per state (soft evidence).
+    The JSON object maps the name of a variable to its observed state (a number from 0, its name
+    where states have names, or true/false for states 1/0), or to a list with one likelihood per
+    state (soft evidence).
 
     Raises:
         InputError: if the file cannot be read or does not fit the graph.
@@ -204,6 +205,7 @@ def evidence_schema() -> dict[str, Any]:
             "anyOf": [
                 {"type": "integer", "minimum": 0, "description": "the state, counted from 0"},
                 {"type": "boolean", "description": "states 1 and 0 of a claim"},
+                {"type": "string", "description": "the state's name, where states have names"},
                 {
                     "type": "array",
                     "items": {"type": "number", "minimum": 0},
@@ -230,7 +232,8 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
     soft: dict[str, list[float]] = {}
     for name, state in data.items():
         if not isinstance(state, list):
-            if isinstance(state, dict | str) and len(repr(state)) > _SHOWN:
+            named = isinstance(state, str) and graph.state_names is not None
+            if not named and isinstance(state, dict | str) and len(repr(state)) > _SHOWN:
                 raise InputError(
                     f"evidence on {name!r}: {_short(state)} is no state; give a whole number from "
                     "0, or true or false"

@@ -37,7 +37,8 @@ def to_pgmpy(graph: FactorGraph) -> Any:
 def from_pgmpy(model: Any) -> FactorGraph:
     """Factor graph of a pgmpy model: Markov network, Bayesian network, factor graph.
 
-    Variables are in the order of the model's nodes, states in that of its tables.
+    Variables are in the order of the model's nodes, states in that of its tables; the names of
+    states are kept where all are texts.
 
     Raises:
         InputError: for another kind of model, names that are no texts, a table that is missing.
@@ -66,8 +67,20 @@ def from_pgmpy(model: Any) -> FactorGraph:
         if name not in states:
             raise InputError(f"the variable {name!r} has no table; add one to the model")
     index = {name: position for position, name in enumerate(names)}
+    named = {
+        name: tuple(own)
+        for table in tables
+        for name, own in (getattr(table, "state_names", None) or {}).items()
+    }
+    # pgmpy numbers states that nobody named.
+    told = all(
+        len(named.get(name, ())) == states[name]
+        and all(isinstance(state, str) for state in named[name])
+        for name in names
+    )
     return FactorGraph.from_factors(
         [states[name] for name in names],
         [([index[name] for name in table.variables], table.values) for table in tables],
         names=names,
+        state_names=[named[name] for name in names] if told else None,
     )

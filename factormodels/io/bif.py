@@ -23,8 +23,8 @@ SUM_TOLERANCE = 1e-2
 def read_bif(path: str | os.PathLike[str]) -> FactorGraph:
     """Factor graph of a BIF file: one factor per variable, over its parents and itself.
 
-    Variables and states keep the order of the file, state 0 being the first that is listed; the
-    names of states are not kept. The file may be compressed with gzip.
+    Variables and states keep the order and the names of the file, state 0 being the first that is
+    listed. The file may be compressed with gzip.
 
     Raises:
         InputError: if the file cannot be read, is malformed or cut short, or has a cycle.
@@ -65,7 +65,8 @@ def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
             )
         factors.append(((*parents, child), table.T.ravel()))
     with located(where):
-        return FactorGraph.from_factors(counts, factors, names=names)
+        named = list(declared.states.values())
+        return FactorGraph.from_factors(counts, factors, names=names, state_names=named)
 
 
 def _pgmpy_tables(plain: str, where: str) -> dict[str, NDArray[np.float64]]:

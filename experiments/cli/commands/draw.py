@@ -13,7 +13,10 @@ from experiments.cli import options
 def command(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="Fact graph JSON, or the name of an embedded dataset."),
+        typer.Argument(
+            metavar="FILE",
+            help="Fact graph JSON, UAI or BIF; or the name of an embedded dataset.",
+        ),
     ],
     out: Annotated[
         Path,
@@ -23,11 +26,13 @@ def command(
     ],
     response: options.ResponseId = None,
     variant: Annotated[
-        str, typer.Option(metavar="NAME", help="View of the graph: given, FR1, FR2 or FR3.")
-    ] = "given",
+        str | None,
+        typer.Option(metavar="NAME", help="View of claims: given (default), FR1, FR2 or FR3."),
+    ] = None,
     encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="Encoding: implication or conditional.")
-    ] = "implication",
+        str | None,
+        typer.Option(metavar="NAME", help="Encoding: implication (default) or conditional."),
+    ] = None,
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="Algorithm whose posteriors the claims show.")
     ] = "exact",
@@ -38,11 +43,13 @@ def command(
         typer.Option("--graphviz", help="Let Graphviz place the nodes; it must be installed."),
     ] = False,
 ) -> None:
-    """Draw a fact graph: evidence, claims, relations with their strengths, posteriors.
+    """Draw a graph: evidence, claims, relations with their strengths, posteriors.
 
     The colour and the dashes of a line say what a relation is, its thickness how
     probable; the bar of a claim is its posterior, the tick at its end the human
-    label. A graph of more than some 40 nodes does not fit on a page.
+    label. A graph of more than some 40 nodes does not fit on a page. Of any other
+    factor graph (UAI, BIF), circles are variables with their likeliest states and
+    squares are factors.
 
     [b]Examples[/b]
 
@@ -54,7 +61,7 @@ def command(
     """
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
-    from experiments.paper.drawing import draw
+    from experiments.paper.drawing import draw, draw_network
     from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model
     from factormodels.errors import InputError
@@ -62,11 +69,18 @@ def command(
 
     algorithm = build_backend(backend, parse_settings(set_ or ()))
     model = load_model(file, response=response, variant=variant, encoding=encoding)
-    if model.fact_graph is None:
-        raise InputError(f"{file}: this is a network without claims; give a fact graph")
+    if model.fact_graph is None and (neutral or graphviz):
+        raise InputError(
+            f"{file}: this is a network without claims; --neutral and --graphviz are for fact "
+            "graphs"
+        )
     with announced(messages()):
         warm_up(algorithm)
     posterior = algorithm.infer(model.factor_graph)
+    if model.fact_graph is None:
+        draw_network(model.factor_graph, posterior, out)
+        output().print(f"{out}: {model.factor_graph.n_variables} variables", soft_wrap=True)
+        return
     posteriors = {
         atom.id: float(posterior.marginals[atom.id][1]) for atom in model.fact_graph.atoms
     }

@@ -135,9 +135,9 @@ def command(
     except ZeroPartitionError as error:
         raise ZeroPartitionError(f"{file}: {error}") from None
     if out is not None:
-        write_text(out, as_json(posterior))
+        write_text(out, as_json(posterior, graph))
     if json_:
-        write_json(as_json(posterior))
+        write_json(as_json(posterior, graph))
         return
     console = output()
     _show_posterior(console, posterior, graph, model.fact_graph, limit=rows)
@@ -174,11 +174,12 @@ def _bounds(posterior: Posterior) -> str:
     )
 
 
-def as_json(posterior: Posterior) -> str:
+def as_json(posterior: Posterior, graph: FactorGraph | None = None) -> str:
     """The posterior as one JSON object on one line, ending in a newline.
 
     Keys: `marginals` {name: [probability of each state]}, `log_z` (null where there is none or it
-    is not finite), `log_z_kind`, `status`, `stats` (the backend, seconds and what else it reports).
+    is not finite), `log_z_kind`, `status`, `stats` (the backend, seconds and what else it reports),
+    and, where the states of the graph have names, `states` {name: [name of each state]}.
     """
     from experiments.study.plain_yaml import jsonable
 
@@ -195,6 +196,9 @@ def as_json(posterior: Posterior) -> str:
         "status": str(posterior.status),
         "stats": {"backend": posterior.backend, **jsonable(posterior.stats)},
     }
+    if graph is not None and graph.state_names is not None:
+        named = zip(graph.names, graph.state_names, strict=True)
+        document["states"] = {name: list(own) for name, own in named}
     return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -295,22 +299,29 @@ def _text(item: Atom | Context) -> str:
 def _general_table(posterior: Posterior, graph: FactorGraph, shown: int) -> Table:
     widest = int(graph.cardinalities[:shown].max(initial=0))
     # A column per state while these fit beside each other; otherwise one cell holds them all.
-    in_columns = widest <= _STATES_IN_COLUMNS
+    named = None if graph.state_names is None else graph.state_names[:shown]
+    # States of different names have no columns in common.
+    alike = named is None or len(set(named)) <= 1
+    in_columns = widest <= _STATES_IN_COLUMNS and alike
     table = plain_table()
     table.add_column("variable", overflow="fold")
     table.add_column("status" if in_columns else "states", no_wrap=True)
     if in_columns:
         for state in range(widest):
-            table.add_column(f"P({state})", justify="right", no_wrap=True)
+            title = str(state) if not named else named[0][state]
+            table.add_column(f"P({title})", justify="right", no_wrap=True)
     else:
-        table.add_column("probability of each state, from 0")
-    for name, vector, observed in _vectors(posterior, graph, shown):
+        title = "probability of each state"
+        table.add_column(title if named else f"{title}, from 0")
+    for place, (name, vector, observed) in enumerate(_vectors(posterior, graph, shown)):
         status = "observed" if observed else ""
         cells = [f"{value:.6f}" for value in vector]
         if in_columns:
             table.add_row(name, status, *cells)
         else:
-            table.add_row(name, status or str(len(cells)), " ".join(cells))
+            if named:
+                cells = [f"{own} {cell}" for own, cell in zip(named[place], cells, strict=True)]
+            table.add_row(name, status or str(len(cells)), (", " if named else " ").join(cells))
     return table
 
 

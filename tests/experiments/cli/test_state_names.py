@@ -1,0 +1,93 @@
+"""Names of states: kept from the file to the answer, evidence by name, and refused where wrong."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from factormodels.factor_graph import FactorGraph
+from inference import infer
+from tests.experiments.conftest import Invoke
+from tests.refusals import refused
+
+TABLES: list[tuple[list[int], Any]] = [([0], [0.8, 0.2]), ([0, 1], [[0.6, 0.4], [0.99, 0.01]])]
+NAMED = FactorGraph.from_factors(
+    [2, 2], TABLES, names=["rain", "sprinkler"], state_names=[("no", "yes"), ("off", "on")]
+)
+
+BIF = """network own {
+}
+variable rain {
+  type discrete [ 2 ] { no, yes };
+}
+variable sprinkler {
+  type discrete [ 2 ] { off, on };
+}
+probability ( rain ) {
+  table 0.8, 0.2;
+}
+probability ( sprinkler | rain ) {
+  (no) 0.6, 0.4;
+  (yes) 0.99, 0.01;
+}
+"""
+
+
+def test_evidence_by_name_is_that_by_number() -> None:
+    named = infer(NAMED.with_evidence({"rain": "yes"}))
+    numbered = infer(NAMED.with_evidence({"rain": 1}))
+    np.testing.assert_array_equal(named.marginals["sprinkler"], [0.99, 0.01])
+    assert named.log_z == numbered.log_z
+    absorbed = NAMED.with_evidence({"rain": "yes"}).absorb_evidence()
+    assert absorbed.state_names == (("yes",), ("off", "on"))
+    assert pickle.loads(pickle.dumps(NAMED)).state_names == NAMED.state_names
+
+
+def test_wrong_names_are_refused() -> None:
+    refused("no state 'perhaps'; its states are no, yes", NAMED.with_evidence, {"rain": "perhaps"})
+    plain = FactorGraph.from_factors([2, 2], TABLES)
+    refused("'yes' is no whole number", plain.with_evidence, {"0": "yes"})
+    for names, message in (
+        ([("no", "yes")], "for 1 of 2 variables"),
+        ([("no", "yes"), ("on",)], "do not name them"),
+        ([("no", "no"), ("off", "on")], "two states of one name"),
+    ):
+        refused(message, FactorGraph.from_factors, [2, 2], TABLES, state_names=names)
+
+
+def test_names_go_from_a_file_to_the_answer(folder: Path, invoke: Invoke) -> None:
+    pytest.importorskip("pgmpy")
+    (folder / "own.bif").write_text(BIF)
+    (folder / "seen.json").write_text('{"sprinkler": "on"}')
+    shown = invoke("infer", "own.bif", "--evidence", "seen.json")
+    assert shown.exit_code == 0, shown.output
+    assert "off 0.000000, on 1.000000" in shown.stdout or "observed" in shown.stdout
+    # P(rain | sprinkler on) = 0.2 0.01 / (0.2 0.01 + 0.8 0.4).
+    assert "yes 0.006211" in shown.stdout
+    answer = json.loads(invoke("infer", "own.bif", "--json").stdout)
+    assert answer["states"] == {"rain": ["no", "yes"], "sprinkler": ["off", "on"]}
+    (folder / "seen.json").write_text('{"sprinkler": "broken"}')
+    wrong = invoke("infer", "own.bif", "--evidence", "seen.json")
+    assert wrong.exit_code == 2
+    assert "there is no state 'broken'" in " ".join(wrong.stderr.split())
+
+
+def test_any_factor_graph_is_drawn(folder: Path, invoke: Invoke) -> None:
+    from factormodels.io import write
+
+    write(NAMED, folder / "own.uai")
+    assert invoke("draw", "own.uai", "--out", "own.png").exit_code == 0
+    assert (folder / "own.png").stat().st_size > 3000
+    assert invoke("draw", "own.uai", "--out", "own.dot").exit_code == 0
+    text = (folder / "own.dot").read_text()
+    assert text.count(" -- ") == 3
+    large = FactorGraph.from_factors([2] * 151, [])
+    write(large, folder / "large.uai")
+    result = invoke("draw", "large.uai", "--out", "large.pdf")
+    assert result.exit_code == 2
+    assert "write .dot for Graphviz" in " ".join(result.stderr.split())
