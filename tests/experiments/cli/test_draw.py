@@ -87,7 +87,10 @@ def test_graphviz_that_fails_leaves_no_file(
     assert not Path("g.pdf").exists()
 
 
-def test_a_network_is_no_fact_graph(network_file: Path, invoke: Invoke) -> None:
-    result = invoke("draw", network_file, "--out", "g.pdf")
+def test_options_of_fact_graphs_are_refused_for_a_network(
+    network_file: Path, invoke: Invoke
+) -> None:
+    result = invoke("draw", network_file, "--neutral", "--out", "g.pdf")
     assert result.exit_code == 2
-    assert "chain.uai" in result.stderr
+    assert "network without claims" in result.stderr
+    assert not Path("g.pdf").exists()
