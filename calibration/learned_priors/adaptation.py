@@ -12,6 +12,7 @@ those of the graph.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -34,6 +35,9 @@ from inference.registry import as_backend
 
 _EDGE = 1e-4
 """A share as near to 0 or 1 stands at the boundary."""
+
+_CRAWL = 100
+"""After so many iterations the maximum that lies ahead is looked for between two points instead."""
 
 _STEP = 1e-3
 """Step on the logit scale of the derivative of the score."""
@@ -125,6 +129,9 @@ def adapt_prior(
     shares = _Shares(graphs, old, encoding, as_backend(backend))
     share, moved, iterations = old, 1.0, 0
     while moved > tolerance and iterations < max_iterations:
+        if iterations >= _CRAWL:
+            share, moved = shares.climbed(share), 0.0
+            break
         mean = float(shares.means(share).sum() / shares.sizes.sum())
         # An end of the range would be kept for ever.
         mean = min(max(mean, _EDGE / 10), 1.0 - _EDGE / 10)
@@ -158,6 +165,22 @@ class _Shares:
         true = self._engine(values, None).true[self._atoms]
         sums: Floats = np.bincount(self._owners, true, minlength=len(self.sizes)).astype(np.float64)
         return sums
+
+    def climbed(self, share: float) -> float:
+        """Where expectation-maximisation comes to rest: the next maximum that it moves towards."""
+        from scipy.optimize import brentq
+
+        def slope(at: float) -> float:
+            return float(self.scores(_share_of(at)).sum())
+
+        at, end = _logit(share), _logit(1.0 - _EDGE / 10)
+        ahead = slope(at)
+        step = math.copysign(0.5, ahead)
+        while ahead * (found := slope(at + step)) > 0.0:
+            at += step
+            if abs(at) >= end:
+                return _share_of(math.copysign(end, at))
+        return _share_of(brentq(slope, at, at + step, xtol=1e-9)) if found else _share_of(at + step)
 
     def scores(self, share: float) -> Floats:
         """Derivative of each response's log likelihood by the logit of the share, (r,)."""

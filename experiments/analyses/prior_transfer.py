@@ -60,10 +60,10 @@ class Settings:
     __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
-    strengths: tuple[tuple[Probability, Probability], ...] = ((0.6, 0.95), (0.5, 0.6), (0.5, 0.5))
+    strengths: tuple[tuple[Probability, Probability], ...] = ((0.6, 0.95), (0.5, 0.6))
     shares: tuple[Probability, ...] = (0.2, 0.5, 0.8)
     responses: Annotated[int, Field(ge=2)] = 40
-    repeats: Count = 20
+    repeats: Count = 10
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
@@ -90,7 +90,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             "shares": _shares_table(data_frame(estimates)),
             "identified": _identified_table(simulated),
         },
-        figures={"transfer": PaperFigure(_figure(frame), frame, "transfer in every direction")},
+        figures={"directions": PaperFigure(_figure(frame), frame, "transfer in every direction")},
     )
 
 

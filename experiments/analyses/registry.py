@@ -31,6 +31,7 @@ _NAMES = (
     "prior-learning",
     "learned-strengths",
     "prior-transfer",
+    "real-graphs",
     "misspecification",
     "sigma-shift",
 )

@@ -1,0 +1,59 @@
+"""Results kept in docs/results: of the studies as they are, and as docs/findings.md says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.analyses import learned_strengths
+from experiments.analyses.study import load_analysis
+from experiments.study.reading import embedded_studies, read_raw
+from factormodels import datasets
+from tests.experiments.analyses.test_open_questions import agree, table_rows
+
+pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+PAGE = (DOCS / "findings.md").read_text("utf-8")
+
+KEPT = sorted(path.name for path in (DOCS / "results").iterdir())
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_the_page_shows_what_the_study_gave(name: str) -> None:
+    assert f"    factormodels run ours/{name}\n" in PAGE
+    folder = DOCS / "results" / name
+    shown = re.findall(rf"<!-- ours/{name}: ([\w-]+) -->\n\n?((?:\|.*\n)+)", PAGE)
+    assert shown
+    for stem, text in shown:
+        made = list(table_rows((folder / f"{stem}.md").read_text("utf-8")))
+        for row in table_rows(text):
+            asked = {title: cell for title, cell in row.items() if title != "where" and cell}
+            assert any(
+                all(agree(cell, other.get(title, "")) for title, cell in asked.items())
+                for other in made
+            ), f"{name}, {stem}: no kept row is like {row}"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_is_of_the_study_as_it_is(name: str) -> None:
+    manifest = json.loads((DOCS / "results" / name / "manifest.json").read_text("utf-8"))
+    assert f"ours/{name}" in embedded_studies()
+    loaded = load_analysis(read_raw(f"ours/{name}"))
+    assert manifest["config_sha256"] == loaded.origin().sha256
+
+
+def test_what_needs_no_learning_is_found_again() -> None:
+    with (DOCS / "results" / "learned-priors" / "scores.csv").open(encoding="utf-8") as file:
+        kept = {row["method"]: row for row in csv.DictReader(file)}
+    task = learned_strengths.problem(datasets.load("factscore").graphs, 5, 0, "factscore")
+    for method in ("default", "base rate", "Platt", "beta"):
+        p = learned_strengths.METHODS[method](task)
+        brier = float(np.mean((p - task.atoms.labels) ** 2))
+        assert float(kept[method]["brier"]) == pytest.approx(brier, abs=1e-6)

@@ -1,0 +1,140 @@
+"""Learned strengths and transfer: small data on which the answer is known otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibration.learned_priors import ClassProbability, Specification, fit
+from experiments.analyses import learned_strengths, prior_transfer, real_graphs
+from experiments.analyses.posteriors import labelled_atoms
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from inference import infer
+from tests.oracle import oracle
+
+pytestmark = pytest.mark.slow
+
+
+def biographies(n: int, seed: int, share: float = 0.6) -> list[FactGraph]:
+    """Return responses of four atoms in two sentences, with two passages each."""
+    rng = np.random.default_rng(seed)
+    graphs = []
+    for number in range(n):
+        labels = rng.random(4) < share
+        atoms, contexts, relations = [], [], []
+        for at, label in enumerate(labels.tolist()):
+            atoms.append(Atom(f"a{at}", label=label, sentence=1 + at // 2))
+            for passage in range(2):
+                name = f"c{at}{passage}"
+                contexts.append(Context(name, prior=1.0, retrieved_for=(f"a{at}",)))
+                p = float(np.clip(rng.normal(0.55 if label else 0.25, 0.15), 0.02, 0.9))
+                kind = RelationKind.ENTAILMENT if p > 0.5 else RelationKind.NEUTRAL
+                shares = (p, 0.05, 0.0, 0.95 - p)
+                stated = p if p > 0.5 else 0.95 - p
+                relations.append(Relation(name, f"a{at}", kind, stated, shares))
+        graphs.append(
+            FactGraph(f"r{number}", tuple(atoms), tuple(contexts), tuple(relations),
+                      metadata={"sentences": 2})
+        )  # fmt: skip
+    return graphs
+
+
+def test_class_strengths_on_stars_are_a_logistic_regression_on_counts() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    graphs = [learned_strengths.entailments(graph) for graph in biographies(60, 0)]
+    learned = fit(graphs, Specification(relations=ClassProbability(learned_strengths.six_classes)))
+    classes = [name.removeprefix("probability[").rstrip("]") for name in learned.values][1:]
+    counts, labels, posteriors = [], [], []
+    for graph in graphs:
+        found = infer(learned.apply(graph).to_factor_graph("implication")).marginals
+        for atom in graph.atoms:
+            own = [learned_strengths.six_classes(graph, r) for r in graph.relations
+                   if r.target == atom.id]  # fmt: skip
+            counts.append([own.count(name) for name in classes])
+            labels.append(atom.label)
+            posteriors.append(found[atom.id][1])
+    # Each atom has two relations: the intercept and the counts hold one direction too many.
+    model = LogisticRegression(C=1e6, max_iter=2000, tol=1e-10).fit(counts, labels)
+    np.testing.assert_allclose(model.predict_proba(counts)[:, 1], posteriors, atol=2e-3)
+
+
+def test_causes_join_atoms_in_a_tree_and_even_ones_change_nothing() -> None:
+    plain = learned_strengths.entailments(biographies(1, 1)[0])
+    tree = learned_strengths.with_causes(plain)
+    n = len(tree.atoms) + len(tree.contexts)
+    assert len(tree.relations) == n - 1
+    after = infer(tree.to_factor_graph("implication")).marginals
+    truth = oracle(tree.to_factor_graph("implication")).marginals
+    before = infer(plain.to_factor_graph("implication")).marginals
+    even = replace(
+        tree,
+        relations=tuple(
+            replace(r, probability=0.5) if r.kind is RelationKind.EQUIVALENCE else r
+            for r in tree.relations
+        ),
+    )
+    alone = infer(even.to_factor_graph("implication")).marginals
+    for atom in tree.atoms:
+        assert after[atom.id][1] == pytest.approx(truth[atom.id][1], abs=1e-12)
+        assert alone[atom.id][1] == pytest.approx(before[atom.id][1], abs=1e-12)
+        assert after[atom.id][1] != pytest.approx(before[atom.id][1], abs=1e-3)
+
+
+def test_every_method_judges_each_fold_by_the_others() -> None:
+    graphs = biographies(12, 2)
+    task = learned_strengths.problem(graphs, 3, 0, "data")
+    rate = learned_strengths.METHODS["base rate"](task)
+    for number in range(3):
+        others = task.atoms.labels[task.fold != number]
+        np.testing.assert_allclose(rate[task.fold == number], others.mean())
+    found = {
+        name: learned_strengths.METHODS[name](task)
+        for name in ("default", "base rate", "six classes")
+    }
+    flipped = [
+        replace(g, atoms=tuple(replace(a, label=not a.label) for a in g.atoms)) if fold == 0 else g
+        for g, fold in zip(graphs, task.fold[::4].tolist(), strict=True)
+    ]
+    other = learned_strengths.problem(flipped, 3, 0, "data")
+    again = learned_strengths.METHODS["six classes"](other)
+    # What a fold's own labels are has no part in how it is judged.
+    np.testing.assert_allclose(
+        again[task.fold == 0], found["six classes"][task.fold == 0], atol=1e-6
+    )
+    rows = {row["method"]: row for row in learned_strengths.score_rows(found, task)}
+    expected = ((found["six classes"] - task.atoms.labels) ** 2).mean()
+    assert rows["six classes"]["brier"] == pytest.approx(expected, rel=1e-12)
+    pairs = learned_strengths.difference_rows(found, task)
+    assert len(pairs) == 3
+    first = next(r for r in pairs if (r["method"], r["other"]) == ("default", "six classes"))
+    gain = rows["default"]["brier"] - rows["six classes"]["brier"]
+    assert first["brier"] == pytest.approx(gain, abs=1e-12)
+    with pytest.raises(InputError, match="without a distribution over kinds"):
+        learned_strengths.problem(
+            [replace(g, relations=tuple(replace(r, distribution=None) for r in g.relations))
+             for g in graphs], 3, 0, "data",
+        )  # fmt: skip
+
+
+def test_transfer_finds_a_share_that_differs() -> None:
+    known, new = biographies(60, 3, 0.5), biographies(60, 4, 0.85)
+    rows, adapted = prior_transfer.transfer(known, new, 0)
+    scores = {row["method"]: row["brier"] for row in rows}
+    assert adapted["adapted_lower"] < adapted["true_share"] < adapted["adapted_upper"]
+    assert scores["share adapted"] < scores["no adaptation"]
+    assert next(r for r in rows if r["method"] == "no adaptation")["difference"] == 0.0
+
+
+def test_positions_weigh_sentences_alike() -> None:
+    graphs = biographies(5, 5)
+    atoms = labelled_atoms(graphs, "data")
+    rows = real_graphs.position_rows(graphs, {("FR1", "implication", "exact"): atoms.labels * 0.5},
+                                     atoms, 0)  # fmt: skip
+    found = {(row["of"], row["position"]): row["mean"] for row in rows}
+    first = np.mean([a.label for g in graphs for a in g.atoms if a.sentence == 1])
+    assert found["true", "40-60 %"] == pytest.approx(first)
+    assert found["FR1, implication", "40-60 %"] == pytest.approx(first / 2)
+    assert np.isnan(found["true", "0-20 %"])
