@@ -54,6 +54,13 @@ ENTRIES = (
         limits="any graph; exact on forests; status says whether the chains agree",
     ),
     Entry(
+        name="ais",
+        target="inference.sampling.annealing:AnnealedImportance",
+        summary="annealed importance sampling: log Z and marginals with standard errors",
+        log_z_kind="estimate",
+        limits="any graph; exact on forests; many zeros may leave no sample",
+    ),
+    Entry(
         name="enumeration",
         target="inference.enumeration:Enumeration",
         summary="sum over every assignment: the oracle that the others are held against",

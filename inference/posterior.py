@@ -29,6 +29,7 @@ class LogZKind(StrEnum):
     LOWER = "lower"
     BETHE = "bethe"
     ELBO = "elbo"
+    ESTIMATE = "estimate"
     NONE = "none"
 
 

@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "inference": (
         ("compile_kernels", "conformance"),
         *(("warm_up",), ("tasks",), ("auto", "builtin", "peers"), ("anytime",)),
-        *(("mini_buckets", "variational"), ("exact", "messages", "sampling")),
+        *(("mini_buckets", "variational"), ("sampling",), ("exact", "messages")),
         *(("batch", "enumeration"), ("memory", "support"), ("kernels", "registry")),
         *(("backend",), ("evidence", "stacked", "team"), ("posterior", "stop")),
     ),

@@ -46,6 +46,7 @@ NATIVE = (
     BackendChoice("wmb", label="wmb-6", settings={"i_bound": 6}),
     BackendChoice("cavi"),
     BackendChoice("gibbs"),
+    BackendChoice("ais"),
 )
 
 

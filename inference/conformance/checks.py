@@ -92,7 +92,7 @@ def exact_where_it_says_so(backend: Backend, exactness: Exactness) -> None:
 
 
 def log_z_is_of_its_kind(backend: Backend, exactness: Exactness) -> None:
-    """On graphs with cycles, exact is exact, and a bound is on its side of log Z."""
+    """On graphs with cycles, exact is exact, a bound on its side, an estimate within its error."""
     for seed in SEEDS:
         graph = grid(3, 3, coupling=2.0, field=1.0, cardinality=2 + seed % 2, seed=seed)
         truth, posterior = Enumeration().infer(graph), backend.infer(graph)
@@ -111,6 +111,10 @@ def log_z_is_of_its_kind(backend: Backend, exactness: Exactness) -> None:
             _require(above >= -slack, f"{where}: the upper bound is {-above} below log Z")
         elif kind in (LogZKind.LOWER, LogZKind.ELBO):
             _require(above <= slack, f"{where}: the lower bound is {above} above log Z")
+        elif kind is LogZKind.ESTIMATE:
+            error = float(posterior.stats["log_z_standard_error"])
+            off = f"{where}: the estimate is {abs(above)} off, of standard error {error}"
+            _require(abs(above) <= 6.0 * error + slack, off)
 
 
 def order_does_not_matter(backend: Backend, exactness: Exactness) -> None:

@@ -112,19 +112,7 @@ class BlockGibbs(Backend):
     def _run(self, support: Support) -> _Run:
         graph = support.graph
         for_blocks, *seeds = np.random.SeedSequence(self.seed).spawn(self.chains + 1)
-        by_variable = factors_by_variable(
-            graph.n_variables, graph.scope_starts, graph.scope_variables
-        )
-        groups = hard_groups(graph)
-        member, together = choose_blocks(
-            graph.scope_starts,
-            graph.scope_variables,
-            *by_variable,
-            np.cumsum([0, *map(len, groups)]),
-            np.concatenate([np.zeros(0, dtype=np.int64), *groups]),
-            random_state(for_blocks),
-        )
-        blocks: Blocks = root_blocks(*arrays_of(graph)[:3], *by_variable, member)
+        blocks, connected, by_variable = blocks_of(graph, for_blocks, grown=True)
         states = np.empty((self.chains, self.draws, graph.n_variables), dtype=state_type(graph))
         batches = min(BATCHES, self.draws)
         sums = np.zeros((self.chains, batches, state_starts(graph)[-1]))
@@ -149,7 +137,32 @@ class BlockGibbs(Backend):
 
         with ThreadPoolExecutor(min(self.chains, os.cpu_count() or 1)) as pool:
             list(pool.map(run_one, range(self.chains)))
-        return _Run(blocks, states, sums, bool(together.all()))
+        return _Run(blocks, states, sums, connected)
+
+
+def blocks_of(
+    graph: FactorGraph, seed: np.random.SeedSequence, *, grown: bool
+) -> tuple[Blocks, bool, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Forests that cover a graph, whether they connect all states, and factors by variable.
+
+    Args:
+        graph: a graph that `possible_states` left.
+        seed: seed of the choice.
+        grown: whether each forest is as large as it can be, or holds what no other has yet.
+    """
+    by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
+    groups = hard_groups(graph)
+    member, together = choose_blocks(
+        graph.scope_starts,
+        graph.scope_variables,
+        *by_variable,
+        np.cumsum([0, *map(len, groups)]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *groups]),
+        grown,
+        random_state(seed),
+    )
+    blocks: Blocks = root_blocks(*arrays_of(graph)[:3], *by_variable, member)
+    return blocks, bool(together.all()), by_variable
 
 
 @dataclass(frozen=True, eq=False)

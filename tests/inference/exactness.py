@@ -43,6 +43,7 @@ EXACTNESS = {
     "lbp_jax": Exactness("forests", 1e-9, _FIXED_POINT),
     "pgmax": Exactness("forests", 1e-8, _DAMPED),
     "cavi": Exactness("independent", 1e-9, _ASCENT),
+    "ais": Exactness("forests", 1e-9, _ROUNDING),
     "gibbs": Exactness("forests", 1e-9, _ONE_BLOCK),
     "mean_field": Exactness("independent", 1e-3, _GRADIENT),
     "structured": Exactness("forests", 1e-9, _GUIDE),

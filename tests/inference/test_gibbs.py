@@ -39,6 +39,7 @@ def blocks_of(graph: FactorGraph, groups: list[list[int]]) -> tuple[NDArray[Any]
         *by,
         np.cumsum([0, *map(len, groups)]),
         np.array([v for group in groups for v in group], dtype=np.int64),
+        True,
         random_state(np.random.SeedSequence(0)),
     )
     return member, together

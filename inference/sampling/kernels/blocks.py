@@ -53,13 +53,16 @@ class Blocks(NamedTuple):
 
 @kernel
 def choose_blocks(
-    scope_starts, scope_variables, factor_starts, factors, group_starts, group_variables, random,
+    scope_starts, scope_variables, factor_starts, factors, group_starts, group_variables, grown,
+    random,
 ):  # fmt: skip
-    """Blocks that cover all variables, each grown until no variable can be added.
+    """Blocks that cover all variables.
 
     Args:
         factor_starts, factors: the factors at every variable.
         group_starts, group_variables: groups of variables that had better be in one block.
+        grown: whether each block is grown until no variable can be added; otherwise only variables
+            that no block has yet, and groups, are.
         random: uint64 (1,), state of the random numbers.
 
     Returns:
@@ -104,7 +107,7 @@ def choose_blocks(
                 together[g] = True
             elif empty:
                 hopeless[g] = True
-        for turn in range(2):
+        for turn in range(2 if grown else 1):
             for i in range(n):
                 v = order[i]
                 if not member[v] and covered[v] == (turn == 1):

@@ -78,14 +78,15 @@ def run_chain(
         tempering = strength < 1.0
         for b in range(n_blocks):
             if not fixed or sweep == 0:
-                _collect(
+                collect(
                     b, cardinalities, tempered, blocks, strides, owners, places, states,
                     state_starts, upward, conditionals, digits,
                 )  # fmt: skip
-                _distribute(
-                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs
-                )
-            _draw(
+                distribute(
+                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs,
+                    sweep >= 0,
+                )  # fmt: skip
+            draw(
                 b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
                 strides, places, states, state_starts, beliefs, conditionals, random,
             )  # fmt: skip
@@ -112,7 +113,7 @@ def _link_base(link, blocks, strides, places, states):
 
 
 @kernel
-def _collect(
+def collect(
     b, cardinalities, log_values, blocks, strides, owners, places, states, state_starts, upward,
     conditionals, digits,
 ):  # fmt: skip
@@ -174,12 +175,19 @@ def _next(digits, first, last, cardinalities, blocks):
 
 
 @kernel
-def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs):
-    """Write to `beliefs` the marginals of a block's variables given all others."""
+def distribute(
+    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs, everywhere
+):
+    """Write to `beliefs` the marginals of a block's variables given all others.
+
+    A draw takes those of the roots alone: `everywhere` says whether the others are wanted.
+    """
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
         v = blocks.variables[m]
         out = state_starts[v]
         count = cardinalities[v]
+        if not everywhere and blocks.own_slots[m] >= 0:
+            continue
         if blocks.own_slots[m] < 0:
             largest = -np.inf
             for at in range(out, out + count):
@@ -192,6 +200,8 @@ def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, di
             total += beliefs[at]
         for at in range(out, out + count):
             beliefs[at] /= total
+        if not everywhere:
+            continue
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             first, last = blocks.child_starts[link], blocks.child_stops[link]
             for child in range(first, last):
@@ -211,7 +221,7 @@ def _distribute(b, cardinalities, blocks, state_starts, upward, conditionals, di
 
 
 @kernel
-def _draw(
+def draw(
     b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks, strides,
     places, states, state_starts, beliefs, conditionals, random,
 ):  # fmt: skip

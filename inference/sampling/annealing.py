@@ -1,0 +1,261 @@
+"""Annealed importance sampling and sequential Monte Carlo: log Z and marginals with errors."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend, TooLargeError
+from inference.exact.backend import Exact
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
+from inference.sampling.kernels.annealing import next_inverse_temperature
+from inference.sampling.path import AnnealingPath, Population, annealing_path
+from inference.support import Support, assignment, possible_states, state_starts
+
+_LAST_STEPS = 8
+"""Steps to the end of the schedule where the time for it runs out."""
+
+_MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class AnnealedImportance(Backend):
+    """Particles carried from equal potentials to those of the graph.
+
+    All tables are raised to a power that grows from 0 to 1 as the particles move by Gibbs sampling
+    of blocks; zeros of a forest hold from the start, the cost of others grows to infinity. A first
+    population chooses the powers so that each step keeps a share of its effective number; they are
+    then fixed for independent groups of particles, whose estimates of Z are unbiased. Their mean
+    is the estimate, and their spread its error. A graph that is a forest is answered exactly.
+
+    The run is converged if the groups' estimates of Z agree (an effective number of at least half
+    of them) and the weights of all particles have an effective number of `min_effective`. Where
+    every particle ends in a zero, log Z is a lower bound, the potential of one assignment.
+
+    Attributes:
+        seed: seed of blocks and draws, a whole number not below 0.
+        groups: how many independent groups; they run in threads, and the result does not depend
+            on how many.
+        particles: particles of each group.
+        share: of the effective number of particles that each step keeps.
+        resample: share of effective particles below which a group draws them anew by weight
+            (sequential Monte Carlo); 0: never (annealed importance sampling).
+        sweeps: how often all blocks are drawn at each step.
+        draws: sweeps of each particle at the end, which marginals average.
+        min_effective: effective number of particles that a converged run has.
+        seconds: wall time; further groups run as long as there is some. None: `groups`, however
+            long they take. With a limit, numbers depend on the clock.
+        memory_limit: bytes that particles and tables may take; None: as for `exact`.
+
+    Source: Neal 2001, "Annealed importance sampling"; Del Moral, Doucet & Jasra 2006, "Sequential
+    Monte Carlo samplers"; Zhou, Johansen & Aston 2016 for the steps.
+    """
+
+    name: ClassVar[str] = "ais"
+
+    seed: int = 0
+    groups: int = 8
+    particles: int = 64
+    share: float = 0.9
+    resample: float = 0.5
+    sweeps: int = 1
+    draws: int = 8
+    min_effective: float = 100.0
+    seconds: float | None = None
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"the seed {self.seed} of 'ais' is negative; give one from 0 up")
+        for value, least, what in (
+            (self.groups, 2, "groups"),
+            (self.particles, 2, "particles"),
+            (self.sweeps, 1, "sweeps"),
+            (self.draws, 1, "draws"),
+        ):
+            if value < least:
+                raise InputError(f"{value} {what} were asked of 'ais'; give {least} or more")
+        if not 0.0 < self.share < 1.0:
+            raise InputError(f"the share {self.share} of 'ais' is not between 0 and 1; correct it")
+        if not 0.0 <= self.resample <= 1.0:
+            raise InputError(f"resample of 'ais' is {self.resample}; give a share from 0 to 1")
+        if not self.min_effective >= 0.0:
+            raise InputError(f"min_effective of 'ais' is {self.min_effective}; give 0 or more")
+        if self.seconds is not None and not self.seconds > 0.0:
+            raise InputError(f"the budget of {self.seconds} seconds of 'ais' is not positive")
+        if self.memory_limit is not None and self.memory_limit <= 0:
+            raise InputError(
+                f"the memory limit {self.memory_limit} of 'ais' is not positive; give bytes"
+            )
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Estimates for a graph without evidence, with their errors.
+
+        Raises:
+            TooLargeError: if particles and tables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+            InferenceError: if neither a particle nor a search found one that has.
+        """
+        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        support = possible_states(graph)
+        path = annealing_path(support.graph, np.random.SeedSequence([self.seed, 0]))
+        stats: dict[str, Any] = {"seed": self.seed}
+        if isinstance(path, Posterior):
+            zero = {name: np.zeros(len(own)) for name, own in path.marginals.items()}
+            return replace(
+                path,
+                marginals=_expanded(support, path.marginals.flat),
+                log_z=support.log_constant + (path.log_z or 0.0),
+                stats={**path.stats, **stats, "standard_errors": zero},
+            )
+        self._require_memory(path.graph)
+        steps = self._schedule(path, end)
+        groups = self._groups(path, steps, end)
+        sizes = np.array([group.log_z for group in groups])
+        stats |= {
+            "inverse_temperatures": len(steps) - 1,
+            "groups": len(groups),
+            "particles": self.particles,
+            "blocks": len(path.blocks.starts) - 1,
+        }
+        if len(groups) < 2 or not np.isfinite(sizes).any():
+            return self._failed(support, stats)
+        log_z, error, interval = log_mean(sizes, CONFIDENCE)
+        shares = np.exp(sizes - sizes.max())
+        weights = np.stack([group.weights for group in groups])
+        effective = shares.sum() ** 2 / (shares**2 @ (weights**2).sum(axis=1))
+        agreeing = shares.sum() ** 2 / (shares**2).sum()
+        sums = np.stack([group.sums for group in groups])
+        values, errors = ratio_errors(support.graph, shares, sums, effective)
+        offset = support.log_constant + path.log_base
+        by_state = _expanded(support, errors)
+        enough = agreeing >= 0.5 * len(groups) and effective >= self.min_effective
+        return Posterior(
+            marginals=_expanded(support, values),
+            log_z=offset + log_z,
+            log_z_kind=LogZKind.ESTIMATE,
+            status=Status.CONVERGED if enough else Status.NOT_CONVERGED,
+            stats={
+                **stats,
+                "effective_sample_size": float(effective),
+                "effective_groups": float(agreeing),
+                "log_z_standard_error": error,
+                "log_z_interval": tuple(offset + side for side in interval),
+                "confidence": CONFIDENCE,
+                "standard_errors": {name: by_state[name] for name in support.graph.names},
+            },
+        )
+
+    def _require_memory(self, graph: FactorGraph) -> None:
+        threads = min(self.groups, os.cpu_count() or 1)
+        states = float(graph.n_variables * self.particles)
+        bytes_ = 8.0 * (
+            threads * (2.0 * states + 2.0 * len(graph.log_values))
+            + 2.0 * len(graph.log_values)
+            + self.groups * state_starts(graph)[-1]
+        )
+        allowed = Exact(memory_limit=self.memory_limit).allowed_bytes()
+        if bytes_ > allowed:
+            raise TooLargeError(
+                f"the particles of 'ais' would take {bytes_ / 2**20:,.0f} MiB, and "
+                f"{allowed / 2**20:,.0f} MiB may be used; ask for fewer particles or groups, or "
+                "raise memory_limit"
+            )
+
+    def _schedule(self, path: AnnealingPath, end: float) -> NDArray[np.float64]:
+        """Inverse temperatures from 0 to 1, chosen by a population of its own."""
+        began = time.monotonic()
+        # With a limit, a quarter of the time: the groups then take about as long each.
+        stop = began + 0.25 * (end - began)
+        population = Population(path, self.particles, [self.seed, 1])
+        steps = [0.0]
+        while steps[-1] < 1.0:
+            if time.monotonic() > stop or len(steps) > _MOST_STEPS:
+                rest = np.linspace(steps[-1], 1.0, _LAST_STEPS + 1)[1:]
+                return np.concatenate([steps, rest])
+            following = next_inverse_temperature(
+                steps[-1], population.energies, population.shares(), self.share
+            )
+            population.advance(
+                np.array([steps[-1], following]), max(self.resample, 0.5), self.sweeps, math.inf
+            )
+            steps.append(following)
+            if not population.alive:
+                break
+        if steps[-1] < 1.0:
+            steps.append(1.0)
+        return np.array(steps)
+
+    def _groups(self, path: AnnealingPath, steps: NDArray[np.float64], end: float) -> list[_Group]:
+        """What independent groups found, of those that end in time."""
+
+        def run(number: int) -> _Group | None:
+            if time.monotonic() > end:
+                return None
+            population = Population(path, self.particles, [self.seed, 2, number])
+            if not population.advance(steps, self.resample, self.sweeps, end):
+                return None
+            sums = population.average(self.draws, end)
+            return _Group(population.log_z(), population.shares(), sums)
+
+        workers = os.cpu_count() or 1
+        found: list[_Group] = []
+        with ThreadPoolExecutor(workers) as pool:
+            first = 0
+            batch = self.groups
+            while batch:
+                results = list(pool.map(run, range(first, first + batch)))
+                found += [group for group in results if group is not None]
+                first += batch
+                late = self.seconds is None or None in results or time.monotonic() > end
+                batch = 0 if late else workers
+        return found
+
+    def _failed(self, support: Support, stats: dict[str, Any]) -> Posterior:
+        """What is certain where no particle, or only one group, came to an end."""
+        graph = support.graph
+        states = assignment(graph, np.random.SeedSequence([self.seed, 3]))
+        uniform = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
+        unknown = [np.full(int(count), np.inf) for count in graph.cardinalities]
+        return Posterior(
+            marginals=_expanded(support, uniform),
+            log_z=support.log_constant + graph.log_potential(states),
+            log_z_kind=LogZKind.LOWER,
+            status=Status.NOT_CONVERGED,
+            stats={
+                **stats,
+                "effective_sample_size": 0.0,
+                "standard_errors": dict(zip(graph.names, unknown, strict=True)),
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """What a group of particles found.
+
+    Attributes:
+        log_z: its estimate of log Z, less that of the start; -inf where no particle is left.
+        weights: float64 (n_particles,), the weights at the end, which add up to 1.
+        sums: float64 (n_states,), weighted sums of conditional probabilities.
+    """
+
+    log_z: float
+    weights: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+def _expanded(support: Support, values: NDArray[np.float64]) -> Marginals:
+    """Values by state of the graph, from those of what `possible_states` left of it."""
+    graph = support.whole
+    return Marginals(graph.names, graph.cardinalities, support.expand(values), graph.index)

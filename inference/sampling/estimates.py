@@ -1,0 +1,74 @@
+"""Means of weights that span orders of magnitude, with errors and intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+from inference.support import state_starts
+
+CONFIDENCE = 0.95
+"""The probability with which intervals of log Z hold, unless another is asked for."""
+
+
+def log_mean(
+    logarithms: NDArray[np.float64], confidence: float
+) -> tuple[float, float, tuple[float, float]]:
+    """Logarithm of the mean of independent positive numbers, its standard error and an interval.
+
+    The error is the jackknife's, which grows where one number outweighs all others, and the
+    interval takes it by Student's distribution.
+
+    Args:
+        logarithms: float64 (n,), logarithms of the numbers, not all -inf, at least 2.
+        confidence: the probability that the interval is meant to hold with.
+    """
+    from scipy.stats import t
+
+    n = len(logarithms)
+    top = logarithms.max()
+    shares = np.exp(logarithms - top)
+    total = shares.sum()
+    estimate = float(top + np.log(total / n))
+    # Cancellation leaves nothing of a sum without the one that outweighs it: summed anew.
+    order = np.argsort(shares)
+    rest = total - shares
+    rest[order[-1]] = shares[order[:-1]].sum()
+    with np.errstate(divide="ignore"):
+        without = np.log(rest / (n - 1))
+    if not np.isfinite(without).all():
+        return estimate, np.inf, (-np.inf, np.inf)
+    error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    reach = float(t.ppf(0.5 + 0.5 * confidence, n - 1)) * error
+    return estimate, error, (estimate - reach, estimate + reach)
+
+
+def ratio_errors(
+    graph: FactorGraph, shares: NDArray[np.float64], sums: NDArray[np.float64], effective: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Marginals from weighted groups and their standard errors, flat over states.
+
+    Args:
+        graph: the factor graph.
+        shares: float64 (n_groups,), weights of the groups in any unit, at least 2 groups.
+        sums: float64 (n_groups, n_states), what each group says of each state, in any unit; a
+            group of weight 0 may say nothing.
+        effective: effective number of draws, n: a state that none has seen is not known to be
+            rarer than 1 / n, so that no standard error is below that.
+
+    Source: the delta method for a ratio of means.
+    """
+    if not graph.n_variables:
+        return np.zeros(0), np.zeros(0)
+    used = shares > 0.0
+    weights = shares[used] / shares.sum()
+    totals = np.add.reduceat(sums[used], state_starts(graph)[:-1], axis=1)
+    own = sums[used] / np.repeat(totals, graph.cardinalities, axis=1)
+    values = weights @ own
+    values /= np.repeat(np.add.reduceat(values, state_starts(graph)[:-1]), graph.cardinalities)
+    if used.sum() < 2:
+        return values, np.full(len(values), np.inf)
+    n = len(shares)
+    variances = n / (n - 1) * (weights**2 @ (own - values) ** 2)
+    return values, np.sqrt(variances + effective**-2.0)

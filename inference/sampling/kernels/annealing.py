@@ -1,0 +1,255 @@
+"""Particles that are moved from a forest's distribution to that of a whole graph (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import uniform
+from inference.kernels.support.consistency import state_offsets
+from inference.sampling.kernels.chain import collect, distribute, draw, slot_strides
+
+_LONGEST_STEP = 0.02
+"""Of an inverse temperature: what is small enough for fewer steps takes no time."""
+
+_HARDEST = 1e9
+"""A zero that costs so much and stands yet will not fall."""
+
+
+@kernel
+def spanning_forest(n, scope_starts, scope_variables, order):
+    """Which factors form a forest, bool (n_factors,): in order, those that close no cycle.
+
+    Args:
+        n: number of variables.
+        order: int64 (n_factors,), the factors, those first that had better be in it.
+    """
+    root = np.arange(n)
+    kept = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
+    for f in order:
+        start, stop = scope_starts[f], scope_starts[f + 1]
+        free = True
+        for slot in range(start, stop):
+            root[scope_variables[slot]] = _find(root, scope_variables[slot])
+            for other in range(start, slot):
+                free &= root[scope_variables[slot]] != root[scope_variables[other]]
+        if free:
+            kept[f] = True
+            for slot in range(start + 1, stop):
+                root[_find(root, scope_variables[slot])] = _find(root, scope_variables[start])
+    return kept
+
+
+@kernel
+def _find(root, node):
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
+    return node
+
+
+@kernel
+def move_particles(
+    cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors, blocks,
+    log_values, slopes, zeros, sweeps, states, random, energies, weights, sums,
+):  # fmt: skip
+    """Draw every block of every particle in turn, and add up what tempering multiplies.
+
+    Args:
+        log_values: float64 (n_entries,), the tables under which the draws are made.
+        slopes: float64 (n_entries,), logarithms that temperatures multiply, 0 in other tables.
+        zeros: float64 (n_entries,), 1 for an entry whose zero is approached by degrees, else 0.
+        sweeps: how often; with 0, nothing is drawn.
+        states: int64 (n_particles, n_variables), moved along.
+        random: uint64 (1,), state of the random numbers.
+        energies: float64 (n_particles, 2), filled with the sums of `slopes` and of `zeros` over
+            the entries that each particle selects.
+        weights: float64 (n_particles,), weights of the particles in `sums`.
+        sums: float64 (n_states,), to which the conditional probabilities of every draw are added;
+            of length 0, none are.
+    """
+    n = len(cardinalities)
+    state_starts = state_offsets(cardinalities)
+    strides = slot_strides(cardinalities, scope_starts, scope_variables)
+    n_factors = len(scope_starts) - 1
+    places = np.empty(n_factors, dtype=np.int64)
+    owners = np.empty(len(scope_variables), dtype=np.int64)
+    largest_link = 1
+    for f in range(n_factors):
+        owners[scope_starts[f] : scope_starts[f + 1]] = f
+    for link in range(len(blocks.factors)):
+        largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
+    upward = np.empty(state_starts[n], dtype=np.float64)
+    beliefs = np.empty(state_starts[n], dtype=np.float64)
+    conditionals = np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64)
+    digits = np.empty(largest_link, dtype=np.int64)
+    summed = len(sums) > 0
+    for particle in range(len(states)):
+        own = states[particle]
+        for f in range(n_factors):
+            places[f] = table_starts[f]
+            for slot in range(scope_starts[f], scope_starts[f + 1]):
+                places[f] += own[scope_variables[slot]] * strides[slot]
+        for _ in range(sweeps):
+            for b in range(len(blocks.starts) - 1):
+                collect(
+                    b, cardinalities, log_values, blocks, strides, owners, places, own,
+                    state_starts, upward, conditionals, digits,
+                )  # fmt: skip
+                distribute(
+                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs,
+                    summed,
+                )  # fmt: skip
+                draw(
+                    b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
+                    strides, places, own, state_starts, beliefs, conditionals, random,
+                )  # fmt: skip
+                if summed:
+                    for m in range(blocks.starts[b], blocks.starts[b + 1]):
+                        v = blocks.variables[m]
+                        for at in range(state_starts[v], state_starts[v + 1]):
+                            sums[at] += weights[particle] * beliefs[at]
+        energies[particle, 0] = 0.0
+        energies[particle, 1] = 0.0
+        for f in range(n_factors):
+            energies[particle, 0] += slopes[places[f]]
+            energies[particle, 1] += zeros[places[f]]
+
+
+@kernel
+def next_inverse_temperature(inverse, energies, weights, share):
+    """Farthest inverse temperature at which the particles keep a share of their effective number.
+
+    That is the conditional effective sample size of Zhou, Johansen & Aston 2016, "Toward automatic
+    model comparison", equation 3.8, and the search is a bisection.
+
+    Args:
+        energies: as `move_particles` fills them.
+        weights: float64 (n_particles,), nonnegative.
+    """
+    # Particles that all stand alike say nothing of what they have not seen: steps have a limit.
+    harder = 1.0 + 2.0 * hardness(inverse)
+    farthest = min(inverse + _LONGEST_STEP, harder / (1.0 + harder))
+    if inverse > 1.0 - _LONGEST_STEP and _kept(inverse, 1.0, energies, weights) >= share:
+        return 1.0
+    if harder > _HARDEST:
+        return 1.0
+    if _kept(inverse, farthest, energies, weights) >= share:
+        return farthest
+    low, high = inverse, farthest
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if _kept(inverse, middle, energies, weights) >= share:
+            low = middle
+        else:
+            high = middle
+    # A step so small that doubles cannot tell it from none would never end.
+    return max(low, inverse + 1e-9 * (1.0 - inverse) + 1e-15)
+
+
+@kernel
+def hardness(inverse):
+    """What a zero costs at an inverse temperature: nothing at 0, infinitely much at 1."""
+    return inverse / (1.0 - inverse) if inverse < 1.0 else np.inf
+
+
+@kernel
+def log_increment(before, after, energy, zeros):
+    """How the log potential of a particle grows from one inverse temperature to another."""
+    increment = (after - before) * energy
+    if zeros > 0.0:
+        increment -= zeros * (hardness(after) - hardness(before))
+    return increment
+
+
+@kernel
+def _kept(before, after, energies, weights):
+    largest = -np.inf
+    for particle in range(len(energies)):
+        if weights[particle] > 0.0:
+            value = log_increment(before, after, energies[particle, 0], energies[particle, 1])
+            largest = max(largest, value)
+    if largest == -np.inf:
+        return 0.0
+    total = first = second = 0.0
+    for particle in range(len(energies)):
+        if weights[particle] > 0.0:
+            value = log_increment(before, after, energies[particle, 0], energies[particle, 1])
+            factor = np.exp(value - largest)
+            total += weights[particle]
+            first += weights[particle] * factor
+            second += weights[particle] * factor * factor
+    return first * first / (second * total)
+
+
+@kernel
+def anneal(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
+    blocks, fixed, slopes, zeros, steps, resample, sweeps, states, random, energies, log_weights,
+    log_z,
+):  # fmt: skip
+    """Take particles through inverse temperatures: reweigh, draw anew by weight, move; in turn.
+
+    Args:
+        log_values: float64 (n_entries,), the log tables of the graph.
+        fixed, slopes, zeros: float64 (n_entries,), of the path.
+        steps: float64, inverse temperatures; the particles stand at the first.
+        resample: share of effective particles below which they are drawn anew.
+        log_weights: float64 (n_particles,), moved along.
+        log_z: float64 (1,), to which the mean weight is added when particles are drawn anew.
+
+    Returns:
+        Whether a particle has a positive weight.
+    """
+    count = len(states)
+    tempered = np.empty(len(fixed), dtype=np.float64)
+    none = np.empty(0, dtype=np.float64)
+    chosen = states.copy()
+    for step in range(1, len(steps)):
+        before, after = steps[step - 1], steps[step]
+        largest = -np.inf
+        best = 0
+        for particle in range(count):
+            log_weights[particle] += log_increment(
+                before, after, energies[particle, 0], energies[particle, 1]
+            )
+            if log_weights[particle] > largest:
+                largest = log_weights[particle]
+                best = particle
+        if largest == -np.inf:
+            return False
+        total = squares = 0.0
+        for particle in range(count):
+            weight = np.exp(log_weights[particle] - largest)
+            total += weight
+            squares += weight * weight
+        if total * total < resample * count * squares:
+            log_z[0] += largest + np.log(total / count)
+            # Systematic: one random number, and evenly spaced places from it on.
+            place = uniform(random)
+            passed = 0.0
+            source = -1
+            for particle in range(count):
+                while passed <= (particle + place) / count * total and source < count - 1:
+                    source += 1
+                    passed += np.exp(log_weights[source] - largest)
+                # Rounding must not lead to one without weight at the end of the row.
+                chosen[particle] = states[source if log_weights[source] > -np.inf else best]
+            states[:] = chosen
+            log_weights[:] = 0.0
+        else:
+            for particle in range(count):
+                # Where tables are zero nothing can be drawn.
+                if log_weights[particle] == -np.inf:
+                    states[particle] = states[best]
+        if after >= 1.0:
+            tempered[:] = log_values
+        else:
+            cost = hardness(after)
+            for entry in range(len(fixed)):
+                tempered[entry] = fixed[entry] + after * slopes[entry] - cost * zeros[entry]
+        move_particles(
+            cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors,
+            blocks, tempered, slopes, zeros, sweeps, states, random, energies, none, none,
+        )  # fmt: skip
+    return True

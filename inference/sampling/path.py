@@ -1,0 +1,227 @@
+"""The way from equal potentials to those of a graph, and particles that go it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import FactorGraph
+from inference.exact.backend import Exact
+from inference.kernels.interaction import factors_by_variable
+from inference.posterior import Posterior
+from inference.sampling.gibbs import blocks_of
+from inference.sampling.kernels.annealing import (
+    anneal,
+    move_particles,
+    spanning_forest,
+)
+from inference.sampling.kernels.blocks import Blocks, root_blocks
+from inference.sampling.kernels.chain import run_chain
+from inference.support import arrays_of, hard_factors, random_state, state_starts
+
+_LOOK_SECONDS = 0.1
+"""How often particles look at the clock."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnnealingPath:
+    """From equal potentials, at inverse temperature 0, to those of a graph, at 1.
+
+    Zeros of factors that form a forest hold from the start; the cost of others grows by degrees.
+
+    Attributes:
+        graph: the graph, as `possible_states` leaves it.
+        forest: the same variables with the factors of the forest alone, 0 or 1.
+        log_base: its log Z.
+        fixed: float64 (n_entries,), -inf for a zero of the forest, else 0.
+        slopes: float64 (n_entries,), what the inverse temperature multiplies: the log tables,
+            with the smallest logarithm of a table in the place of its zeros.
+        zeros: float64 (n_entries,), 1 for a zero of a factor outside the forest, else 0.
+        blocks: the forests of variables that are drawn in turn.
+        by_variable: the factors at every variable.
+    """
+
+    graph: FactorGraph
+    forest: FactorGraph
+    log_base: float
+    fixed: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    zeros: NDArray[np.float64]
+    blocks: Blocks
+    by_variable: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> AnnealingPath | Posterior:
+    """The way to a graph that `possible_states` left, or its posterior if it is a forest.
+
+    Strong factors stay out of the forest: draws from them would know one mode of many.
+    """
+    starts = graph.table_starts
+    finite = np.isfinite(graph.log_values)
+    hard = hard_factors(graph)
+    order = np.argsort(~hard, kind="stable")
+    kept = spanning_forest(graph.n_variables, graph.scope_starts, graph.scope_variables, order)
+    if kept.all():
+        return Exact().solve(graph)
+    kept &= hard
+    inside = np.repeat(kept, np.diff(starts))
+    smallest = np.minimum.reduceat(np.where(finite, graph.log_values, np.inf), starts[:-1])
+    arities = np.diff(graph.scope_starts)
+    forest = replace(
+        graph,
+        scope_starts=np.concatenate([[0], np.cumsum(arities[kept])]),
+        scope_variables=graph.scope_variables[np.repeat(kept, arities)],
+        table_starts=np.concatenate([[0], np.cumsum(np.diff(starts)[kept])]),
+        log_values=np.where(finite, 0.0, -np.inf)[inside],
+    )
+    blocks, _, by_variable = blocks_of(graph, seed, grown=False)
+    return AnnealingPath(
+        graph=graph,
+        forest=forest,
+        log_base=Exact().solve(forest).log_z or 0.0,
+        fixed=np.where(inside & ~finite, -np.inf, 0.0),
+        slopes=np.where(finite, graph.log_values, np.repeat(smallest, np.diff(starts))),
+        zeros=(~finite & ~inside).astype(np.float64),
+        blocks=blocks,
+        by_variable=by_variable,
+    )
+
+
+class Population:
+    """Particles with weights, all at one inverse temperature; at first draws from the start.
+
+    Attributes:
+        states: int64 (n_particles, n_variables).
+        energies: float64 (n_particles, 2), sums of `slopes` and `zeros` of the path.
+    """
+
+    def __init__(self, path: AnnealingPath, particles: int, entropy: Sequence[int]) -> None:
+        for_draws, for_moves = np.random.SeedSequence(entropy).spawn(2)
+        self._path = path
+        self._random = random_state(for_moves)
+        self._log_weights = np.zeros(particles)
+        self._log_z = np.zeros(1)
+        self.states = _forest_draws(path.forest, particles, for_draws)
+        self.energies = np.zeros((particles, 2))
+        self._move(path.fixed, 0, np.zeros(0))
+
+    @property
+    def alive(self) -> bool:
+        """Whether a particle has a positive weight."""
+        return bool(self._log_weights.max() > -np.inf)
+
+    def shares(self) -> NDArray[np.float64]:
+        """Weights of the particles, which add up to 1, or are all 0."""
+        if not self.alive:
+            return np.zeros(len(self._log_weights))
+        weights = np.exp(self._log_weights - self._log_weights.max())
+        result: NDArray[np.float64] = weights / weights.sum()
+        return result
+
+    def log_z(self) -> float:
+        """Estimate of log Z at the present inverse temperature, less that at the start."""
+        if not self.alive:
+            return -math.inf
+        top = self._log_weights.max()
+        return float(self._log_z[0] + top + math.log(np.exp(self._log_weights - top).mean()))
+
+    def advance(self, steps: NDArray[np.float64], resample: float, sweeps: int, end: float) -> bool:
+        """Go through inverse temperatures, of which the first is the present one.
+
+        Args:
+            steps: float64, the inverse temperatures.
+            resample: share of effective particles below which they are drawn anew by weight.
+            sweeps: how often all blocks are drawn at each.
+            end: the monotonic time after which no further step begins.
+
+        Returns:
+            Whether the last was reached in time, or nothing is left to be taken there.
+        """
+        path = self._path
+        at, count = 0, 1
+        while at < len(steps) - 1 and self.alive:
+            began = time.monotonic()
+            if began > end:
+                return False
+            anneal(
+                *arrays_of(path.graph),
+                *path.by_variable,
+                path.blocks,
+                path.fixed,
+                path.slopes,
+                path.zeros,
+                steps[at : at + count + 1],
+                resample,
+                sweeps,
+                self.states,
+                self._random,
+                self.energies,
+                self._log_weights,
+                self._log_z,
+            )
+            at += count
+            # Between looks at the clock there are as many steps as fit a tenth of a second.
+            pace = (time.monotonic() - began) / count
+            count = max(1, min(2 * count, int(_LOOK_SECONDS / max(pace, 1e-6))))
+        return True
+
+    def average(self, draws: int, end: float) -> NDArray[np.float64]:
+        """Weighted sums of conditional probabilities at inverse temperature 1, flat over states.
+
+        Args:
+            draws: sweeps over all blocks.
+            end: the monotonic time after which no further sweep begins.
+        """
+        sums = np.zeros(state_starts(self._path.graph)[-1])
+        for _ in range(draws if self.alive else 0):
+            self._move(self._path.graph.log_values, 1, sums)
+            if time.monotonic() > end:
+                break
+        return sums
+
+    def _move(
+        self, log_values: NDArray[np.float64], sweeps: int, sums: NDArray[np.float64]
+    ) -> None:
+        graph = self._path.graph
+        move_particles(
+            *arrays_of(graph)[:4],
+            *self._path.by_variable,
+            self._path.blocks,
+            log_values,
+            self._path.slopes,
+            self._path.zeros,
+            sweeps,
+            self.states,
+            self._random,
+            self.energies,
+            self.shares(),
+            sums,
+        )
+
+
+def _forest_draws(
+    forest: FactorGraph, count: int, seed: np.random.SeedSequence
+) -> NDArray[np.int64]:
+    """Independent draws from a forest, (count, n_variables)."""
+    by_variable = factors_by_variable(
+        forest.n_variables, forest.scope_starts, forest.scope_variables
+    )
+    whole = np.ones((1, forest.n_variables), dtype=np.bool_)
+    blocks = root_blocks(*arrays_of(forest)[:3], *by_variable, whole)
+    drawn = np.empty((count, forest.n_variables), dtype=np.int64)
+    run_chain(
+        *arrays_of(forest),
+        *by_variable,
+        blocks,
+        np.zeros(forest.n_variables, dtype=np.int64),
+        random_state(seed),
+        0,
+        drawn,
+        np.zeros((1, state_starts(forest)[-1])),
+    )
+    return drawn

@@ -1,0 +1,72 @@
+"""Annealed importance sampling: errors that hold, an unbiased Z, zeros, limits."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import grid, random_graph
+from inference import LogZKind, Status, TooLargeError, infer
+from tests.inference.answers import enumerated, given
+from tests.inference.exactness import in_order
+from tests.inference.graphs import frustrated
+from tests.oracle import oracle
+
+
+@pytest.mark.parametrize("resample", [0.0, 0.5])
+def test_intervals_hold_about_as_often_as_they_say(resample: float) -> None:
+    held, within = [], []
+    for seed in range(12):
+        graph = frustrated(seed)
+        posterior = infer(graph, "ais", seed=seed, resample=resample, particles=32)
+        low, high = posterior.stats["log_z_interval"]
+        held.append(low <= oracle(graph).log_z <= high)
+        errors = posterior.stats["standard_errors"]
+        certain = {name: np.zeros(len(v)) for name, v in posterior.marginals.items()}
+        reach = 2.36 * in_order(graph, certain | errors)
+        within += list(np.abs(posterior.marginals.flat - enumerated(graph)) <= reach + 1e-9)
+    # At 95 %, eight of twelve or fewer would hold with probability 0.002.
+    assert sum(held) >= 9
+    assert np.mean(within) > 0.9
+
+
+def test_z_is_unbiased() -> None:
+    graph = grid(3, 3, coupling=3.0, field=1.0, seed=2)
+    truth = oracle(graph).log_z
+    ratios = [
+        np.exp(given(infer(graph, "ais", seed=seed, groups=2, particles=4, share=0.5)) - truth)
+        for seed in range(100)
+    ]
+    # The schedule is chosen by particles of its own, so that even few give Z on average.
+    assert abs(np.mean(ratios) - 1.0) < 4.0 * np.std(ratios) / np.sqrt(len(ratios))
+
+
+def test_zeros_that_no_particle_satisfies_leave_a_lower_bound_and_no_made_up_error() -> None:
+    # Twelve variables that all differ, of thirteen states: next to no draw satisfies it.
+    n, states = 12, 13
+    different = 1.0 - np.eye(states)
+    pairs = [(i, j) for i in range(n) for j in range(i)]
+    graph = FactorGraph.from_factors([states] * n, [(pair, different) for pair in pairs])
+    posterior = infer(graph, "ais", groups=2, particles=2, share=0.01)
+    log_z = np.log(np.arange(1, 14)[::-1][:n]).sum()
+    if posterior.log_z_kind is LogZKind.LOWER:
+        assert given(posterior) <= log_z
+    assert posterior.status is Status.NOT_CONVERGED
+
+
+def test_a_limit_of_time_is_kept_and_more_time_gives_more_groups() -> None:
+    graph = grid(8, 8, coupling=1.0, field=0.5, seed=0)
+    infer(graph, "ais", groups=2, particles=2)
+    start = time.monotonic()
+    posterior = infer(graph, "ais", seconds=1.0)
+    assert time.monotonic() - start < 60.0
+    assert posterior.stats["groups"] >= 2 or posterior.status is Status.NOT_CONVERGED
+
+
+def test_a_limit_of_memory_is_kept() -> None:
+    graph = random_graph(200, 400, seed=0)
+    with pytest.raises(TooLargeError, match=r"'ais' would take .* MiB.*memory_limit"):
+        infer(graph, "ais", memory_limit=1000)
