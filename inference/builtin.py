@@ -40,6 +40,20 @@ ENTRIES = (
         limits="any graph; tables of i_bound + 1 variables or fewer; exact at the induced width",
     ),
     Entry(
+        name="wmb_is",
+        target="inference.mini_buckets.sampling:MiniBucketSampling",
+        summary="importance sampling from mini-buckets: bounds that hold with a probability",
+        log_z_kind="estimate",
+        limits="any graph; exact at the induced width; many zeros may leave no sample",
+    ),
+    Entry(
+        name="ijgp",
+        target="inference.mini_buckets.ijgp:JoinGraphPropagation",
+        summary="join-graph propagation: from belief propagation to exact by its i-bound",
+        log_z_kind="bethe",
+        limits="any graph; tables of i_bound + 1 variables; exact at the induced width",
+    ),
+    Entry(
         name="cavi",
         target="inference.variational.cavi:CoordinateAscent",
         summary="mean field by coordinate ascent: a certified lower bound on log Z",

@@ -68,6 +68,9 @@ ALGORITHMS = {
     "wmb-10": get_backend("wmb", i_bound=10),
     "cavi": get_backend("cavi", seed=SEED),
     "gibbs": get_backend("gibbs", seed=SEED),
+    "ais": get_backend("ais", seed=SEED),
+    "wmb_is": get_backend("wmb_is", seed=SEED),
+    "ijgp": get_backend("ijgp"),
 }
 
 # %% [markdown]

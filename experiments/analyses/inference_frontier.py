@@ -47,6 +47,8 @@ NATIVE = (
     BackendChoice("cavi"),
     BackendChoice("gibbs"),
     BackendChoice("ais"),
+    BackendChoice("wmb_is"),
+    BackendChoice("ijgp"),
 )
 
 

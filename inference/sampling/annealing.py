@@ -19,7 +19,7 @@ from inference.exact.backend import Exact
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
-from inference.sampling.path import AnnealingPath, Population, annealing_path
+from inference.sampling.path import AnnealingPath, Particles, annealing_path
 from inference.support import Support, assignment, possible_states, state_starts
 
 _LAST_STEPS = 8
@@ -177,7 +177,7 @@ class AnnealedImportance(Backend):
         began = time.monotonic()
         # With a limit, a quarter of the time: the groups then take about as long each.
         stop = began + 0.25 * (end - began)
-        population = Population(path, self.particles, [self.seed, 1])
+        population = Particles(path, self.particles, [self.seed, 1])
         steps = [0.0]
         while steps[-1] < 1.0:
             if time.monotonic() > stop or len(steps) > _MOST_STEPS:
@@ -202,7 +202,7 @@ class AnnealedImportance(Backend):
         def run(number: int) -> _Group | None:
             if time.monotonic() > end:
                 return None
-            population = Population(path, self.particles, [self.seed, 2, number])
+            population = Particles(path, self.particles, [self.seed, 2, number])
             if not population.advance(steps, self.resample, self.sweeps, end):
                 return None
             sums = population.average(self.draws, end)

@@ -92,7 +92,7 @@ def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> Annealin
     )
 
 
-class Population:
+class Particles:
     """Particles with weights, all at one inverse temperature; at first draws from the start.
 
     Attributes:

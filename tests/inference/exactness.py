@@ -37,6 +37,8 @@ EXACTNESS = {
     "lbp": Exactness("forests", 1e-9, _FIXED_POINT),
     "trw": Exactness("forests", 1e-9, _FIXED_POINT),
     "wmb": Exactness("forests", 1e-9, _ROUNDING),
+    "wmb_is": Exactness("forests", 1e-9, _ROUNDING),
+    "ijgp": Exactness("forests", 1e-9, _ROUNDING),
     "enumeration": Exactness("forests", 1e-9, _ROUNDING),
     "pgmpy": Exactness("forests", 1e-9, _ROUNDING),
     "pyagrum": Exactness("forests", 1e-9, _ROUNDING, repeated=1e-12),

@@ -61,6 +61,7 @@ WHERE_EQUAL = "where bound and truth coincide, both are rounded some hundred tim
 FORESTS = "every forest is summed apart: some thousand roundings of 1e-16"
 WEAK = "weak couplings of one sign leave belief propagation some hundredths off"
 DRAWS = "a share of 8,000 draws of little correlation has a standard error of about 0.006"
+MANY_DRAWS = "a share of 16,384 weighted draws, of which a tenth counts, errs by about 0.01"
 PARTICLES = "a share of some hundred effective particles, each drawn eight times: about 0.01"
 FEW_DRAWS = "a share of 2,000 draws of little correlation has a standard error of about 0.012"
 
@@ -85,6 +86,11 @@ PROMISES = (
     Promise("exact", frustrated, "exact", range(100), 1e-10, ROUNDING),
     Promise("auto", odd_graph, "exact", range(100), 1e-10, ROUNDING),
     Promise("wmb", tangled_graph, "exact", range(100), 1e-10, ROUNDING, {"i_bound": 12}),
+    Promise("ijgp", tangled_graph, "exact", range(100), 1e-10, ROUNDING, {"i_bound": 12}),
+    Promise("ijgp", odd_graph, "exact", range(300), 1e-10, ROUNDING, {"i_bound": 12}),
+    Promise("ijgp", forest, "exact", range(200), 1e-9, ROUNDING),
+    Promise("wmb_is", tangled_graph, "exact", range(50), 1e-10, ROUNDING, {"i_bound": 12}),
+    Promise("wmb_is", forest, "exact", range(100), 1e-9, ROUNDING),
     Promise("pgmpy", odd_graph, "exact", range(300), 1e-10, ROUNDING),
     Promise("pgmpy", odd_graph, "exact", range(200), 1e-10, ROUNDING, {"cut_above": 2}),
     Promise("pyagrum", moderate, "exact", range(40), 1e-10, DOUBLES),
@@ -125,6 +131,8 @@ PROMISES = (
     Promise("lbp_jax", attractive, "estimate", range(20), 0.05, WEAK),
     Promise("pgmax", attractive, "estimate", range(3), 0.05, WEAK),
     Promise("gibbs", moderate, "estimate", range(20), 0.04, DRAWS, {"draws": 2000, "chains": 4}),
+    Promise("ijgp", attractive, "estimate", range(100), 0.05, WEAK, {"i_bound": 1}),
+    Promise("wmb_is", moderate, "estimate", range(50), 0.04, MANY_DRAWS, {"i_bound": 1}),
     Promise("ais", moderate, "estimate", range(100), 0.06, PARTICLES),
     Promise(
         "numpyro", moderate, "estimate", range(3), 0.08, FEW_DRAWS, {"draws": 500, "chains": 4}

@@ -41,6 +41,18 @@ OUT_OF_RANGE: dict[str, dict[str, Any]] = {
         "clampings": -1,
     },
     "gibbs": CHAINS,
+    "wmb_is": {
+        "i_bound": 0,
+        "samples": 100,
+        "confidence": 1.0,
+        "iterations": 0,
+        "min_effective": math.nan,
+        "seed": -1,
+        "restarts": -1,
+        "seconds": 0.0,
+        "memory_limit": 0,
+    },
+    "ijgp": {**MESSAGES, "i_bound": 27, "seed": -1, "restarts": -1, "memory_limit": 0},
     "ais": {
         "seed": -1,
         "groups": 1,

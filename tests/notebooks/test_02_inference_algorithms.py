@@ -30,7 +30,7 @@ def test_numbers(tmp_path: Path) -> None:
     # Bounds lie on their side of the truth; the slack is rounding.
     assert (algorithms.log_z_error[kinds == "upper"] >= -1e-9).all()
     assert (algorithms.log_z_error[kinds == "elbo"] <= 1e-9).all()
-    assert {"upper", "elbo", "bethe", "exact", "none"} == set(kinds)
+    assert {"upper", "elbo", "bethe", "exact", "none", "estimate"} == set(kinds)
     # Along the frontier more seconds buy less error, down to the least there is.
     for _, own in algorithms.groupby("family"):
         front = own[own.on_frontier].sort_values("seconds")

@@ -1,0 +1,210 @@
+"""Propagation on a join graph of mini-buckets (compiled).
+
+The mini-buckets are clusters. Each exchanges messages with the one that its mini-bucket message
+goes to, over all its variables but the one that is eliminated, and with its neighbours in the same
+bucket over that variable alone. So the clusters that hold a variable form a tree for each variable
+(Mateescu, Kask, Gogate & Dechter 2010, "Join-graph propagation algorithms", section 4).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.mini_buckets.kernels.bounds import _add_inputs, _sum_to_input, lay_out
+from inference.mini_buckets.kernels.matching import _tree
+from inference.mini_buckets.kernels.partition import partition
+
+
+@kernel
+def _send(sums, received, old, damping):
+    """Message exp(sums) / received, largest 1, damped, written to `old`; return its change."""
+    largest = -np.inf
+    for i in range(len(sums)):
+        if sums[i] > -np.inf and received[i] > -np.inf:
+            sums[i] -= received[i]
+        else:
+            sums[i] = -np.inf
+        largest = max(largest, sums[i])
+    change = 0.0
+    for i in range(len(sums)):
+        new = sums[i] - largest if largest > -np.inf else -np.inf
+        if damping > 0.0 and new > -np.inf and old[i] > -np.inf:
+            new = (1.0 - damping) * new + damping * old[i]
+        change = max(change, abs(math.exp(new) - math.exp(old[i])))
+        old[i] = new
+    return change
+
+
+@kernel
+def _log_sum_pairs(one, other):
+    largest = -np.inf
+    for i in range(len(one)):
+        largest = max(largest, one[i] + other[i])
+    if largest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for i in range(len(one)):
+        total += math.exp(one[i] + other[i] - largest)
+    return largest + math.log(total)
+
+
+@kernel
+def propagate_join_graph(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
+    heuristic, iterations, damping, tolerance,
+):  # fmt: skip
+    """Messages until none changes by more than the tolerance, and what they say.
+
+    Returns:
+        log_z: the estimate of the join graph (clusters less separators); -inf: no assignment.
+        marginals: float64, of the variables, one after another.
+        trace: float64, the largest change of a message in every iteration.
+        splits: how many buckets are split; with none the answer is exact.
+    """
+    n = len(cardinalities)
+    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
+    n_nodes = len(mini.parents)
+    tree = _tree(cardinalities, order, mini, mini.factor_nodes, n_nodes)
+    layouts = lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree)
+    first_message = table_starts[len(table_starts) - 1]
+    n_messages = tree.message_starts[n_nodes]
+    values = np.zeros(first_message + n_messages, dtype=np.float64)
+    values[:first_message] = log_values
+    down = np.zeros(n_messages, dtype=np.float64)
+    along_starts = np.zeros(n_nodes + 1, dtype=np.int64)
+    splits = 0
+    largest = 1
+    widest = 1
+    axes = 1
+    message_room = 1
+    for place in range(n):
+        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+        if end - begin > 1:
+            splits += 1
+        for node in range(begin, end):
+            along_starts[node + 1] = along_starts[node] + cardinalities[order[place]]
+        widest = max(widest, cardinalities[order[place]])
+    for node in range(n_nodes):
+        largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
+        axes = max(axes, tree.starts[node + 1] - tree.starts[node])
+        message_room = max(message_room, tree.message_starts[node + 1] - tree.message_starts[node])
+    # To the next mini-bucket of the bucket, and to the one before.
+    onward = np.zeros(along_starts[n_nodes], dtype=np.float64)
+    back = np.zeros(along_starts[n_nodes], dtype=np.float64)
+    tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
+    scratch = np.empty(largest, dtype=np.float64)
+    sums = np.zeros(n_messages, dtype=np.float64)
+    single = np.empty(widest, dtype=np.float64)
+    digits = np.empty(axes, dtype=np.int64)
+    trace = np.zeros(iterations, dtype=np.float64)
+    state_starts = np.zeros(n + 1, dtype=np.int64)
+    for v in range(n):
+        state_starts[v + 1] = state_starts[v] + cardinalities[v]
+    marginals = np.empty(state_starts[n], dtype=np.float64)
+    place_of = np.empty(n_nodes, dtype=np.int64)
+    for place in range(n):
+        place_of[mini.bucket_starts[place] : mini.bucket_starts[place + 1]] = place
+    log_z = 0.0
+    for factor in tree.constant_factors:
+        log_z += log_values[table_starts[factor]]
+    if log_z == -np.inf:
+        return -np.inf, marginals, trace[:0], splits
+    used = 0
+    for iteration in range(iterations + 1):
+        reading = iteration == iterations or (iteration > 0 and trace[iteration - 1] <= tolerance)
+        change = 0.0
+        for turn in range(2 * n_nodes):
+            if reading and turn == n_nodes:
+                break
+            node = turn if turn < n_nodes else 2 * n_nodes - 1 - turn
+            place = place_of[node]
+            v = order[place]
+            count = cardinalities[v]
+            begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+            start, stop = tree.table_starts[node], tree.table_starts[node + 1]
+            sent, sent_stop = tree.message_starts[node], tree.message_starts[node + 1]
+            own = along_starts[node]
+            tables[start:stop] = 0.0
+            _add_inputs(
+                node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
+                layouts, values, tables, digits,
+            )  # fmt: skip
+            top = -np.inf
+            for i in range(stop - start):
+                value = tables[start + i] + down[sent + i // count]
+                if node > begin:
+                    value += onward[own - count + i % count]
+                if node < end - 1:
+                    value += back[own + count + i % count]
+                tables[start + i] = value
+                top = max(top, value)
+            if top == -np.inf:
+                return -np.inf, marginals, trace[:used], splits
+            for i in range(stop - start):
+                scratch[i] = math.exp(tables[start + i] - top)
+            single[:count] = 0.0
+            sums[sent:sent_stop] = 0.0
+            for i in range(stop - start):
+                single[i % count] += scratch[i]
+                sums[sent + i // count] += scratch[i]
+            if reading:
+                total = 0.0
+                for j in range(count):
+                    total += single[j]
+                log_z += top + math.log(total)
+                if node == begin:
+                    for j in range(count):
+                        marginals[state_starts[v] + j] = single[j] / total
+                if mini.parents[node] >= 0:
+                    up = first_message + sent
+                    log_z -= _log_sum_pairs(
+                        values[up : up + sent_stop - sent], down[sent:sent_stop]
+                    )
+                if node < end - 1:
+                    log_z -= _log_sum_pairs(
+                        onward[own : own + count], back[own + count : own + 2 * count]
+                    )
+                continue
+            first_child = tree.factor_starts[node + 1] - tree.factor_starts[node]
+            for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
+                child = tree.children[entry]
+                low, high = tree.message_starts[child], tree.message_starts[child + 1]
+                sums[low:high] = 0.0
+                k = layouts.starts[node] + first_child + entry - tree.child_starts[node]
+                _sum_to_input(
+                    node, k, cardinalities, tree, layouts, scratch, sums, first_message, digits
+                )
+                for i in range(low, high):
+                    sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
+                change = max(change, _send(
+                    sums[low:high], values[first_message + low : first_message + high],
+                    down[low:high], damping,
+                ))  # fmt: skip
+            for j in range(count):
+                single[j] = math.log(single[j]) if single[j] > 0.0 else -np.inf
+            if node > begin:
+                change = max(change, _send(
+                    single[:count].copy(), onward[own - count : own], back[own : own + count],
+                    damping,
+                ))  # fmt: skip
+            if node < end - 1:
+                change = max(change, _send(
+                    single[:count].copy(), back[own + count : own + 2 * count],
+                    onward[own : own + count], damping,
+                ))  # fmt: skip
+            if mini.parents[node] >= 0:
+                for i in range(sent, sent_stop):
+                    sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
+                up = first_message + sent
+                change = max(change, _send(
+                    sums[sent:sent_stop], down[sent:sent_stop],
+                    values[up : up + sent_stop - sent], damping,
+                ))  # fmt: skip
+        if reading:
+            break
+        trace[iteration] = change
+        used = iteration + 1
+    return log_z, marginals, trace[:used], splits

@@ -1,0 +1,315 @@
+"""Draws from mini-buckets, whose weights their bound bounds (compiled).
+
+Given the variables that are eliminated later, a mini-bucket of weight w says
+b(v) = exp((F(v) - m) / w), where m = w log sum_v exp(F / w) is its message. The mixture of a
+bucket's mini-buckets by their weights is a proposal q with f(x) / q(x) <= U for every x (Liu,
+Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models", equation 4).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import uniform
+from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
+from inference.mini_buckets.kernels.matching import match
+from inference.mini_buckets.kernels.partition import MiniBuckets, partition
+
+_WEIGHT_STEP = 0.5
+
+
+class Tightened(NamedTuple):
+    """Mini-buckets after their last pass upwards.
+
+    Attributes:
+        bound: the upper bound that they give.
+        splits: how many buckets are split.
+        mini: the mini-buckets.
+        tree: the same, as a cluster tree.
+        tables: float64, F of every mini-bucket, laid out by `tree.table_starts`.
+        messages: float64, m of every mini-bucket, laid out by `tree.message_starts`.
+        weights: float64 (n_nodes,).
+    """
+
+    bound: float
+    splits: int
+    mini: MiniBuckets
+    tree: ClusterTree
+    tables: NDArray[np.float64]
+    messages: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+@kernel
+def tightened(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
+    heuristic, iterations,
+):  # fmt: skip
+    """Mini-buckets after up to `iterations` passes that shift cost and renew the weights.
+
+    Args:
+        order: int64 (n,), the elimination order.
+    """
+    n = len(cardinalities)
+    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
+    matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
+    tree = matches.tree
+    layouts = lay_out(
+        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree
+    )
+    n_nodes = len(mini.parents)
+    n_factors = len(scope_starts) - 1
+    weights = np.empty(n_nodes, dtype=np.float64)
+    splits = 0
+    for place in range(n):
+        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
+        weights[begin:end] = 1.0 / (end - begin)
+        if end - begin > 1:
+            splits += 1
+    first_message = matches.table_starts[len(matches.table_starts) - 1]
+    n_messages = tree.message_starts[n_nodes]
+    values = np.zeros(first_message + n_messages, dtype=np.float64)
+    values[: len(log_values)] = log_values
+    tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
+    answers = np.zeros(n_messages, dtype=np.float64)
+    sums = np.empty(n_messages, dtype=np.float64)
+    largest = 1
+    axes = 1
+    for node in range(n_nodes):
+        largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
+        axes = max(axes, tree.starts[node + 1] - tree.starts[node])
+    room = 1
+    for m in range(len(matches.starts) - 1):
+        shift = n_factors + matches.starts[m]
+        entries = matches.table_starts[shift + 1] - matches.table_starts[shift]
+        room = max(room, entries * (matches.starts[m + 1] - matches.starts[m]))
+    scratch = np.empty(largest, dtype=np.float64)
+    moments = np.empty(room, dtype=np.float64)
+    digits = np.empty(axes, dtype=np.int64)
+    marginal_starts = np.zeros(n + 1, dtype=np.int64)
+    for v in range(n):
+        marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
+    current = np.empty(marginal_starts[n], dtype=np.float64)
+    step = 1.0
+    weight_step = _WEIGHT_STEP
+    bound = np.inf
+    for iteration in range(max(iterations, 1)):
+        value = forward(
+            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
+            iteration > 0, step, scratch, moments, digits,
+        )  # fmt: skip
+        if value > bound:
+            step *= 0.5
+            weight_step *= 0.5
+        bound = value
+        if splits == 0 or value == -np.inf or iteration == iterations - 1:
+            break
+        backward(
+            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
+            weight_step, marginal_starts, current, sums, digits,
+        )  # fmt: skip
+    return Tightened(bound, splits, mini, tree, tables, values[first_message:].copy(), weights)
+
+
+@kernel
+def message_index(node, cardinalities, tree, states):
+    """Entry of a mini-bucket's message that the states of its later variables select."""
+    index = 0
+    for entry in range(tree.starts[node], tree.starts[node + 1] - 1):
+        v = tree.variables[entry]
+        index = index * cardinalities[v] + states[v]
+    return index
+
+
+@kernel
+def potential(scope_starts, scope_variables, table_starts, cardinalities, log_values, states):
+    """Log potential of an assignment."""
+    total = 0.0
+    for f in range(len(scope_starts) - 1):
+        place = 0
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            v = scope_variables[slot]
+            place = place * cardinalities[v] + states[v]
+        total += log_values[table_starts[f] + place]
+    return total
+
+
+@kernel
+def draw_weighted(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, found, random,
+    log_weights, sums, state_starts,
+):  # fmt: skip
+    """Draw assignments from mini-buckets, with the logarithms of their weights f / q.
+
+    Args:
+        found: what `tightened` returned.
+        random: uint64 (1,), state of the random numbers.
+        log_weights: float64 (n_draws,), filled.
+        sums: float64 (n_states,), zeros; filled with the weights of the draws in each state, in
+            units of the largest weight.
+        state_starts: int64 (n_variables + 1,).
+    """
+    mini, tree = found.mini, found.tree
+    n = len(cardinalities)
+    widest = 1
+    for count in cardinalities:
+        widest = max(widest, count)
+    shares = np.empty(widest, dtype=np.float64)
+    states = np.zeros(n, dtype=np.int64)
+    unit = -np.inf
+    for number in range(len(log_weights)):
+        log_q = 0.0
+        possible = True
+        for place in range(n - 1, -1, -1):
+            v = order[place]
+            count = cardinalities[v]
+            shares[:count] = 0.0
+            for node in range(mini.bucket_starts[place], mini.bucket_starts[place + 1]):
+                index = message_index(node, cardinalities, tree, states)
+                message = found.messages[tree.message_starts[node] + index]
+                if message == -np.inf:
+                    possible = False
+                    break
+                at = tree.table_starts[node] + index * count
+                weight = found.weights[node]
+                for state in range(count):
+                    value = found.tables[at + state]
+                    if value > -np.inf:
+                        shares[state] += weight * math.exp((value - message) / weight)
+            if not possible:
+                break
+            total = 0.0
+            for state in range(count):
+                total += shares[state]
+            remaining = uniform(random) * total
+            chosen = 0
+            for state in range(count):
+                if shares[state] > 0.0:
+                    chosen = state
+                    remaining -= shares[state]
+                    if remaining < 0.0:
+                        break
+            states[v] = chosen
+            log_q += math.log(shares[chosen] / total)
+        log_weights[number] = -np.inf
+        if not possible:
+            continue
+        log_f = potential(
+            scope_starts, scope_variables, table_starts, cardinalities, log_values, states
+        )
+        log_weight = log_f - log_q
+        log_weights[number] = log_weight
+        if log_weight == -np.inf:
+            continue
+        if log_weight > unit:
+            factor = math.exp(unit - log_weight) if unit > -np.inf else 0.0
+            for at in range(len(sums)):
+                sums[at] *= factor
+            unit = log_weight
+        share = math.exp(log_weight - unit)
+        for v in range(n):
+            sums[state_starts[v] + states[v]] += share
+
+
+@kernel
+def branch_and_bound(
+    cardinalities, order, found, best_states, best, slack, stack, depth, bounds, states, most_nodes,
+):  # fmt: skip
+    """Go on with a depth-first search for the assignment of largest potential.
+
+    Variables are assigned from the last in the order to the first. With those from a place on
+    assigned, the largest log potential is at most what the mini-buckets say: the bound of the place
+    after, plus the sum over the place's mini-buckets of F - m.
+
+    Args:
+        best_states: int64 (n,), the best assignment so far; renewed.
+        best: float64 (1,), its log potential; renewed.
+        slack: what a bound must exceed `best` by to be looked into.
+        stack: int64 (n, widest), the states of every place that are left, the best last; depth,
+            int64 (n + 1,): how many they are, and in the last entry the place in hand (-1: the
+            search is over).
+        bounds: float64 (n + 1, widest), the bounds of those states; the last row's first entry is
+            the bound of the whole.
+        states: int64 (n,), the states in hand.
+        most_nodes: how many assignments of a variable are tried before this returns.
+
+    Returns:
+        How many improvements were found.
+    """
+    mini, tree = found.mini, found.tree
+    n = len(cardinalities)
+    improved = 0
+    place = depth[n]
+    for _ in range(most_nodes):
+        if place < 0 or place >= n:
+            break
+        if depth[place] < 0:
+            # Arrived from above: the states by their bounds, the best at the end.
+            v = order[place]
+            above = bounds[n, 0]
+            if place < n - 1:
+                above = bounds[place + 1, depth[place + 1]]
+            used = 0
+            for state in range(cardinalities[v]):
+                value = above
+                for node in range(mini.bucket_starts[place], mini.bucket_starts[place + 1]):
+                    index = message_index(node, cardinalities, tree, states)
+                    at = tree.table_starts[node] + index * cardinalities[v] + state
+                    if found.tables[at] == -np.inf:
+                        value = -np.inf
+                        break
+                    value += found.tables[at] - found.messages[tree.message_starts[node] + index]
+                if value > best[0] + slack:
+                    position = used
+                    while position > 0 and bounds[place, position - 1] > value:
+                        bounds[place, position] = bounds[place, position - 1]
+                        stack[place, position] = stack[place, position - 1]
+                        position -= 1
+                    bounds[place, position] = value
+                    stack[place, position] = state
+                    used += 1
+            depth[place] = used
+        if depth[place] == 0:
+            depth[place] = -1
+            place += 1
+            continue
+        depth[place] -= 1
+        last = depth[place]
+        if bounds[place, last] <= best[0] + slack:
+            depth[place] = 0
+            continue
+        states[order[place]] = stack[place, last]
+        if place == 0:
+            # All is assigned, and the bound is the log potential itself.
+            best[0] = bounds[0, last]
+            best_states[:] = states
+            improved += 1
+            continue
+        place -= 1
+        depth[place] = -1
+    depth[n] = place
+    return improved
+
+
+@kernel
+def open_bound(n, depth, bounds, best):
+    """Upper bound on what a search that has been stopped has not looked into, or its best."""
+    largest = best
+    place = depth[n]
+    if place < 0 or place >= n:
+        return largest
+    for p in range(place, n):
+        for position in range(max(depth[p], 0)):
+            largest = max(largest, bounds[p, position])
+    if depth[place] < 0:
+        above = bounds[n, 0]
+        if place < n - 1:
+            above = bounds[place + 1, depth[place + 1]]
+        largest = max(largest, above)
+    return largest

@@ -1,0 +1,250 @@
+"""Importance sampling from mini-buckets: an unbiased Z, bounds that hold with a probability."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import Backend, TooLargeError, zero_partition
+from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
+from inference.mini_buckets.kernels.proposal import draw_weighted, tightened
+from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
+from inference.mini_buckets.wmb import WeightedMiniBuckets
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
+from inference.support import arrays_of, assignment, possible_states, random_state, state_starts
+
+_PART = 256
+"""Draws that one call of a kernel makes; every such part has a seed of its own."""
+
+
+@dataclass(frozen=True)
+class MiniBucketSampling(Backend):
+    """Importance sampling from the mixture of each bucket's mini-buckets.
+
+    The weight of a draw lies between 0 and the bound of the mini-buckets, so that its mean, an
+    unbiased estimate of Z, has bounds that hold with a stated probability whatever the graph: by
+    Bernstein's inequality with the variance that was seen, and from below by Markov's too. They
+    are read after 256, 512, 1,024 draws and so on, each time with a part of the probability of
+    error, so that all of them hold at once and the best counts. Without a split bucket the answer
+    is exact.
+
+    `stats` has upper and lower, with `confidence`; `certain_upper`, the bound of the mini-buckets,
+    holds for certain. The run is converged if the weights have an effective number of
+    `min_effective`.
+
+    Attributes:
+        i_bound: as of `wmb`; narrowed where `memory_limit` or `seconds` asks for it.
+        samples: draws in all.
+        confidence: the probability with which the bounds on log Z hold, both and at all times.
+        iterations: passes that tighten the mini-buckets before they are drawn from.
+        min_effective: effective number of draws that a converged run has.
+        seed: of the order and the draws.
+        restarts: of the search for an elimination order, as for `wmb`.
+        seconds: wall time; draws go on as long as there is some. None: `samples`, however long
+            they take. With a limit, numbers depend on the clock.
+        memory_limit: bytes that tables may take; None: as for `exact`.
+
+    Source: Liu, Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models"; Lou,
+    Dechter & Ihler 2017, "Dynamic importance sampling for anytime bounds of the partition
+    function"; Maurer & Pontil 2009, theorem 4, for the inequality.
+    """
+
+    name: ClassVar[str] = "wmb_is"
+
+    i_bound: int = 8
+    samples: int = 16_384
+    confidence: float = CONFIDENCE
+    iterations: int = 10
+    min_effective: float = 100.0
+    seed: int = 0
+    restarts: int = 4
+    seconds: float | None = None
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.i_bound <= LARGEST_I_BOUND:
+            raise InputError(
+                f"the i-bound {self.i_bound} of 'wmb_is' is not between 1 and {LARGEST_I_BOUND}; "
+                "correct i_bound"
+            )
+        if self.samples < 2 * _PART:
+            raise InputError(
+                f"{self.samples} samples were asked of 'wmb_is'; give {2 * _PART} or more"
+            )
+        if not 0.0 < self.confidence < 1.0:
+            raise InputError(
+                f"the confidence {self.confidence} of 'wmb_is' is not between 0 and 1; correct it"
+            )
+        if self.iterations < 1:
+            raise InputError(f"iterations is {self.iterations}; 'wmb_is' needs at least 1")
+        if not self.min_effective >= 0.0:
+            raise InputError(f"min_effective of 'wmb_is' is {self.min_effective}; give 0 or more")
+        for value, what in ((self.seed, "seed"), (self.restarts, "restarts")):
+            if value < 0:
+                raise InputError(f"{what} of 'wmb_is' is {value}; give 0 or more")
+        if self.seconds is not None and not self.seconds > 0.0:
+            raise InputError(f"the budget of {self.seconds} seconds of 'wmb_is' is not positive")
+        if self.memory_limit is not None and self.memory_limit <= 0:
+            raise InputError(
+                f"the memory limit {self.memory_limit} of 'wmb_is' is not positive; give bytes"
+            )
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        """Estimates for a graph without evidence, with their errors and bounds.
+
+        Raises:
+            TooLargeError: if even tables of two variables would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+            InferenceError: if neither a draw nor a search found one that has.
+        """
+        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        support = possible_states(graph)
+        smaller = support.graph
+        order, width = elimination(smaller, self.seed, self.restarts)
+        # Half the time is for draws.
+        each = math.inf if self.seconds is None else 0.5 * self.seconds / self.iterations
+        i_bound = narrowed(smaller, order, self.i_bound, self.memory_limit, each)
+        if not i_bound:
+            raise TooLargeError(
+                "even mini-buckets of two variables would take more than 'wmb_is' may use; raise "
+                "memory_limit or use backend 'ais'"
+            )
+        found = tightened(*arrays_of(smaller), order, i_bound, LARGEST_OVERLAP, self.iterations)
+        if found.bound == -np.inf:
+            raise zero_partition()
+        if found.splits == 0:
+            exact = WeightedMiniBuckets(i_bound=i_bound, seed=self.seed, restarts=self.restarts)
+            return exact.solve(graph)
+        parts = self._draws(smaller, order, found, end)
+        constant = support.log_constant
+        stats: dict[str, Any] = {
+            "samples": _PART * len(parts),
+            "split_buckets": found.splits,
+            "induced_width": width,
+            "i_bound": i_bound,
+            "seed": self.seed,
+            "confidence": self.confidence,
+            "certain_upper": constant + found.bound,
+        }
+        sizes = np.array([np.logaddexp.reduce(part.log_weights) for part in parts])
+        uniform = np.repeat(1.0 / smaller.cardinalities, smaller.cardinalities)
+        values, errors = uniform, np.full(len(uniform), np.inf)
+        effective, status, kind = 0.0, Status.NOT_CONVERGED, LogZKind.ESTIMATE
+        if len(parts) > 1 and np.isfinite(sizes).any():
+            every = np.concatenate([part.log_weights for part in parts])
+            shares = np.exp(every - every.max())
+            effective = float(shares.sum() ** 2 / (shares**2).sum())
+            log_z, error, _ = log_mean(sizes, self.confidence)
+            log_z -= math.log(_PART)
+            lower, upper = bounds_of_mean(every - found.bound, self.confidence)
+            sums = np.stack([part.sums for part in parts])
+            values, errors = ratio_errors(smaller, np.exp(sizes - sizes.max()), sums, effective)
+            stats |= {
+                "lower": constant + found.bound + lower,
+                "upper": constant + found.bound + upper,
+                "gap": upper - lower,
+                "log_z_standard_error": error,
+            }
+            if effective >= self.min_effective:
+                status = Status.CONVERGED
+        else:
+            states = assignment(smaller, np.random.SeedSequence([self.seed, 3]))
+            log_z, kind = smaller.log_potential(states), LogZKind.LOWER
+        by_state = Marginals(graph.names, graph.cardinalities, support.expand(errors), graph.index)
+        return Posterior(
+            marginals=Marginals(
+                graph.names, graph.cardinalities, support.expand(values), graph.index
+            ),
+            log_z=constant + log_z,
+            log_z_kind=kind,
+            status=status,
+            stats={
+                **stats,
+                "effective_sample_size": effective,
+                "standard_errors": {name: by_state[name] for name in smaller.names},
+            },
+        )
+
+    def _draws(
+        self, graph: FactorGraph, order: NDArray[np.int64], found: Any, end: float
+    ) -> list[_Part]:
+        starts = state_starts(graph)
+
+        def run(number: int) -> _Part | None:
+            if time.monotonic() > end:
+                return None
+            log_weights, sums = np.empty(_PART), np.zeros(starts[-1])
+            random = random_state(np.random.SeedSequence([self.seed, 1, number]))
+            draw_weighted(*arrays_of(graph), order, found, random, log_weights, sums, starts)
+            # No weight exceeds the bound, but for rounding.
+            return _Part(np.minimum(log_weights, found.bound), sums)
+
+        workers = os.cpu_count() or 1
+        parts: list[_Part] = []
+        wanted = -(-self.samples // _PART)
+        with ThreadPoolExecutor(workers) as pool:
+            while len(parts) < wanted or time.monotonic() < end < math.inf:
+                first = len(parts)
+                count = max(wanted - first, 4 * workers)
+                results = list(pool.map(run, range(first, first + count)))
+                # Those before the first that was too late: numbers stay those of the seeds.
+                kept = results.index(None) if None in results else count
+                parts += [part for part in results[:kept] if part is not None]
+                if kept < count:
+                    break
+        return parts
+
+
+class _Part(NamedTuple):
+    """Weights of some draws, and the weighted counts of states in units of the largest."""
+
+    log_weights: NDArray[np.float64]
+    sums: NDArray[np.float64]
+
+
+def bounds_of_mean(log_shares: NDArray[np.float64], confidence: float) -> tuple[float, float]:
+    """Bounds on the logarithm of the mean of a number in [0, 1], from independent draws in order.
+
+    They hold together with the given probability at the numbers of draws 256, 512, 1,024 and so
+    on, of which the last is all: the k-th has 1 / (k (k + 1)) of the probability of error.
+
+    Args:
+        log_shares: float64 (n,), logarithms of the draws.
+        confidence: the probability.
+
+    Source: Maurer & Pontil 2009, "Empirical Bernstein bounds and sample variance penalization",
+    theorem 4; Markov's inequality from below.
+    """
+    lower, upper = -math.inf, 0.0
+    shares = np.exp(log_shares)
+    n, number = min(_PART, len(shares)), 1
+    while True:
+        error = (1.0 - confidence) / (number * (number + 1))
+        mean = float(shares[:n].mean())
+        # Half the error above; below, a quarter for each of the two inequalities.
+        above, below = (
+            math.sqrt(2.0 * float(shares[:n].var(ddof=1)) * math.log(2.0 / part) / n)
+            + 7.0 * math.log(2.0 / part) / (3.0 * (n - 1))
+            for part in (0.5 * error, 0.25 * error)
+        )
+        upper = min(upper, math.log(min(1.0, mean + above)))
+        # By Markov's inequality the mean of the draws is rarely many times what is expected.
+        top = float(log_shares[:n].max())
+        if top > -math.inf:
+            log_mean_ = top + math.log(float(np.exp(log_shares[:n] - top).mean()))
+            lower = max(lower, log_mean_ + math.log(0.25 * error))
+        if mean > below:
+            lower = max(lower, math.log(mean - below))
+        if n == len(shares):
+            return lower, upper
+        n, number = min(2 * n, len(shares)), number + 1
