@@ -10,6 +10,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
 from inference import LogZKind, Status, TooLargeError, infer
+from tests.endurance.estimate_coverage import coverage
 from tests.inference.answers import enumerated, given
 from tests.inference.exactness import in_order
 from tests.inference.graphs import frustrated
@@ -70,3 +71,13 @@ def test_a_limit_of_memory_is_kept() -> None:
     graph = random_graph(200, 400, seed=0)
     with pytest.raises(TooLargeError, match=r"'ais' would take .* MiB.*memory_limit"):
         infer(graph, "ais", memory_limit=1000)
+
+
+def test_the_coverage_that_the_guide_prints_on_a_few_graphs() -> None:
+    found = coverage(range(9))
+    assert {name for name, _, _ in found} == {"ais", "ais, not resampled", "wmb_is"}
+    for (name, status, promise), (share, number) in found.items():
+        if status == "converged" and "95 %" in promise and name == "wmb_is":
+            assert share == 1.0, (name, promise)
+        if status == "converged" and number > 50:
+            assert share > 0.8, (name, promise)

@@ -1,0 +1,63 @@
+"""The most probable assignment by search: the best one, and bounds that hold meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import grid
+from inference import Status, TooLargeError, ZeroPartitionError
+from inference.tasks import map_assignment
+from inference.tasks.search import search_map, search_map_anytime
+from tests.inference.graphs import frustrated, odd_graph
+from tests.refusals import refused
+
+
+@pytest.mark.parametrize("graphs", [odd_graph, frustrated])
+def test_small_graphs_are_searched_to_the_end(graphs: Callable[[int], FactorGraph]) -> None:
+    for seed in range(60):
+        graph = graphs(seed)
+        try:
+            best = map_assignment(graph)
+        except ZeroPartitionError:
+            with pytest.raises(ZeroPartitionError):
+                search_map(graph, i_bound=1)
+            continue
+        # Once kernels are compiled, a search of so small a graph takes milliseconds.
+        found = search_map(graph, i_bound=1 + seed % 3, seconds=600.0)
+        assert found.status is Status.EXACT
+        value = found.assignment.log_potential
+        assert value == pytest.approx(best.log_potential, rel=1e-9, abs=1e-5)
+        assert graph.log_potential(found.assignment.states) == pytest.approx(value, abs=1e-9)
+        assert found.gap <= 1e-5
+        observed = graph.evidence >= 0
+        assert (found.assignment.states[observed] == graph.evidence[observed]).all()
+
+
+def test_answers_get_better_and_bounds_hold_meanwhile() -> None:
+    graph = grid(9, 9, coupling=2.0, field=1.0, seed=3)
+    best = map_assignment(graph).log_potential
+    values, uppers = [], []
+    search_map(graph, i_bound=2, seconds=0.1)
+    for found in search_map_anytime(graph, i_bound=2, seconds=1.5):
+        values.append(found.assignment.log_potential)
+        uppers.append(found.upper)
+    assert (np.diff(values) >= 0.0).all()
+    assert max(values) <= best + 1e-9
+    assert min(uppers) >= best - 1e-6
+    assert values[-1] == pytest.approx(best)
+
+
+def test_what_cannot_be_searched_is_refused() -> None:
+    graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
+    refused("budget of 0.0 seconds", search_map, graph, seconds=0.0)
+    refused("i-bound 0 is below 1", search_map, graph, i_bound=0)
+    refused("tolerance -1.0 is below 0", search_map, graph, tolerance=-1.0)
+    with pytest.raises(TooLargeError, match="raise it"):
+        search_map(graph, memory_limit=10)
+    impossible = FactorGraph.from_factors([2, 2], [((0, 1), np.zeros((2, 2)))])
+    with pytest.raises(ZeroPartitionError):
+        search_map(impossible)
