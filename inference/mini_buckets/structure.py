@@ -6,16 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
-from inference.exact.backend import Exact
 from inference.exact.kernels.solve import plan
+from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.solve import planned_work
+from inference.mini_buckets.kernels.solve import planned
 
 LARGEST_I_BOUND = 26
 """Tables of 2**27 entries take 1 GiB each; a larger bound would be exact elimination's task."""
 
-BYTES_PER_ENTRY = 24
-"""Of a mini-bucket's table: its values, its messages and what passes need besides."""
+_SEARCH_STEPS = 1e9
+"""Steps of the search for an elimination order: about a second."""
 
 _SECONDS_PER_ENTRY = 8e-8
 """Order of magnitude of one pass over one table entry."""
@@ -24,7 +24,7 @@ _SECONDS_PER_ENTRY = 8e-8
 def elimination(graph: FactorGraph, seed: int, restarts: int) -> tuple[NDArray[np.int64], int]:
     """Elimination order of a graph without evidence, and its induced width."""
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-    order, *_, width, _, _, _ = plan(*scopes, seed, restarts, np.inf)
+    order, *_, width, _, _, _ = plan(*scopes, seed, restarts, _SEARCH_STEPS)
     return order, int(width)
 
 
@@ -47,10 +47,13 @@ def narrowed(
         seconds: for all passes; exceeded at i-bound 1 if need be.
     """
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-    allowed = Exact(memory_limit=memory_limit).allowed_bytes()
+    stop = np.zeros(1, dtype=np.int64)
+    allowed = allowance(memory_limit).bytes
     for wanted in range(i_bound, 0, -1):
-        entries = planned_work(*scopes, order, wanted, LARGEST_OVERLAP)
+        entries, size, _ = planned(
+            *scopes, graph.table_starts, order, wanted, np.inf, LARGEST_OVERLAP, stop
+        )
         quick = entries * _SECONDS_PER_ENTRY <= seconds or wanted == 1
-        if entries * BYTES_PER_ENTRY <= allowed and quick:
+        if size <= allowed and quick:
             return wanted
     return 0

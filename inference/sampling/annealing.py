@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError
-from inference.exact.backend import Exact
+from inference.memory import allowance
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
@@ -164,7 +164,7 @@ class AnnealedImportance(Backend):
             + 2.0 * len(graph.log_values)
             + self.groups * state_starts(graph)[-1]
         )
-        allowed = Exact(memory_limit=self.memory_limit).allowed_bytes()
+        allowed = allowance(self.memory_limit).bytes
         if bytes_ > allowed:
             raise TooLargeError(
                 f"the particles of 'ais' would take {bytes_ / 2**20:,.0f} MiB, and "

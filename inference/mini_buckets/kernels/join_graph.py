@@ -65,10 +65,13 @@ def propagate_join_graph(
         splits: how many buckets are split; with none the answer is exact.
     """
     n = len(cardinalities)
-    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
+    stop = np.zeros(1, dtype=np.int64)
+    mini = partition(
+        cardinalities, scope_starts, scope_variables, order, i_bound, np.inf, heuristic, stop
+    )
     n_nodes = len(mini.parents)
     tree = _tree(cardinalities, order, mini, mini.factor_nodes, n_nodes)
-    layouts = lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree)
+    layouts = lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop)
     first_message = table_starts[len(table_starts) - 1]
     n_messages = tree.message_starts[n_nodes]
     values = np.zeros(first_message + n_messages, dtype=np.float64)

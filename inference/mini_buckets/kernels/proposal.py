@@ -57,12 +57,16 @@ def tightened(
         order: int64 (n,), the elimination order.
     """
     n = len(cardinalities)
-    mini = partition(cardinalities, scope_starts, scope_variables, order, i_bound, heuristic)
+    stop = np.zeros(1, dtype=np.int64)
+    mini = partition(
+        cardinalities, scope_starts, scope_variables, order, i_bound, np.inf, heuristic, stop
+    )
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     layouts = lay_out(
-        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree
-    )
+        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree,
+        stop,
+    )  # fmt: skip
     n_nodes = len(mini.parents)
     n_factors = len(scope_starts) - 1
     weights = np.empty(n_nodes, dtype=np.float64)
@@ -102,7 +106,7 @@ def tightened(
     for iteration in range(max(iterations, 1)):
         value = forward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            iteration > 0, step, scratch, moments, digits,
+            iteration > 0, step, scratch, moments, digits, stop,
         )  # fmt: skip
         if value > bound:
             step *= 0.5
