@@ -37,7 +37,9 @@ def test_what_does_not_fit_is_bounded_from_both_sides_by_the_best() -> None:
     posterior = infer(graph, "auto", **LITTLE)
     assert posterior.log_z_kind is LogZKind.UPPER
     assert posterior.log_z == posterior.stats["upper"]
-    assert posterior.stats["lower"] <= truth <= posterior.stats["upper"]
+    # Clamping may end in the exact sum, added in another order.
+    slack = 1e-9 * abs(truth)
+    assert posterior.stats["lower"] - slack <= truth <= posterior.stats["upper"] + slack
     assert posterior.stats["gap"] == posterior.stats["upper"] - posterior.stats["lower"]
     assert "by memory_limit" in posterior.stats["reason"]
     # Which algorithm gets how far depends on the clock; that something bounds each side does not.
@@ -109,7 +111,12 @@ def test_an_interrupt_returns_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
         return solve_until(self, graph, stop)
 
     monkeypatch.setattr(TreeReweighted, "solve_until", interrupting)
-    posterior = infer(graph, "auto", memory_limit=200_000, seconds=600.0)
+    # A shell lets what it starts in the background ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        posterior = infer(graph, "auto", memory_limit=200_000, seconds=600.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert posterior.status is Status.INTERRUPTED
     assert np.isfinite(posterior.stats["lower"])
 

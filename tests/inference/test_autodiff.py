@@ -101,6 +101,6 @@ def test_an_absent_library_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     autodiff._torch_function.cache_clear()
-    said = rf"need {library}, .* pip install 'factormodels\[{extra}\]'"
+    said = rf"need {library}, .* pip install 'factorfacts\[{extra}\]'"
     with pytest.raises(MissingDependencyError, match=said):
         autodiff.differentiable(lambda row: (0.0, row), library)

@@ -156,7 +156,7 @@ def test_samples_carry_evidence_and_suit_arviz() -> None:
 def test_samples_for_arviz_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "arviz_base", None)
     graph = grid(2, 2, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'factormodels\[notebooks\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'factorfacts\[notebooks\]'"):
         to_arviz(graph, np.zeros((1, 4, 4)))
 
 

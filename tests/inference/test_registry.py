@@ -70,7 +70,7 @@ def test_unknown_settings_name_the_nearest() -> None:
 def test_an_absent_library_names_the_command_that_installs_it() -> None:
     register(Entry("absent", "no.such:Thing", "", "none", requires=("no_such_lib",), extra="jax"))
     try:
-        with pytest.raises(MissingDependencyError, match=r"pip install 'factormodels\[jax\]'"):
+        with pytest.raises(MissingDependencyError, match=r"pip install 'factorfacts\[jax\]'"):
             get_backend("absent")
     finally:
         unregister("absent")

@@ -129,7 +129,7 @@ def test_a_missing_library_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "numpyro", None)
     monkeypatch.setitem(sys.modules, "pyro", None)
-    with pytest.raises(MissingDependencyError, match=r"factormodels\[jax\]"):
+    with pytest.raises(MissingDependencyError, match=r"factorfacts\[jax\]"):
         sample_posterior(data, SPECIFICATION)
-    with pytest.raises(MissingDependencyError, match=r"factormodels\[pyro\]"):
+    with pytest.raises(MissingDependencyError, match=r"factorfacts\[pyro\]"):
         fit_posterior(data, SPECIFICATION)

@@ -23,10 +23,11 @@ from experiments.study.reading import (
     read_raw,
     validated,
 )
-from factormodels import FactGraph, InputError, datasets
+from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
 from tests.factormodels.io.test_fact_graph_json import BAD_VALUES, FULL, plain_object
+from tests.refusals import refused
 
 BEYOND_A_SCHEMA = (
     "is given twice",
@@ -345,7 +346,7 @@ def test_rows_and_manifests_of_runs_are_valid(folder: Path, invoke: Invoke) -> N
 @pytest.mark.parametrize(
     "evidence",
     [
-        *({}, {"c1": 1}, {"c1": False}, {"c1": [0.2, 0.8]}, {"c1": "yes"}, {"c1": -1}),
+        *({}, {"c1": 1}, {"c1": False}, {"c1": [0.2, 0.8]}, {"c1": -1}),
         *({"c1": 0.5}, {"c1": None}, {"c1": []}, {"c1": [-1, 1]}, {"c1": ["x", 1]}),
         *({"c1": {"x": 1}}, []),
     ],
@@ -361,6 +362,15 @@ def test_evidence_is_valid_where_it_is_read(evidence: Any, tmp_path: Path) -> No
     except InputError:
         read = False
     assert validator("evidence").is_valid(evidence) == read
+
+
+def test_evidence_may_name_a_state_where_states_have_names(tmp_path: Path) -> None:
+    path = tmp_path / "evidence.json"
+    path.write_text('{"c1": "yes"}', encoding="utf-8")
+    named = FactorGraph.from_factors([2], [], names=["c1"], state_names=[["no", "yes"]])
+    assert with_evidence_file(named, path).evidence.tolist() == [1]
+    refused("'yes'", with_evidence_file, parse_fact_graph(EXAMPLE, "g").to_factor_graph(), path)
+    assert validator("evidence").is_valid({"c1": "yes"})
 
 
 def test_the_command_prints_a_schema_or_lists_them(invoke: Invoke) -> None:

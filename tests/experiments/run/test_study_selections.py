@@ -219,7 +219,7 @@ def test_other_pairs_are_tested_in_each_selection(run: Path) -> None:
 
 def test_bold_and_tables_go_by_selection(run: Path) -> None:
     shown = (run / "table.tex").read_text()
-    assert "Selection" in shown
+    assert "Sel. selection" in shown
     assert shown.count("informative") == 4
     assert "within a selection" in shown
 

@@ -203,5 +203,5 @@ def test_a_folder_is_read_by_sentence_transformers(
     (tmp_path / "empty").mkdir()
     refused("no file named", load_embedder, tmp_path / "empty", "")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingDependencyError, match=r"factormodels\[dense\]"):
+    with pytest.raises(MissingDependencyError, match=r"factorfacts\[dense\]"):
         load_embedder(tmp_path, "")

@@ -236,7 +236,7 @@ def test_without_transformers_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingDependencyError, match=r"factormodels\[nli\]"):
+    with pytest.raises(MissingDependencyError, match=r"factorfacts\[nli\]"):
         load_nli(tmp_path)
 
 

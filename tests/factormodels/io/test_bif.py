@@ -134,7 +134,7 @@ def test_without_pgmpy_the_message_tells_how_to_install_it(
     path = tmp_path / "small.bif"
     path.write_text(BIF, encoding="utf-8")
     monkeypatch.setitem(sys.modules, "pgmpy.readwrite", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'factormodels\[pgmpy\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'factorfacts\[pgmpy\]'"):
         read(path)
 
 
