@@ -21,6 +21,7 @@ from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
     Integers,
+    member_named,
 )
 from factormodels.errors import InputError
 
@@ -293,11 +294,7 @@ def extremes_named(extremes: str) -> Extremes:
     Raises:
         InputError: if there is none of that name.
     """
-    try:
-        return Extremes(extremes)
-    except ValueError:
-        names = ", ".join(Extremes)
-        raise InputError(f"extremes is {extremes!r}; choose one of {names}") from None
+    return member_named(Extremes, extremes, "extremes")
 
 
 def clipped_weight(sample: Sample, clip: float = LOGIT_CLIP) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
+
+Member = TypeVar("Member", bound=StrEnum)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -250,3 +253,21 @@ def _not_a_label(name: str, position: int, value: Any) -> InputError:
     return InputError(
         f"{name}[{position}] is {value!r}, which is not a label; {_LABELS_WANTED}{hint}"
     )
+
+
+def member_named(kind: type[Member], value: str, argument: str) -> Member:
+    """The member of an enumeration of strings that has a value.
+
+    Args:
+        kind: the enumeration.
+        value: the value.
+        argument: what the error calls it.
+
+    Raises:
+        InputError: if there is none.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        names = ", ".join(kind)
+        raise InputError(f"{argument} is {value!r}; choose one of {names}") from None

@@ -19,6 +19,7 @@ from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
     is_number,
+    member_named,
     open_interval,
     probability_array,
 )
@@ -180,11 +181,7 @@ def filtered_precision(
 
 
 def _guarantee(guarantee: str) -> Guarantee:
-    try:
-        return Guarantee(guarantee)
-    except ValueError:
-        names = ", ".join(Guarantee)
-        raise InputError(f"guarantee is {guarantee!r}; choose one of {names}") from None
+    return member_named(Guarantee, guarantee, "guarantee")
 
 
 def _prefixes(

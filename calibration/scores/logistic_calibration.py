@@ -35,8 +35,7 @@ from calibration.scores.logistic import (
     sigmoid,
 )
 from calibration.scores.mesh import LAGRANGE, Mesh, mesh_of
-from calibration.validation import Floats
-from factormodels.errors import InputError
+from calibration.validation import Floats, member_named
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 """Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
@@ -63,11 +62,7 @@ def smoother_named(smoother: str) -> Smoother:
     Raises:
         InputError: if there is none of that name.
     """
-    try:
-        return Smoother(smoother)
-    except ValueError:
-        names = ", ".join(Smoother)
-        raise InputError(f"smoother is {smoother!r}; choose one of {names}") from None
+    return member_named(Smoother, smoother, "smoother")
 
 
 @dataclass(frozen=True)

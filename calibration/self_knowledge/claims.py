@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.validation import Floats, Integers, whole_number
+from calibration.validation import Floats, Integers, member_named, whole_number
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 
@@ -195,11 +195,7 @@ def neither_policy(neither: str) -> Neither:
     Raises:
         InputError: if there is none of that name.
     """
-    try:
-        return Neither(neither)
-    except ValueError:
-        names = ", ".join(Neither)
-        raise InputError(f"neither is {neither!r}; choose one of {names}") from None
+    return member_named(Neither, neither, "neither")
 
 
 def average_named(average: str) -> Average:
@@ -208,8 +204,4 @@ def average_named(average: str) -> Average:
     Raises:
         InputError: if there is none of that name.
     """
-    try:
-        return Average(average)
-    except ValueError:
-        names = ", ".join(Average)
-        raise InputError(f"average is {average!r}; choose one of {names}") from None
+    return member_named(Average, average, "average")

@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.validation import Floats
+from calibration.validation import Floats, member_named
 from factormodels.errors import InputError
 
 
@@ -78,11 +78,7 @@ def correction_named(method: str) -> Correction:
     Raises:
         InputError: if there is none of that name.
     """
-    try:
-        return Correction(method)
-    except ValueError:
-        names = ", ".join(Correction)
-        raise InputError(f"correction is {method!r}; choose one of {names}") from None
+    return member_named(Correction, method, "correction")
 
 
 def stars(corrected: float) -> str:

@@ -17,7 +17,7 @@ from calibration.significance.outcome import (
     SignificanceTest,
     undecided,
 )
-from calibration.validation import Floats, check_lengths, label_array, open_interval
+from calibration.validation import Floats, check_lengths, label_array, member_named, open_interval
 from factormodels.errors import InputError
 
 
@@ -279,8 +279,4 @@ def _judgements(first: Any, second: Any) -> tuple[Floats, Floats]:
 
 
 def _named(kind: type[Method], method: str) -> Method:
-    try:
-        return kind(method)
-    except ValueError:
-        names = ", ".join(kind)
-        raise InputError(f"method is {method!r}; choose one of {names}") from None
+    return member_named(kind, method, "method")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from calibration.forecasts import ScoreStatus
-from factormodels.errors import InputError
+from calibration.validation import member_named
 
 
 class Alternative(StrEnum):
@@ -87,11 +87,7 @@ def alternative_named(alternative: str) -> Alternative:
     Raises:
         InputError: if there is none of that name.
     """
-    try:
-        return Alternative(alternative)
-    except ValueError:
-        names = ", ".join(Alternative)
-        raise InputError(f"alternative is {alternative!r}; choose one of {names}") from None
+    return member_named(Alternative, alternative, "alternative")
 
 
 def undecided(

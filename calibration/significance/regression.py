@@ -23,7 +23,7 @@ from calibration.significance.mixed_logistic import fit_mixed_logistic
 from calibration.significance.paired import measure_array
 from calibration.significance.small_sample import cr2_covariance
 from calibration.tabular import Tabular
-from calibration.validation import Floats, check_lengths, label_array, open_interval
+from calibration.validation import Floats, check_lengths, label_array, member_named, open_interval
 from factormodels.errors import InputError
 
 
@@ -307,16 +307,8 @@ def _design(
 
 
 def _errors(errors: str) -> GeeErrors:
-    try:
-        return GeeErrors(errors)
-    except ValueError:
-        names = ", ".join(GeeErrors)
-        raise InputError(f"errors is {errors!r}; choose one of {names}") from None
+    return member_named(GeeErrors, errors, "errors")
 
 
 def _model(model: str) -> RegressionModel:
-    try:
-        return RegressionModel(model)
-    except ValueError:
-        names = ", ".join(RegressionModel)
-        raise InputError(f"model is {model!r}; choose one of {names}") from None
+    return member_named(RegressionModel, model, "model")
