@@ -148,16 +148,24 @@ def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
     n_cells = rows.shape[1] - 1
     ends = np.concatenate([[0.5], np.ones(n_cells - 1), [0.5]]) / n_cells
     widths = smoothing.widths
-    # The gap between error and bandwidth falls as the bandwidth grows: see where it changes sign
-    # among the bandwidths, and interpolate.
-    gaps = np.stack(
-        [
-            np.abs(rows @ matrix) @ ends - width
-            for matrix, width in zip(smoothing.matrices, widths, strict=True)
-        ]
-    )
-    place = np.clip((gaps > 0).sum(axis=0), 1, widths.size - 1)
-    above, below = (gaps[at, np.arange(len(rows))] for at in (place - 1, place))
+    # The gap between error and bandwidth falls as the bandwidth grows: look for the bandwidths
+    # between which it changes sign by halving, all rows at once, and interpolate.
+    above, below = (_gaps(rows, smoothing, at, ends) for at in (0, widths.size - 1))
+    first, last = np.zeros(len(rows), np.intp), np.full(len(rows), widths.size - 1)
+    while (wide := last - first > 1).any():
+        middle = (first + last) // 2
+        for at in np.unique(middle[wide]):
+            own = np.flatnonzero(wide & (middle == at))
+            gaps = _gaps(rows[own], smoothing, at, ends)
+            left = gaps > 0
+            first[own[left]], above[own[left]] = at, gaps[left]
+            last[own[~left]], below[own[~left]] = at, gaps[~left]
     share = np.clip(above / np.maximum(above - below, 1e-300), 0, 1)
-    found = widths[place - 1] + share * (widths[place] - widths[place - 1])
+    found = widths[first] + share * (widths[last] - widths[first])
     return np.asarray(found.reshape(residuals.shape[:-1]))
+
+
+def _gaps(rows: Floats, smoothing: MeshSmoothing, at: int, ends: Floats) -> Floats:
+    """Error less bandwidth of each row of residuals at one of the bandwidths."""
+    gaps: Floats = np.abs(rows @ smoothing.matrices[at]) @ ends - smoothing.widths[at]
+    return gaps
