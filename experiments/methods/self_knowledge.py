@@ -41,10 +41,17 @@ from experiments.assess.evaluation import (
 from experiments.methods.asked_claims import AskedClaims, Asking, ask_claims, calls_table
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import name_of, parted_options, table_of
-from experiments.methods.judged_claims import ClaimColumns, JudgedTable, judged_claims
 from experiments.paper.artefacts import PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted, number
+from experiments.study.inputs import is_dataset
+from experiments.study.judged_claims import (
+    ClaimColumns,
+    JudgedTable,
+    judged_claims,
+    judged_graphs,
+)
+from factormodels import datasets
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.consumption import Consumption
@@ -64,6 +71,9 @@ AUTOMATIC = "automatic"
 
 _ENOUGH_TO_REDRAW = 60
 """Responses from which on percentiles of the bootstrap cover as well as linearised intervals."""
+
+_HALF = 0.5
+"""Threshold of a confidence where none is given."""
 
 _FEWEST_RESPONSES = 4
 """Two halves of two responses each are the least that can be split."""
@@ -173,9 +183,17 @@ def measure_self_knowledge(
         InputError: for settings that are out of range or do not fit the claims.
     """
     tell = progress or (lambda _: None)
-    threshold = settings.threshold
+    threshold, remarks = settings.threshold, table.remarks
     if threshold is None and table.kind == "confidence":
-        threshold = 0.5
+        threshold = _HALF
+        parting = _parting(table)
+        if parting:
+            settings = replace(settings, sweep=settings.sweep or parting)
+            remarks = (
+                "The threshold of one half does not part these claims, of which nothing is told "
+                "so; others that do are tabulated: choose one with --threshold.",
+                *remarks,
+            )
     if table.kind == "judgement" and (threshold is not None or settings.sweep):
         raise InputError(
             f"{source}: it holds judgements, which have no threshold; name a column of confidences "
@@ -218,7 +236,7 @@ def measure_self_knowledge(
         *_range_remarks(groups, said),
         *(_association_sentence(row, said[setting]) for setting, row in related.items()),
         *unpaired,
-        *table.remarks,
+        *remarks,
     ]
     plain = {key: value for key, value in asdict(settings).items() if key != "threshold"}
     return Findings(
@@ -255,7 +273,7 @@ def self_knowledge(
         documents: what claims that are extracted are labelled by, as `evaluate` takes them.
         cache: file of answers, none of which is repeated.
         replay: whether every answer is taken from there.
-        options: fields of `experiments.methods.judged_claims.ClaimColumns` and of
+        options: fields of `experiments.study.judged_claims.ClaimColumns` and of
             `SelfKnowledgeSettings`, by name.
 
     Raises:
@@ -341,13 +359,30 @@ def find_self_knowledge(
         InputError: if the data cannot be read, or an option is unknown or does not fit them.
     """
     columns, settings = parted_options(options, ClaimColumns, SelfKnowledgeSettings)
+    embedded = isinstance(data, str | os.PathLike) and is_dataset(Path(data))
     return measure_self_knowledge(
-        judged_claims(table_of(data), columns),
+        judged_graphs(datasets.load(str(data)).graphs, str(data))
+        if embedded
+        else judged_claims(table_of(data), columns),
         name_of(data),
         settings,
         asked={key: value for key, value in asdict(columns).items() if value},
         progress=progress,
     )
+
+
+def _parting(table: JudgedTable) -> tuple[float, ...]:
+    """Thresholds that part the claims, at most nine, where one half has all on one side."""
+    scores = sorted(
+        score
+        for claims in table.groups.values()
+        for claim in claims
+        for score in claim.confidence.values()
+    )
+    if scores[0] < _HALF <= scores[-1]:
+        return ()
+    levels = sorted(set(scores))[1:]
+    return tuple(levels[:: -(-len(levels) // 9)]) if levels else ()
 
 
 def _group(

@@ -21,7 +21,10 @@ __all__ = ["Card", "Dataset", "card", "load", "names"]
 
 # The options that each dataset's loader takes.
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"factcheck-bench": ("stances",), "factscore": (), "worked-examples": (), "demonstration": ()}
+    {
+        "factcheck-bench": ("stances",),
+        **dict.fromkeys(("factscore", "selfcheck", "worked-examples", "demonstration"), ()),
+    }
 )
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from factormodels import datasets
 from factormodels.claims import Atom, Context, RelationKind
-from factormodels.datasets import derive_factscore
+from factormodels.datasets import derive_factscore, derive_selfcheck
 from factormodels.datasets.derive_factcheck_bench import derive, main
 from factormodels.encodings import ENCODINGS
 from factormodels.errors import InputError
@@ -69,7 +69,7 @@ def test_every_dataset_has_what_its_card_promises(name: str) -> None:
         assert dataset.card.counts[key] == counted[key], key
     for text in (dataset.card.title, dataset.card.description, dataset.card.source):
         assert text
-    assert dataset.card.licence == ("MIT" if name == "factscore" else "Apache-2.0")
+    assert dataset.card.licence == ("MIT" if name in ("factscore", "selfcheck") else "Apache-2.0")
     assert dataset.card.notes
 
 
@@ -222,6 +222,53 @@ def test_factscore_holds_no_text() -> None:
         assert token in words or re.fullmatch(r"ChatGPT-\d{3}|[0-9a-f]{16}", token), token
     # It travels with every installation.
     assert len(content) < 1_000_000
+
+
+def test_selfcheck_is_the_published_file_without_its_text(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    raw = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
+    out = tmp_path / "derived.jsonl"
+    assert derive_selfcheck.derive(raw, out) == 119
+    assert out.read_bytes() == (DATA / "selfcheck.jsonl").read_bytes()
+    records = [json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()]
+    for graph, record in zip(datasets.load("selfcheck").graphs, records, strict=True):
+        assert graph.id == f"wikibio-{record['wiki_bio_test_idx']}"
+        assert [atom.annotation for atom in graph.atoms] == record["annotation"]
+        said = [["YN".index(vote) for vote in graph.metadata["votes"][a]] for a in graph.atom_ids]
+        assert said == [[int(a == "No") for a in each] for each in record["responses"]["prompt"]]
+
+
+def test_selfcheck_holds_labels_and_votes_and_no_text() -> None:
+    dataset = datasets.load("selfcheck")
+    content = (DATA / "selfcheck.jsonl").read_text(encoding="ascii")
+    words = {"factormodels/fact-graph", "atom", "accurate", "minor_inaccurate", "major_inaccurate"}
+    words |= {"format", "version", "id", "metadata", "sentences", "votes", "nodes", "edges"}
+    words |= {"type", "probability", "label", "annotation", "sentence"}
+    for token in set(re.findall(r'"([^"]*)"', content)):
+        assert token in words or re.fullmatch(r"wikibio-\d+|a\d+|[YN]{20}", token), token
+    assert len(content) < 200_000
+    counts = dataset.card.counts
+    kinds = Counter(atom.annotation for graph in dataset.graphs for atom in graph.atoms)
+    assert kinds == {
+        "accurate": counts["true_atoms"],
+        **{name: counts[name] for name in ("minor_inaccurate", "major_inaccurate")},
+    }
+    votes = "".join(v for graph in dataset.graphs for v in graph.metadata["votes"].values())
+    assert (len(votes), votes.count("Y")) == (counts["votes"], counts["yes"])
+    # As the card says.
+    most = [v.count("Y") > 10 for g in dataset.graphs for v in g.metadata["votes"].values()]
+    assert sum(most) == 70
+
+
+def test_the_script_of_selfcheck_writes_nothing_from_a_bad_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
+    raw.write_text('{"annotation": []}\n', encoding="utf-8")
+    assert derive_selfcheck.main([str(raw), str(out)]) == 2
+    assert "raw.jsonl, line 1: key 'responses': None is" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
 
 
 def test_the_script_of_factscore_writes_nothing_from_a_bad_file(

@@ -76,10 +76,11 @@ def _check(
     """Say what files of datasets are, hold and lack, and what is wrong on which line.
 
     Knows what the owners of FActScore, FactReasoner, Factcheck-Bench,
-    FaStfact-Bench, ExpertQA, ConflictBank, WikiContradict, FACTOR, LongFact
-    and UNLI publish, and prompts such as those of ELI5, AskHistorians and
-    Books: JSON, JSON Lines or CSV, compressed with gzip or not. Exits with 0
-    if nothing is wrong, else with 2; what is missing is not wrong.
+    FaStfact-Bench, ExpertQA, ConflictBank, WikiContradict, FACTOR, LongFact,
+    UNLI, SelfCheckGPT and conformal-factual-lm publish, and prompts such as
+    those of ELI5, AskHistorians and Books: JSON, JSON Lines or CSV, compressed
+    with gzip or not. Exits with 0 if nothing is wrong, else with 2; what is
+    missing is not wrong.
 
     [b]Examples[/b]
 

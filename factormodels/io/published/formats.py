@@ -41,6 +41,12 @@ from factormodels.io.published.prompts import (
     looks_like_prompt,
     parse_prompt,
 )
+from factormodels.io.published.self_judgements import (
+    looks_like_self_judged,
+    looks_like_selfcheck,
+    parse_self_judged,
+    parse_selfcheck,
+)
 from factormodels.io.published.unli import JudgedPair, looks_like_unli, parse_unli
 from factormodels.io.published.wikicontradict import (
     looks_like_wikicontradict,
@@ -228,6 +234,26 @@ FORMATS: tuple[Format, ...] = (
         ("doc_id", "completion", "contradiction_0", "contradiction_1", "contradiction_2"),
         looks_like_factor,
         parse_factor,
+    ),
+    Format(
+        "selfcheck",
+        "SelfCheckGPT, passages with labels and votes",
+        "potsawee/wiki_bio_gpt3_hallucination; KAIST-CS584-HCI/selfcheckgpt-replication",
+        "responses",
+        ("main_sentences", "annotation", "responses"),
+        ("wiki_bio_test_idx", "main_passage", "main_sentences", "annotation", "responses.prompt"),
+        looks_like_selfcheck,
+        parse_selfcheck,
+    ),
+    Format(
+        "self-judged",
+        "answers whose claims have a model's own confidence",
+        "tatsu-lab/conformal-factual-lm",
+        "responses",
+        ("original-output", "claims"),
+        (),
+        looks_like_self_judged,
+        parse_self_judged,
     ),
     Format(
         "unli",

@@ -289,7 +289,7 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path, invoke: In
 )
 def test_a_real_model_on_its_own_claims(file: str, expected: Any, shared_data: Path) -> None:
     path = shared_data / "self_judged" / f"{file}.jsonl"
-    found = self_knowledge(path, confidence="gpt-score", threshold=0.9, true=["Y"], **QUICK)
+    found = self_knowledge(path, threshold=0.9, **QUICK)
     values = overall(found)
     for name, value in zip(
         ("self_known", "self_unknown", "sigma", "factuality"), expected, strict=False
@@ -297,12 +297,70 @@ def test_a_real_model_on_its_own_claims(file: str, expected: Any, shared_data: P
         # Three digits are told.
         assert values[name] == pytest.approx(value, abs=5e-4)
     assert (found["test"]["p_value"].iloc[-1] < 0.05) == expected[-1]
+    assert any("Known as a file of tatsu-lab" in each for each in found.sentences)
+    # One half parts nothing: what does is tabulated beside it, this threshold among others.
+    plain = self_knowledge(path, **QUICK)
+    assert any("choose one with --threshold" in each for each in plain.sentences)
+    sweep: Any = plain["sweep"].set_index("threshold")
+    assert sweep.loc[0.9, "sigma"] == values["sigma"]
+
+
+def known_answer(path: Path) -> Path:
+    """Write the counted claims in the layout of conformal-factual-lm."""
+    sure = {"correct": 0.95, "incorrect": 0.6}
+    answers: dict[str, list[Any]] = {}
+    for response, _, label, said in CLAIMS:
+        if label != "IR":
+            one = {"subclaim": "t", "gpt-score": sure[said], "other": 1 - sure[said]}
+            mark = "Y" if label == "S" else "SNU"[len(answers) % 3]
+            answers.setdefault(response, []).append({**one, "annotation": mark})
+    path.write_text(json.dumps({"data": [{"claims": each} for each in answers.values()]}))
+    return path
+
+
+def test_the_layout_of_an_owner_needs_no_option_and_options_go_before(tmp_path: Path) -> None:
+    path = known_answer(tmp_path / "nq.jsonl")
+    found = self_knowledge(path, threshold=0.9, **QUICK)
+    check_counted(found)
+    assert "positions" in found.tables
+    said = found.sentences[-1]
+    assert "Label: annotation; true (every other label is false): Y; confidence: gpt-score" in said
+    other = self_knowledge(path, confidence="other", threshold=0.1, **QUICK)
+    assert "confidence: other" in other.sentences[-1]
+    assert overall(other)["judged_correct"] == pytest.approx(1 - 7 / 11, abs=1e-12)
+    more = self_knowledge(path, true=["Y", "S"], threshold=0.9, **QUICK)
+    assert overall(more)["factuality"] > 7 / 11
+    # 0.6 and 0.95 are above one half: what parts them is said.
+    plain = self_knowledge(path, **QUICK)
+    assert list(plain["sweep"]["threshold"]) == [0.95]
+    assert self_knowledge(path, sweep=[0.7], **QUICK)["sweep"]["threshold"].tolist() == [0.7]
+
+
+def test_a_file_of_unknown_columns_names_them_and_the_options(
+    tmp_path: Path, invoke: Invoke
+) -> None:
+    path = tmp_path / "claims.csv"
+    frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
+    result = invoke("self-knowledge", str(path))
+    assert result.exit_code == 2
+    assert "--judgement, --confidence or --votes; it has response, sentence, label, belief" in (
+        result.stderr
+    )
+    path.write_text(path.read_text().replace("belief", "model_score"))
+    scored = invoke("self-knowledge", str(path))
+    assert "'correct' is no number" in scored.stderr
 
 
 def test_real_votes(shared_data: Path) -> None:
     path = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
-    found = self_knowledge(path, votes=["responses.prompt"], true=["accurate"], in_order=True,
-                           **QUICK)  # fmt: skip
+    found = self_knowledge(path, **QUICK)
+    # The embedded votes are the same, and know of sentences.
+    embedded = self_knowledge("selfcheck", **QUICK)
+    for name in ("overall", "positions"):
+        table: Any = embedded[name]
+        kept = table[table["quantity"] != "unsupported_number"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(found[name], kept)
+    refused("factscore: it holds no votes on claims", self_knowledge, "factscore")
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     pairs = [
         (label == "accurate", said.count("Yes") > len(said) / 2)

@@ -125,6 +125,21 @@ UNLI: dict[str, Any] = {
     "nli": "2",
     "unli": "0.945",
 }
+SELFCHECK: dict[str, Any] = {
+    "wiki_bio_test_idx": 62464,
+    "main_passage": "Ada Example painted. She lived in Ulm.",
+    "main_sentences": ["Ada Example painted.", "She lived in Ulm."],
+    "annotation": ["accurate", "minor_inaccurate"],
+    "responses": {"prompt": [["Yes", "No", "Yes"], ["No", "No", "No"]]},
+}
+SELF_JUDGED: dict[str, Any] = {
+    "prompt": "Who was Ada Example?",
+    "original-output": "A painter of Ulm.",
+    "claims": [
+        {"subclaim": "She painted.", "gpt-score": 1.0, "annotation": "Y"},
+        {"subclaim": "She was of Ulm.", "gpt-score": 0.7, "annotation": "S "},
+    ],
+}
 RESPONSE: dict[str, Any] = {
     "question": "Who was Ada Example?",
     "response": "A painter.",
@@ -161,6 +176,8 @@ RECORDS: dict[str, dict[str, Any]] = {
     "wikicontradict": WIKICONTRADICT,
     "factor": FACTOR,
     "unli": UNLI,
+    "selfcheck": SELFCHECK,
+    "self-judged": SELF_JUDGED,
     "claim-records": CLAIM,
     "responses": RESPONSE,
     "longfact": LONGFACT,

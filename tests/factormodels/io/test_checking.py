@@ -58,7 +58,7 @@ ALL_RECORDS: dict[str, Any] = {
 def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
     """Return a copy with an id of its own, where the format has ids."""
     own = copy.deepcopy(record)
-    for key in ("q_id", "id"):
+    for key in ("q_id", "id", "wiki_bio_test_idx"):
         if key in own:
             own[key] = f"{own[key]}-{number}"
     if "judgements" in own:

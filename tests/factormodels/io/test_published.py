@@ -33,6 +33,8 @@ from tests.factormodels.io.published import (
     QUESTION,
     RECORDS,
     RESPONSE,
+    SELF_JUDGED,
+    SELFCHECK,
     UNLI,
     WIKICONTRADICT,
 )
@@ -310,6 +312,50 @@ def test_a_row_with_too_few_cells_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, table(FACTOR) + '1,"open', "f.csv")
     with pytest.raises(InputError, match=r"f\.csv, line 3: it is no row"):
         read_many(path)
+
+
+def test_sentences_of_selfcheck_have_labels_and_votes(tmp_path: Path) -> None:
+    (graph,) = read_many(written(tmp_path, lines(SELFCHECK)))
+    assert (graph.id, graph.response) == ("wikibio-62464", SELFCHECK["main_passage"])
+    assert labels(graph) == [
+        ("Ada Example painted.", True, "accurate"),
+        ("She lived in Ulm.", False, "minor_inaccurate"),
+    ]
+    assert [atom.sentence for atom in graph.atoms] == [1, 2]
+    assert graph.metadata == {"sentences": 2, "votes": {"a1": "YNY", "a2": "NNN"}}
+
+
+def test_claims_of_self_judged_answers_have_a_confidence(tmp_path: Path) -> None:
+    # Space after a letter occurs; S is "subjective", and not right.
+    many = {"data": [SELF_JUDGED, SELF_JUDGED]}
+    graphs = read_many(written(tmp_path, json.dumps(many, indent=1), "nq.jsonl"))
+    assert [graph.id for graph in graphs] == ["nq-1", "nq-2"]
+    for graph in graphs:
+        assert labels(graph) == [("She painted.", True, "Y"), ("She was of Ulm.", False, "S")]
+        assert graph.query == SELF_JUDGED["prompt"]
+        assert graph.metadata == {"confidence": {"a1": 1.0, "a2": 0.7}}
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({**SELFCHECK, "annotation": ["accurate"]}, "2 sentences, 1 annotations and answers on 2"),
+        ({**SELFCHECK, "annotation": ["accurate", "?"]}, r"annotation\[1\]: '\?' is no annotation"),
+        ({**SELFCHECK, "responses": {"prompt": [["Yes"], ["Maybe"]]}}, r"prompt\[1\]: \['Maybe'\]"),
+        ({**SELFCHECK, "responses": {"prompt": [["Yes"], [None]]}}, "is no list of answers"),
+        (
+            {**SELF_JUDGED, "claims": [{"subclaim": "A.", "gpt-score": 2, "annotation": "Y"}]},
+            r"claims\[0\]: key 'gpt-score': the probability 2 is not between 0 and 1",
+        ),
+        (
+            {"data": [{**SELF_JUDGED, "claims": [{"subclaim": "A.", "annotation": "X"}]}]},
+            r"data\[0\]: claims\[0\]: key 'annotation': 'X' is no annotation",
+        ),
+    ],
+)
+def test_a_bad_self_judgement_is_named(record: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=words):
+        read_many(written(tmp_path, lines(record)))
 
 
 def test_pairs_of_unli(tmp_path: Path) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from experiments.study.columns import LABEL, MODEL, RESPONSE, Columns
 from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
 from factormodels.io.json_records import shown
 from factormodels.io.labels import LabelSpelling, folded, label_spelling
+from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.tables import Table
 
 _TRUE = ("true", "correct", "yes", "y", "t", "1", "a", "(a)", "right", "supported")
@@ -43,7 +45,10 @@ _SENTENCE = ("sentence", "sentence index", "sentence id", "sentence number")
 _SENTENCES = ("sentences", "n sentences", "num sentences")
 _POSITION = ("position", "relative position")
 _JUDGEMENT = ("judgement", "judgment", "self judgement", "model judgement", "judged", "answer")
-_CONFIDENCE = ("confidence", "self confidence", "p true")
+_CONFIDENCE = (
+    *("confidence", "self confidence", "model confidence", "verbalised confidence"),
+    *("verbalized confidence", "p true", "probability", "gpt score", "llm score", "model score"),
+)
 _VOTES = ("votes", "answers", "samples")
 _CONDITION = ("condition",)
 _SETTING = ("setting",)
@@ -90,6 +95,37 @@ class ClaimColumns:
     model: str | None = None
     condition: str | None = None
     setting: str | None = None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns by which the files of an owner are known, and what they mean.
+
+    Attributes:
+        owner: whose files they are.
+        keys: columns that these files have.
+        columns: what they mean; an option that is given goes before.
+    """
+
+    owner: str
+    keys: frozenset[str]
+    columns: ClaimColumns
+
+
+_LAYOUTS = (
+    _Layout(
+        "tatsu-lab/conformal-factual-lm",
+        frozenset(("subclaim", "gpt-score", "annotation")),
+        ClaimColumns(label="annotation", true=(RIGHT,), confidence="gpt-score", in_order=True),
+    ),
+    _Layout(
+        "SelfCheckGPT",
+        frozenset(("main_sentences", "annotation", "responses.prompt")),
+        ClaimColumns(
+            label="annotation", true=(ACCURATE,), votes=("responses.prompt",), in_order=True
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -243,6 +279,7 @@ def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
     """
     source = table.source
     names = Columns(column_names_of(table), source)
+    wanted, known = _as_known(names, wanted)
     label = names.required("--label", wanted.label, LABEL, "label")
     rows = flat_rows(table, label)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
@@ -280,8 +317,65 @@ def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
         kind=found.kind,
         has_positions=bool(wanted.in_order or found.sentence or found.position),
         has_sentences=found.sentence is not None,
-        remarks=_remarks(names, found, wanted.in_order, reader.n_unlabelled),
+        remarks=(*known, *_remarks(names, found, wanted.in_order, reader.n_unlabelled)),
     )
+
+
+def judged_graphs(graphs: Sequence[FactGraph], source: str) -> JudgedTable:
+    """The claims of fact graphs whose metadata hold votes on their atoms.
+
+    Args:
+        graphs: labelled responses, such as those of the dataset `selfcheck`.
+        source: what they are called.
+
+    Raises:
+        InputError: if there are no votes.
+    """
+    rows = tuple(
+        {
+            "response": graph.id,
+            "sentence": atom.sentence,
+            "sentences": graph.metadata["sentences"],
+            "label": atom.label,
+            "votes": list(graph.metadata[VOTES][atom.id]),
+        }
+        for graph in graphs
+        for atom in graph.atoms
+        if VOTES in graph.metadata
+    )
+    if not rows:
+        raise InputError(f"{source}: it holds no votes on claims; name a file of claims")
+    return judged_claims(Table(source, "table", tuple(rows[0]), rows, (None,) * len(rows)),
+                         ClaimColumns())  # fmt: skip
+
+
+def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple[str, ...]]:
+    """What is wanted with what is known of the owner's layout, and what is said of that."""
+    layout = next((one for one in _LAYOUTS if one.keys <= set(names.names)), None)
+    if layout is None:
+        return wanted, ()
+    known = layout.columns
+    if wanted.judgement or wanted.confidence or wanted.votes:
+        known = replace(known, confidence=None, votes=())
+    if wanted.sentence or wanted.position:
+        known = replace(known, in_order=False)
+    if wanted.label:
+        known = replace(known, true=())
+    own = {
+        one.name: value
+        for one in fields(ClaimColumns)
+        if (value := getattr(wanted, one.name)) not in (None, (), False)
+    }
+    known = replace(known, **own)
+    said = {
+        "label": known.label,
+        "true (every other label is false)": ", ".join(known.true),
+        "confidence": known.confidence,
+        "votes": ", ".join(known.votes),
+        "claims in order": "yes" if known.in_order else "",
+    }
+    told = "; ".join(f"{meaning}: {value}" for meaning, value in said.items() if value)
+    return known, (f"Known as a file of {layout.owner}. {told[0].upper()}{told[1:]}.",)
 
 
 def _finished(responses: Mapping[str, _Response]) -> tuple[JudgedClaim, ...]:

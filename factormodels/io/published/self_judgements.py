@@ -1,0 +1,135 @@
+"""What language models say of claims that people judged: SelfCheckGPT's votes, GPT-4's confidence.
+
+Sources: Manakul et al. 2023, "SelfCheckGPT: Zero-Resource Black-Box Hallucination Detection for
+Generative Large Language Models", as KAIST-CS584-HCI/selfcheckgpt-replication publishes it with the
+answers (`main_sentences`, `annotation`, `responses.prompt`); Mohri and Hashimoto 2024, "Language
+Models with Conformal Factuality Guarantees", tatsu-lab/conformal-factual-lm (`data`, a list of
+answers whose `claims` have `subclaim`, `gpt-score` and `annotation`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from factormodels.claims import Atom, validated_probability
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import (
+    as_object,
+    as_text,
+    filled_field,
+    list_field,
+    location,
+    record_id,
+    shown,
+    text_field,
+    texts_field,
+)
+from factormodels.io.records import Source
+
+VOTES = "votes"
+"""Key of the metadata under which each atom has the answers that it was given, a letter each."""
+
+CONFIDENCE = "confidence"
+"""Key of the metadata under which each atom has the model's confidence in it."""
+
+ACCURATE, RIGHT = "accurate", "Y"
+"""The annotations of either file that mean true; every other one means false."""
+
+_SENTENCES = (ACCURATE, "minor_inaccurate", "major_inaccurate")
+_CLAIMS = (RIGHT, "N", "S", "U")
+_LETTERS = {"Yes": "Y", "No": "N"}
+
+
+def looks_like_selfcheck(obj: object) -> bool:
+    """Whether a JSON value has the keys of a passage with votes on its sentences."""
+    return isinstance(obj, dict) and {"main_sentences", "annotation", "responses"} <= obj.keys()
+
+
+def looks_like_self_judged(obj: object) -> bool:
+    """Whether a JSON value has the keys of answers whose claims have a confidence."""
+    if not isinstance(obj, dict):
+        return False
+    answers = obj.get("data")
+    one = answers[0] if isinstance(answers, list) and answers else obj
+    return isinstance(one, dict) and {"original-output", "claims"} <= one.keys()
+
+
+def parse_selfcheck(obj: object, source: Source, line: int | None = None) -> FactGraph:
+    """Fact graph of a passage: an atom per sentence, with its votes in the metadata.
+
+    Raises:
+        InputError: if the record is malformed, or an annotation or answer unknown.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    sentences = texts_field(record, "main_sentences", where)
+    labels = texts_field(record, "annotation", where)
+    asked = as_object(record.get("responses"), f"{where}: key 'responses'")
+    answers = list_field(asked, "prompt", f"{where}: key 'responses'")
+    if not len(sentences) == len(labels) == len(answers):
+        raise InputError(
+            f"{where}: there are {len(sentences)} sentences, {len(labels)} annotations and answers "
+            f"on {len(answers)}; give each of every sentence"
+        )
+    atoms, votes = [], {}
+    for number, (text, label, said) in enumerate(zip(sentences, labels, answers, strict=True), 1):
+        atom = _atom(number, text, label, _SENTENCES, f"{where}: annotation[{number - 1}]")
+        atoms.append(replace(atom, sentence=number))
+        place = f"{where}: responses.prompt[{number - 1}]"
+        if not isinstance(said, list) or not all(
+            isinstance(one, str) and one in _LETTERS for one in said
+        ):
+            raise InputError(f"{place}: {shown(said)} is no list of answers; give Yes or No each")
+        votes[f"a{number}"] = "".join(_LETTERS[one] for one in said)
+    index = record.get("wiki_bio_test_idx")
+    return FactGraph(
+        record_id(source, line) if index is None else f"wikibio-{index}",
+        tuple(atoms),
+        response=text_field(record, "main_passage", where, ""),
+        metadata={"sentences": len(atoms), VOTES: votes},
+    )
+
+
+def parse_self_judged(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
+    """Fact graphs of answers: an atom per claim, with its confidence in the metadata.
+
+    Raises:
+        InputError: if the record is malformed, an annotation unknown, or a confidence no share.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    if "data" not in record:
+        return [_answer(record, where, record_id(source, line))]
+    return [
+        _answer(as_object(one, place), place, f"{record_id(source, line)}-{number}")
+        for number, one in enumerate(list_field(record, "data", where), 1)
+        for place in [f"{where}: data[{number - 1}]"]
+    ]
+
+
+def _answer(record: dict[str, Any], where: str, name: str) -> FactGraph:
+    atoms, sure = [], {}
+    for number, one in enumerate(list_field(record, "claims", where), 1):
+        place = f"{where}: claims[{number - 1}]"
+        claim = as_object(one, place)
+        label = as_text(claim.get("annotation"), f"{place}: key 'annotation'").strip()
+        text = filled_field(claim, "subclaim", place)
+        atoms.append(_atom(number, text, label, _CLAIMS, f"{place}: key 'annotation'"))
+        place = f"{place}: key 'gpt-score'"
+        sure[f"a{number}"] = validated_probability(claim.get("gpt-score"), place)
+    return FactGraph(
+        name,
+        tuple(atoms),
+        query=text_field(record, "prompt", where, "").strip(),
+        response=text_field(record, "original-output", where),
+        metadata={CONFIDENCE: sure},
+    )
+
+
+def _atom(number: int, text: str, label: str, known: tuple[str, ...], where: str) -> Atom:
+    if label not in known:
+        raise InputError(f"{where}: {shown(label)} is no annotation; use one of {', '.join(known)}")
+    true = label in (ACCURATE, RIGHT)
+    return Atom(f"a{number}", text, label=true, annotation=label)
