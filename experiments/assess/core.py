@@ -28,28 +28,26 @@ from factormodels.selection import (
     templates_of,
 )
 
-NAME = "core"
-
-WITH_CORE = "Core"
-"""What rows of tables that count the selected claims alone are called."""
-
 
 @dataclass(frozen=True)
 class CoreSettings:
     """How claims that were judged are selected.
 
     Attributes:
-        select: ``core``, the one way there is; None selects nothing.
         faithfulness: whether every claim that counts must be entailed by its sentence, as in the
             code that Core's authors released.
         relations: who entails whom: ``lexical``, ``model``, ``nli:FOLDER`` or ``recorded:FILE``.
         domain: domain of the bleached claims.
     """
 
-    select: str | None = None
     faithfulness: bool = True
     relations: str = "lexical"
     domain: str = "people"
+
+
+def core_settings(core: CoreSettings | bool) -> CoreSettings | None:
+    """How claims are selected, where an argument `core` says whether; None where they are not."""
+    return (CoreSettings() if core else None) if isinstance(core, bool) else core
 
 
 def core_stage(
@@ -73,8 +71,6 @@ def core_stage(
     Raises:
         InputError: for an unknown name, or a response without what is needed.
     """
-    if settings.select != NAME:
-        raise InputError(f"--select {settings.select!r} is unknown; use {NAME}")
     bare = [graph for graph in graphs if not graph.response.strip()]
     if settings.faithfulness and bare:
         raise InputError(

@@ -16,8 +16,15 @@ from experiments.assess.batch import (
     assess_responses,
     responses_under_way,
 )
+from experiments.assess.core import CoreSettings, core_settings, kept_claims, with_selection
 from experiments.assess.inputs import load_responses
-from experiments.assess.response import METADATA_KEY, by_strength, summarise_judged
+from experiments.assess.response import (
+    METADATA_KEY,
+    Compared,
+    by_strength,
+    summarise_judged,
+    with_core,
+)
 from experiments.assess.setup import AssessmentOptions, language_model, make_plan
 from experiments.assess.tabled import responses_of_table
 from experiments.study.inputs import graphs_of, is_dataset
@@ -81,14 +88,15 @@ class Evaluation(Previewed):
         claims: a row per claim and variant: response, atom, text, label (of a human, where there
             is one), p (of being true; missing where the backend had no answer, or every relation of
             the claim is missing), variant,
-            supporting and contradicting (ids of contexts, those that change p most first), and a
-            column per assessor with its p.
+            supporting and contradicting (ids of contexts, those that change p most first), a
+            column per assessor with its p, and with Core `counts`: whether the claim counts.
         evidence: a row per claim and context that a relation joins: response, atom, variant,
             context, relation, probability, change (what p loses when the context is taken away),
             and the context's title and text.
         summary: a row per variant and assessor, `name`: the measures of
             `calibration.scores.summary.Summary` over the claims that all of them judged, and
-            n_left_out, the number of the others.
+            n_left_out, the number of the others. With Core another row for each, its name ending in
+            "with Core", over the claims that count alone; K of F1@K is that of all claims.
         cost: what language models were asked, a row per stage: calls, cached, failures, tokens,
             cost in US dollars, unpriced; without a row where none was asked.
         failures: (id, reason) of every response that a stage could not go on with.
@@ -163,6 +171,7 @@ def evaluate(
     replay: bool = False,
     prompts: str | os.PathLike[str] | None = None,
     budget: Budget | None = None,
+    core: CoreSettings | bool = False,
     **options: Any,
 ) -> Evaluation:
     """Assess responses: their claims, the evidence, the probability of each claim.
@@ -195,6 +204,8 @@ def evaluate(
         prompts: folder of templates in place of ours, each by its name; `factormodels prompts`
             lists them.
         budget: what may be asked and spent, such as ``Budget(max_cost=2.0)``.
+        core: whether the claims that count (Core) are scored beside all, or how they are selected,
+            such as ``CoreSettings(domain="things")``.
         options: other fields of `experiments.assess.setup.AssessmentOptions`, such as
             ``retriever="wikipedia"``, ``assessors=("factscore",)`` or ``top_k=5``.
 
@@ -230,7 +241,9 @@ def evaluate(
         **given,
     )
     with options_as_arguments():
-        plan = make_plan(graphs, wanted, algorithm)
+        plan = with_selection(
+            make_plan(graphs, wanted, algorithm), graphs, core_settings(core), wanted.model
+        )
     warm_up(algorithm)
     found: list[FactGraph] = []
     calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
@@ -342,17 +355,16 @@ def _evaluation(
             claims += _claims(graph, variant, view, own)
     with entropy_warnings():
         compared = summarise_judged(batch.responses, names)
+        rows = _summary_rows(compared)
+        first = next((one for one in compared.summaries.values() if one is not None), None)
+        counting = with_core(batch.responses)
+        if counting and first is not None:
+            rows += _summary_rows(summarise_judged(counting, names, first.k), " with Core")
     frame = pd.DataFrame(claims, columns=_columns(claims, _CLAIMS))
     return Evaluation(
         claims=frame.astype({"label": "boolean", "p": "Float64"}),
         evidence=pd.DataFrame(evidence, columns=list(_EVIDENCE)),
-        summary=pd.DataFrame(
-            [
-                {"name": name, **asdict(found), "n_left_out": compared.left_out}
-                for name, found in compared.summaries.items()
-                if found
-            ]
-        ),
+        summary=pd.DataFrame(rows),
         cost=pd.DataFrame(
             [{"stage": stage, **asdict(usage)} for stage, usage in ledger.stages.items()],
             columns=["stage", *(field.name for field in fields(StageUsage))],
@@ -360,6 +372,14 @@ def _evaluation(
         failures=batch.failed,
         graphs=tuple(graphs),
     )
+
+
+def _summary_rows(compared: Compared, suffix: str = "") -> list[dict[str, Any]]:
+    return [
+        {"name": f"{name}{suffix}", **asdict(found), "n_left_out": compared.left_out}
+        for name, found in compared.summaries.items()
+        if found
+    ]
 
 
 def _columns(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> list[str]:
@@ -370,6 +390,7 @@ def _claims(
     graph: FactGraph, variant: str, view: Mapping[str, Any], evidence: Sequence[Mapping[str, Any]]
 ) -> Iterable[dict[str, Any]]:
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
+    kept = kept_claims(graph)
     for atom, same in every_atom(graph):
         sides: dict[bool, list[str]] = {True: [], False: []}
         for one in evidence:
@@ -385,6 +406,7 @@ def _claims(
             "supporting": tuple(sides[True]),
             "contradicting": tuple(sides[False]),
             **{name: facts["verdicts"].get(same, {}).get("p") for name, facts in assessors.items()},
+            **({} if kept is None else {"counts": atom.id in kept}),
         }
 
 

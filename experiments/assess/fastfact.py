@@ -17,7 +17,7 @@ from experiments.assess.batch import (
     assess_responses,
     responses_under_way,
 )
-from experiments.assess.core import CoreSettings, core_stage
+from experiments.assess.core import CoreSettings, core_settings, core_stage
 from experiments.assess.evaluation import (
     CACHE,
     CONCURRENCY,
@@ -333,7 +333,7 @@ def fastfact(
     cache: str | os.PathLike[str] = CACHE,
     replay: bool = False,
     out: str | os.PathLike[str] | None = None,
-    core: CoreSettings | None = None,
+    core: CoreSettings | bool = False,
     failure_types: bool = False,
 ) -> FastFactEvaluation:
     """Evaluate the factuality of responses as FaStfact does.
@@ -373,7 +373,7 @@ def fastfact(
         cache: file of answers and searches, none of which is repeated.
         replay: whether every answer and search is taken from there.
         out: file of the judged responses; a run that was interrupted goes on from beside it.
-        core: how claims that count are selected (Core), to be scored beside all; None: not at all.
+        core: whether the claims that count (Core) are scored beside all, or how they are selected.
         failure_types: whether the model also judges what is wrong with the claims it extracted.
 
     Raises:
@@ -401,7 +401,7 @@ def fastfact(
             ledger,
             read_prompts(prompts),
             options,
-            core=core,
+            core=core_settings(core),
             failure_types=failure_types,
         )
 

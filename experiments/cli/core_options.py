@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from factormodels.errors import InputError
+
 if TYPE_CHECKING:
     from experiments.assess.core import CoreSettings
 
@@ -41,9 +43,15 @@ class CoreOptions:
     ] = "people"
 
     def settings(self) -> CoreSettings | None:
-        """How claims are selected; None where they are not."""
+        """How claims are selected; None where they are not.
+
+        Raises:
+            InputError: for another selection than Core's.
+        """
         from experiments.assess.core import CoreSettings
 
         if self.select is None:
             return None
-        return CoreSettings(self.select, self.faithfulness, self.select_relations, self.domain)
+        if self.select != "core":
+            raise InputError(f"--select {self.select!r} is unknown; use core")
+        return CoreSettings(self.faithfulness, self.select_relations, self.domain)

@@ -27,6 +27,10 @@ ReportPage = Annotated[
 ]
 
 
+MOST_ROWS = 60
+"""About how many rows of a table are printed."""
+
+
 def deliver(found: Findings, *, out: Path | None, report: Path | None, json_: bool) -> None:
     """Write findings where they are asked for, and print them."""
     from experiments.cli.tables import show_paper_table
@@ -39,7 +43,7 @@ def deliver(found: Findings, *, out: Path | None, report: Path | None, json_: bo
         return
     console = output()
     for table in found.shown().values():
-        show_paper_table(console, table)
+        show_paper_table(console, table, MOST_ROWS)
     for sentence in found.sentences:
         console.print(f"- {sentence}", soft_wrap=True)
     show_written(console, written)

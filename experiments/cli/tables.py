@@ -26,10 +26,24 @@ if TYPE_CHECKING:
     from experiments.results.agreement import AgreeingCells
 
 
-def show_paper_table(console: Console, table: PaperTable) -> None:
-    """Print a table of a paper, its caption above and its note below."""
+def show_paper_table(console: Console, table: PaperTable, most: int | None = None) -> None:
+    """Print a table of a paper, its caption above and its note below.
+
+    Args:
+        console: where to.
+        table: the table.
+        most: about how many rows to print, whole blocks if it has any; None prints all.
+    """
     heading(console, table.caption)
-    for title, rows in blocks(table):
+    left_out = 0
+    room = len(table.frame) if most is None else most
+    for title, every in blocks(table):
+        # A table of one block is cut within it, another between blocks.
+        rows = every if title and room > 0 else every[: max(room, 0)]
+        room -= len(rows)
+        left_out += len(every) - len(rows)
+        if not rows:
+            continue
         if title:
             heading(console, title)
         shown = plain_table()
@@ -43,6 +57,12 @@ def show_paper_table(console: Console, table: PaperTable) -> None:
         for row in texts:
             shown.add_row(*row)
         console.print(shown)
+    if left_out:
+        console.print(
+            f"and {left_out:,} more of {len(table.frame):,} rows: --out DIR or --report FILE has "
+            "them all",
+            soft_wrap=True,
+        )
     if table.note:
         console.print(table.note, soft_wrap=True)
     console.print()

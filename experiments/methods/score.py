@@ -414,16 +414,19 @@ def _intervals(blocks: Sequence[_Block]) -> PaperTable:
         for row in block.report.rows()
         for name in SCORES
     ]
+    measured = any(not math.isnan(row["coverage"]) for row in rows)
     columns = (
         PaperColumn("title", "score"),
         PaperColumn("value", "value", digits=3, lower="lower", upper="upper"),
-        PaperColumn("coverage", "covers", digits=2),
+        *((PaperColumn("coverage", "covers", digits=2),) if measured else ()),
         PaperColumn("reason", ""),
     )
     level = 100 * blocks[0].report.level
-    note = (
-        f"In brackets: {level:g}% intervals over responses; covers: what those of so many of them "
-        "cover in simulations, where that is not their level."
+    note = f"In brackets: {level:g}% intervals over responses." + (
+        " Covers: what those of so many of them cover in simulations, where that is not their "
+        "level."
+        if measured
+        else ""
     )
     return PaperTable(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
 

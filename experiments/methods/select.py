@@ -8,15 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibration.self_knowledge import IntervalSettings
 from experiments.assess.core import claims_with_sources
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import AssessmentOptions, relation_model
-from experiments.methods.findings import Findings
+from experiments.methods.findings import Findings, no_figures
 from experiments.methods.inputs import parted_options
+from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
 from experiments.padding.robustness import CoreChoices
+from experiments.padding.selection_study import selection_study
+from experiments.padding.uncertain_selection import uncertain_rows
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
@@ -29,7 +34,7 @@ from factormodels.extraction.safe import (
     read_relevance,
 )
 from factormodels.fact_graph import FactGraph
-from factormodels.selection import Relevance, Selection
+from factormodels.selection import Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
 
 if TYPE_CHECKING:
@@ -59,6 +64,9 @@ class SelectSettings:
             UNLI; None takes `relations`, and names what that gives.
         model: language model that says who entails whom.
         relevance: language model that says which claims bear on the question; others weigh 0.
+        bins: bins of relative position, for responses with labels; None: 5.
+        samples: redundancy graphs that are sampled of each response with labels; 0 samples none.
+        seed: seed of these and of intervals; None: 0.
     """
 
     relations: str | None = None
@@ -73,6 +81,9 @@ class SelectSettings:
     graded: str | None = None
     model: LanguageModel | None = None
     relevance: LanguageModel | None = None
+    bins: int | None = None
+    samples: int = 0
+    seed: int | None = None
 
     def choices(self) -> CoreChoices:
         """How selection is set up for each response.
@@ -171,14 +182,21 @@ def find_selection(
     """
     (settings,) = parted_options(options, SelectSettings)
     choices = settings.choices()
-    taken_apart = unjudged = 0
+    labelled = _placed_labels(graphs)
+    for name in ("samples", "bins", "seed"):
+        if getattr(settings, name) and not labelled:
+            raise InputError(
+                f"--{name} is about labelled claims that say their sentence, and there are none"
+            )
+    split: set[str] = set()
+    unjudged = 0
     found: list[tuple[FactGraph, Selection]] = []
     empty = 0
     for graph in graphs:
         whole = graph
         if not graph.atoms and graph.response.strip():
             whole = with_sentences(graph)
-            taken_apart += 1
+            split.add(graph.id)
         if whole.atoms:
             core: Core = choices.core(whole)
             if settings.relevance is not None:
@@ -192,9 +210,9 @@ def find_selection(
     if not found:
         raise InputError(f"{source}: no response has a claim or a text; name other data")
     sentences = [_summary(found), *remarks]
-    if taken_apart:
+    if split:
         sentences.append(
-            f"{counted(taken_apart, 'response')} without claims: each sentence is taken for one; "
+            f"{counted(len(split), 'response')} without claims: each sentence is taken for one; "
             "`factormodels assess --atoms model` lists claims with a language model."
         )
     if empty:
@@ -219,18 +237,48 @@ def find_selection(
             "P(c|h) of a graded model is its output; that of a model of two or three labels is "
             "the share of its label for entailment, which is not the same thing."
         )
+    tables = {"responses": _responses(found), "claims": _claims(found)}
+    study = None
+    given = [(graph, one) for graph, one in found if graph.id not in split]
+    if labelled and _placed_labels([restricted(g, [c.id for c in one.chosen]) for g, one in given]):
+        seed = settings.seed or 0
+        study = selection_study(
+            given,
+            source=source,
+            intervals=IntervalSettings(seed=seed),
+            n_positions=settings.bins or 5,
+        )
+        tables |= study_tables(study)
+        if settings.samples:
+            rows = uncertain_rows(given, choices, samples=settings.samples, seed=seed)
+            tables["uncertain"] = uncertain_table(rows)
     return Findings(
         command=COMMAND,
         source=source,
         sentences=tuple(sentences),
-        tables={"responses": _responses(found), "claims": _claims(found)},
+        tables=tables,
         settings={
             **asdict(replace(settings, model=None, relevance=None)),
             "relations": settings.judge,
             "model": None if settings.model is None else settings.model.name,
             "relevance": None if settings.relevance is None else settings.relevance.name,
         },
+        draw=no_figures if study is None else partial(study_figures, study),
         unshown=("claims",),
+    )
+
+
+def _placed_labels(graphs: Sequence[FactGraph]) -> bool:
+    """Whether claims have labels, and all that do say where they stand."""
+    labelled = [
+        (graph, atom)
+        for graph in graphs
+        for atom in graph.atoms
+        if atom.label is not None or atom.annotation
+    ]
+    return bool(labelled) and all(
+        atom.sentence is not None and ("sentences" in graph.metadata or graph.response.strip())
+        for graph, atom in labelled
     )
 
 

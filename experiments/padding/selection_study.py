@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from calibration.self_knowledge import (
@@ -13,18 +12,14 @@ from calibration.self_knowledge import (
     PositionTable,
     label_positions,
 )
-from calibration.table_markup import csv_text
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import prepare_folder, write_text
-from factormodels.selection import Core, Selection, restricted, select, subclaims_of
+from factormodels.selection import Selection, restricted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-STEM = "selection"
 
 QUANTITIES = ("factuality", "supported_number", "unsupported_number", "irrelevant_number")
 """What is compared at each position."""
@@ -61,30 +56,15 @@ class SelectionStudy:
     Attributes:
         rows: by place of the sentence, and last the sum.
         before, after: claims by relative position.
-        selections: of each response with claims, by its id.
     """
 
     rows: tuple[SentenceRow, ...]
     before: PositionTable
     after: PositionTable
-    selections: Mapping[str, Selection]
-
-    def summary(self) -> str:
-        """The numbers in a sentence."""
-        total = self.rows[-1]
-        empty = sum(not found.solution.chosen for found in self.selections.values())
-        limited = sum(found.solution.status != "optimal" for found in self.selections.values())
-        missing = sum(found.missing for found in self.selections.values())
-        text = (
-            f"{total.before:,} claims of {len(self.selections):,} responses, {total.after:,} "
-            f"selected; {empty} responses keep none, {limited} selections are not proved optimal"
-        )
-        return f"{text}; {missing:,} judgements are missing" if missing else text
 
 
 def selection_study(
-    graphs: Sequence[FactGraph],
-    core_of: Callable[[FactGraph], Core],
+    found: Sequence[tuple[FactGraph, Selection]],
     *,
     source: object,
     intervals: IntervalSettings | None = None,
@@ -93,9 +73,8 @@ def selection_study(
     """What selection does to labelled responses.
 
     Args:
-        graphs: labelled responses with texts; those without claims are left out. One that does
-            not say how many sentences it has is split into them.
-        core_of: how to select from each.
+        found: labelled responses with claims, each with what was selected. One that does not say
+            how many sentences it has is split into them.
         source: their file, which errors name.
         intervals: how intervals over responses are made.
         n_positions: bins of relative position.
@@ -103,13 +82,13 @@ def selection_study(
     Raises:
         InputError: if no claim has a label, text or sentence, or selection leaves no labelled one.
     """
-    before = [_with_length(graph) for graph in graphs if graph.atoms]
-    selections = {graph.id: select(subclaims_of(graph), core_of(graph)) for graph in before}
-    # The selections are kept by id, where one would hide the other.
-    if len(selections) < len(before):
+    before = [_with_length(graph) for graph, _ in found]
+    # Claims are told apart by it, where one response would take in the other.
+    if len({graph.id for graph in before}) < len(before):
         raise InputError(f"{source}: two responses have the same id; name each differently")
     after = [
-        restricted(graph, [claim.id for claim in selections[graph.id].chosen]) for graph in before
+        restricted(graph, [claim.id for claim in selection.chosen])
+        for graph, (_, selection) in zip(before, found, strict=True)
     ]
     settings = intervals or IntervalSettings()
     tables = [
@@ -122,33 +101,10 @@ def selection_study(
         )
         for versions in (before, after)
     ]
-    return SelectionStudy(_sentence_rows(before, after), tables[0], tables[1], selections)
+    return SelectionStudy(_sentence_rows(before, after), tables[0], tables[1])
 
 
-def write(study: SelectionStudy, folder: Path, title: str) -> list[Path]:
-    """Write the tables (two CSV files) and the figure (PDF, PNG) and return the paths.
-
-    Raises:
-        InputError: if the folder cannot be written.
-    """
-    from calibration.figures import save_figure
-
-    prepare_folder(folder)
-    sentences = [{**asdict(row), "survival": row.survival} for row in study.rows]
-    positions = [
-        {"claims": name, **row}
-        for name, table in (("all", study.before), ("selected", study.after))
-        for row in table.rows()
-    ]
-    paths = [folder / f"{STEM}-sentences.csv", folder / f"{STEM}-positions.csv"]
-    write_text(paths[0], csv_text(sentences))
-    write_text(paths[1], csv_text(positions))
-    figure = factuality_figure(study, title=title)
-    metadata = {"Title": title, "Subject": study.summary()}
-    return [*paths, *save_figure(figure, folder / STEM, metadata=metadata)]
-
-
-def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Figure:
+def factuality_figure(study: SelectionStudy) -> Figure:
     """Factuality by relative position, of all and of the selected claims."""
     from calibration.figures.sheet import panel_figure
     from calibration.figures.style import COLOURS, MARKERS
@@ -180,7 +136,6 @@ def factuality_figure(study: SelectionStudy, *, title: str | None = None) -> Fig
         draw,  # type: ignore[arg-type]
         ("all claims", "selected claims"),
         labels=("relative position of the sentence", "share of claims that are supported"),
-        title=title,
     )
 
 

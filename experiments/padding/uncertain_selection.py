@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from experiments.padding.robustness import CoreChoices
 from factormodels.fact_graph import FactGraph
-from factormodels.selection import Core, adjusted_precision, select, subclaims_of
+from factormodels.selection import Selection, adjusted_precision
 from factormodels.selection.expected import (
     expected_weight,
     redundancy,
@@ -45,36 +46,33 @@ class UncertainRow:
 
 
 def uncertain_rows(
-    graphs: Sequence[FactGraph],
-    core_of: Callable[[FactGraph], Core],
+    found: Sequence[tuple[FactGraph, Selection]],
+    choices: CoreChoices,
     *,
     samples: int = 200,
     seed: int = 0,
 ) -> list[UncertainRow]:
-    """A row per response with claims.
+    """A row per response.
 
     Args:
-        graphs: labelled responses with texts; a claim without a label is not supported.
-        core_of: how to select from each.
+        found: labelled responses with claims, each with what Core's program selects; a claim
+            without a label is not supported.
+        choices: how that was selected.
         samples: redundancy graphs per response.
         seed: seed of the graphs.
 
     Raises:
-        InputError: as `select` and `score_distribution` do.
+        InputError: as `score_distribution` does.
     """
     rows = []
-    for graph in graphs:
-        if not graph.atoms:
-            continue
-        core = core_of(graph)
-        plain = select(subclaims_of(graph), core)
+    for graph, plain in found:
         supported = [atom.label is True for atom in graph.atoms]
         weights = plain.program.weights
-        r = redundancy(plain.entailments, core.rule)
+        r = redundancy(plain.entailments, choices.rule)
         # Starting from the plain set, it can only be as good or better.
         best = select_expected(weights, r, start=plain.solution.chosen)
         drawn = score_distribution(
-            weights, r, supported, samples=samples, seed=seed, solver=core.solver
+            weights, r, supported, samples=samples, seed=seed, solver=choices.solver
         )
         base = expected_weight(plain.solution.chosen, weights, r)
         lower, upper = drawn.interval()

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import fastfact
+from experiments import evaluate, fastfact
 from experiments.assess.core import CoreSettings, core_stage
 from experiments.assess.response import AssessedResponse, with_core
+from experiments.cli.core_options import CoreOptions
 from factormodels import Atom, FactGraph, read_many
 from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.assess.test_fastfact import answer
@@ -36,7 +37,7 @@ REPEATED = FactGraph(
 
 
 def kept(graph: FactGraph, **options: object) -> list[str]:
-    settings = CoreSettings("core", domain="things", **options)  # type: ignore[arg-type]
+    settings = CoreSettings(domain="things", **options)  # type: ignore[arg-type]
     stage, _ = core_stage([graph], settings, None)
     found: list[str] = stage(graph).metadata["core"]["kept"]
     return found
@@ -50,9 +51,9 @@ def test_what_is_repeated_or_unfaithful_does_not_count() -> None:
 
 def test_what_cannot_be_selected_is_refused() -> None:
     bare = replace(REPEATED, response="")
-    refused("add --no-faithfulness", core_stage, [bare], CoreSettings("core"), None)
-    refused("--select 'corr' is unknown", core_stage, [REPEATED], CoreSettings("corr"), None)
-    asked = CoreSettings("core", relations="model")
+    refused("add --no-faithfulness", core_stage, [bare], CoreSettings(), None)
+    refused("--select 'corr' is unknown", CoreOptions("corr").settings)
+    asked = CoreSettings(relations="model")
     refused("needs a language model", core_stage, [REPEATED], asked, None)
 
 
@@ -64,6 +65,23 @@ def test_measures_with_core_are_over_the_claims_that_count() -> None:
     assert (found.labels, found.p) == ((True, None), {"FR2": (0.9, None)})
 
 
+def test_evaluate_gives_both_scores() -> None:
+    labelled = replace(
+        REPEATED,
+        atoms=tuple(replace(atom, label=atom.id != "a3") for atom in REPEATED.atoms),
+    )
+    documents = ["The bridge opened in 1890. No train crosses it."]
+    found = evaluate(labelled, documents=documents, core=CoreSettings(domain="things"))
+    assert found.claims["counts"].tolist() == [True, False, True]
+    all_of, core = found.summary.to_dict("records")
+    assert (all_of["name"], core["name"]) == ("FR2", "FR2 with Core")
+    assert (all_of["human_precision"], core["human_precision"]) == (2 / 3, 1 / 2)
+    assert (all_of["n_atoms"], core["n_atoms"], core["k"]) == (3, 2, 3)
+    plain = evaluate(labelled, documents=documents)
+    assert "counts" not in plain.claims
+    assert len(plain.summary) == 1
+
+
 def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
     text = "Birch is white. Cedar is red. Fig is sweet."
     graph = FactGraph("r", (), response=text)
@@ -73,7 +91,7 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
         documents=["Birch, cedar and fig."],
         k_prime=2,
         cache=tmp_path / "answers.sqlite",
-        core=CoreSettings("core", domain="things"),
+        core=CoreSettings(domain="things"),
     )
     row = found.responses.iloc[0]
     assert (row["supported"], row["unsupported"]) == (1, 2)

@@ -165,21 +165,40 @@ def test_options_of_labelled_tables_are_refused_without_them(
         result = invoke("select", str(path), option, "3")
         assert result.exit_code == 2
         assert f"{option} is about labelled claims" in " ".join(result.stderr.split())
-    result = invoke("select", "demonstration", "--domain", "things", "--bins", "3", "--json")
-    assert "leave --json and --report out" in " ".join(result.stderr.split())
+
+
+LABELLED = FactGraph(
+    "r",
+    (Atom("a1", "Ada built the bridge.", sentence=1, label=True),
+     Atom("a2", "It carries trains.", sentence=2, label=False)),
+    query="Who built the bridge?",
+    response="Ada built the bridge. It carries trains.",
+    metadata={"sentences": 2},
+)  # fmt: skip
 
 
 def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path, invoke: Invoke) -> None:
-    own = FactGraph(
-        "r",
-        (Atom("a1", "Ada built the bridge.", sentence=1, label=True),
-         Atom("a2", "It carries trains.", sentence=2, label=False)),
-        response="Ada built the bridge. It carries trains.",
-        metadata={"sentences": 2},
-    )  # fmt: skip
-    write_fact_graphs([own], tmp_path / "own.jsonl")
+    write_fact_graphs([LABELLED], tmp_path / "own.jsonl")
     out = tmp_path / "out"
-    result = invoke("select", tmp_path / "own.jsonl", "--weights", "uniform", "--out", out)
+    options = ("--weights", "uniform", "--bins", "2")
+    result = invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
     assert result.exit_code == 0, result.output
     written = {path.name for path in out.iterdir()}
-    assert {"claims.csv", "responses.csv", "findings.json", "selection-sentences.csv"} <= written
+    assert {"claims.csv", "responses.csv", "findings.json", "sentences.csv"} <= written
+    assert {"positions.csv", "selection.pdf"} <= written
+    shown = invoke("select", tmp_path / "own.jsonl", *options, "--json")
+    sentences = json.loads(shown.stdout)["tables"]["sentences"]
+    assert [(row["sentence"], row["before"], row["true_before"]) for row in sentences] == [
+        ("1", 1, 1.0),
+        ("2", 1, 0.0),
+        ("all", 2, 0.5),
+    ]
+
+
+def test_relevance_counts_in_the_tables_of_labelled_claims() -> None:
+    found = select([LABELLED], weights="uniform", relevance=AnsweringModel(judged_pairs))
+    assert found["sentences"]["after"].tolist() == [1, 0, 1]
+    # Factuality by position needs a labelled claim that counts.
+    none = select([LABELLED], epsilon=1e3)
+    assert none["responses"]["selected"].tolist() == [0]
+    assert "positions" not in none.tables

@@ -14,6 +14,7 @@ from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
 from factormodels import Atom, FactGraph, InputError, read_many, write_many
 from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.selection import Selection, select, subclaims_of
 from tests.experiments.conftest import Invoke
 
 QUICK = IntervalSettings(n_bootstrap=20)
@@ -31,11 +32,14 @@ def response(name: str) -> FactGraph:
     return FactGraph(name, tuple(atoms), topic="Xanadu bridge", metadata={"sentences": 2})
 
 
+def selected(choices: CoreChoices, *graphs: FactGraph) -> list[tuple[FactGraph, Selection]]:
+    return [(graph, select(subclaims_of(graph), choices.core(graph))) for graph in graphs]
+
+
 def test_counts_by_sentence_and_factuality_by_position() -> None:
     choices = CoreChoices(LexicalRelations(), "uniform")
     study = selection_study(
-        [response("g"), response("h"), FactGraph("empty", ())],
-        choices.core,
+        selected(choices, response("g"), response("h")),
         source="here",
         intervals=QUICK,
         n_positions=2,
@@ -49,20 +53,20 @@ def test_counts_by_sentence_and_factuality_by_position() -> None:
     assert study.rows[0].survival == 0.5
     assert study.before["factuality"].estimate.tolist() == [1.0, 0.5, 0.75]
     assert study.after["supported_number"].estimate.tolist() == [1.0, 1.0, 1.0]
-    assert study.summary().startswith("8 claims of 2 responses, 6 selected; 0 responses keep none")
     with pytest.raises(InputError, match="here: two responses have the same id"):
-        selection_study([response("g")] * 2, choices.core, source="here", intervals=QUICK)
+        selection_study(selected(choices, response("g")) * 2, source="here", intervals=QUICK)
 
 
 def test_the_biographies_of_factscore(shared_data: Path) -> None:
     graphs = read_many(shared_data / "factscore_dev" / "ChatGPT.jsonl")
     choices = CoreChoices(LexicalRelations(), domain="people")
-    study = selection_study(graphs, choices.core, source="ChatGPT.jsonl", intervals=QUICK)
+    found = selected(choices, *(graph for graph in graphs if graph.atoms))
+    study = selection_study(found, source="ChatGPT.jsonl", intervals=QUICK)
     total = study.rows[-1]
     # The corpus: 974 claims of 31 biographies. Selected: as printed in docs/findings.md.
     assert (total.responses, total.before) == (31, 974)
     assert total.after == 683
-    assert all(found.solution.status == "optimal" for found in study.selections.values())
+    assert all(selection.solution.status == "optimal" for _, selection in found)
     # The first sentence holds most of what says nothing (X is a person) or is repeated.
     assert study.rows[0].survival == min(row.survival for row in study.rows)
     change = study.after["factuality"].estimate - study.before["factuality"].estimate
@@ -71,14 +75,15 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
 
 def test_plain_and_uncertain_selection_stand_side_by_side(invoke: Invoke, tmp_path: Path) -> None:
     choices = CoreChoices(LexicalRelations(), "uniform")
-    (row,) = uncertain_rows([response("g"), FactGraph("e", ())], choices.core, samples=50, seed=1)
+    found = selected(choices, response("g"))
+    (row,) = uncertain_rows(found, choices, samples=50, seed=1)
     assert (row.claims, row.plain_count, row.proved) == (4, 3, True)
     assert row.plain_precision == pytest.approx(2 / 3)
     # The repetition is certain; what else the lexical model holds possible takes a little off.
     assert 2.5 < row.expected_count < 3
     assert row.gain == pytest.approx(1.0)
     assert row.lower <= row.sampled_precision <= row.upper
-    again = uncertain_rows([response("g")], choices.core, samples=50, seed=1)
+    again = uncertain_rows(found, choices, samples=50, seed=1)
     assert again == [row]
     path = tmp_path / "in.jsonl"
     write_many([response("g"), response("h")], path)
@@ -94,9 +99,9 @@ def test_the_command_writes_tables_and_a_figure(invoke: Invoke, tmp_path: Path) 
     options = ["--domain", "bridges", "--templates", str(own), "--out", str(out)]
     result = invoke("select", str(path), *options)
     assert result.exit_code == 0, result.output
-    assert "8 claims of 2 responses" in result.output
-    rows = list(csv.DictReader((out / "selection-sentences.csv").read_text().splitlines()))
-    assert [row["sentence"] for row in rows] == ["1", "2", ""]
+    assert "of 8 claims of 2 responses count" in result.output
+    rows = list(csv.DictReader((out / "sentences.csv").read_text().splitlines()))
+    assert [row["sentence"] for row in rows] == ["1", "2", "all"]
     assert (out / "selection.png").stat().st_size > 1000
     result = invoke("select", str(path), "--templates", str(own))
     assert result.exit_code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -87,6 +88,20 @@ def test_the_terminal_keeps_numbers_whole() -> None:
     assert "0.097 [0.080, 0.110]" in text
     assert "1,234" in text
     assert "first_set" in text
+
+
+def test_a_long_table_says_how_much_of_it_is_left_out() -> None:
+    stream = io.StringIO()
+    show_paper_table(Console(file=stream, width=60), table(), 1)
+    # The first block is whole, the second left out.
+    assert "A & B" in stream.getvalue()
+    assert "C|D" in stream.getvalue()
+    assert "50%" not in stream.getvalue()
+    assert "and 1 more of 3 rows: --out DIR or --report FILE has them all" in stream.getvalue()
+    stream = io.StringIO()
+    show_paper_table(Console(file=stream, width=60), replace(table(), group=""), 2)
+    assert "50%" not in stream.getvalue()
+    assert "and 1 more of 3 rows" in stream.getvalue()
 
 
 def test_a_negative_number_gets_its_place() -> None:

@@ -92,10 +92,9 @@ def test_the_atoms_are_those_of_the_library(run: Path, title: str) -> None:
 
 
 def test_the_numbers_of_the_selection_study(run: Path) -> None:
-    graphs = load("demonstration").graphs
+    choices = CoreChoices(LexicalRelations(), "uniform")
     study = selection_study(
-        graphs,
-        CoreChoices(LexicalRelations(), "uniform").core,
+        [(g, select(subclaims_of(g), choices.core(g))) for g in load("demonstration").graphs],
         source="demonstration",
         intervals=IntervalSettings(n_bootstrap=20),
     )

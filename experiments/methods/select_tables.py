@@ -1,0 +1,105 @@
+"""Tables and figure of what selection changes in labelled responses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from experiments.padding.selection_study import QUANTITIES, SelectionStudy, factuality_figure
+from experiments.padding.uncertain_selection import UncertainRow
+from experiments.paper.artefacts import PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+
+
+def study_tables(study: SelectionStudy) -> dict[str, PaperTable]:
+    """Claims by sentence, and each of `QUANTITIES` by relative position."""
+    sentences = [
+        {
+            **asdict(row),
+            "sentence": "all" if row.sentence is None else str(row.sentence),
+            "survival": row.survival,
+            "true_before": row.supported_before / row.before if row.before else math.nan,
+            "true_after": row.supported_after / row.after if row.after else math.nan,
+        }
+        for row in study.rows
+    ]
+    positions = [
+        {
+            "quantity": quantity.replace("_", " "),
+            "claims": name,
+            **{
+                f"p{cell}{part}": float(values[cell])
+                for cell in range(len(table.positions))
+                for part, values in (
+                    ("", table[quantity].estimate),
+                    ("_lower", table[quantity].lower),
+                    ("_upper", table[quantity].upper),
+                )
+            },
+        }
+        for quantity in QUANTITIES
+        for name, table in (("all", study.before), ("selected", study.after))
+    ]
+    before = study.before["factuality"]
+    by_sentence = PaperTable(
+        data_frame(sentences),
+        (
+            PaperColumn("sentence", "sentence", right=True),
+            *(PaperColumn(name, name, digits=0) for name in ("responses", "before", "after")),
+            PaperColumn("survival", "share left", digits=2),
+            PaperColumn("true_before", "true before", digits=2),
+            PaperColumn("true_after", "true after", digits=2),
+        ),
+        "Claims by the place of their sentence, before and after selection.",
+    )
+    by_position = PaperTable(
+        data_frame(positions),
+        (
+            PaperColumn("claims", "claims"),
+            *(
+                interval_column(f"p{cell}", position, 2)
+                for cell, position in enumerate(study.before.positions)
+            ),
+        ),
+        "Claims by relative position, before and after selection.",
+        group="quantity",
+        note=f"In brackets: {100 * before.level:g}% intervals over responses.",
+    )
+    return {"sentences": by_sentence, "positions": by_position}
+
+
+def study_figures(study: SelectionStudy) -> dict[str, PaperFigure]:
+    """Factuality by relative position."""
+    rows = [
+        {"claims": name, **row}
+        for name, table in (("all", study.before), ("selected", study.after))
+        for row in table.rows()
+        if row["quantity"] == "factuality"
+    ]
+    title = "Factuality by relative position, before and after selection"
+    return {"selection": PaperFigure(factuality_figure(study), data_frame(rows), title)}
+
+
+def uncertain_table(rows: Sequence[UncertainRow]) -> PaperTable:
+    """The rows as a table, and last their means."""
+    own = [{**asdict(row), "proved": float(row.proved)} for row in rows]
+    mean = dict(data_frame(own).drop(columns="response").mean())
+    last = {**mean, "response": "mean", "lower": math.nan, "upper": math.nan}
+    return PaperTable(
+        data_frame([*own, last]),
+        (
+            PaperColumn("response", "response"),
+            PaperColumn("claims", "claims", digits=0),
+            PaperColumn("plain_count", "plain", digits=1),
+            PaperColumn("plain_precision", "Pr", digits=2),
+            PaperColumn("expected_count", "expected", digits=1),
+            PaperColumn("expected_precision", "Pr", digits=2),
+            PaperColumn("gain", "gain", digits=2),
+            PaperColumn("proved", "proved", digits=2),
+            PaperColumn("sampled_precision", "sampled Pr", digits=2, lower="lower", upper="upper"),
+        ),
+        "Plain program, expected weight, sampled redundancy graphs.",
+        note="gain: of expected weight; proved: 1 where the set is the best; in brackets the "
+        "central 95% of the samples.",
+    )
