@@ -1,6 +1,6 @@
 """How often the interval of every score holds a known truth, where claims of a response are alike.
 
-    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: three hours
+    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: two hours
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
 A test runs a short one, and another holds the guide and `calibration.scores.coverage` to the file.
@@ -23,14 +23,17 @@ Differences are of these forecasts and of blurred ones, whose normal numbers hav
 
 from __future__ import annotations
 
+import argparse
 import csv
 import itertools
 import logging
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, fields
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -412,25 +415,79 @@ def _cell_text(held: Sequence[float]) -> str:
     return text
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run the simulation of some numbers of responses, or write what was found into the guide."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+@dataclass(frozen=True)
+class CoverageDesign:
+    """What is simulated at once: of the kind of interval, the design of the data sets.
+
+    Attributes:
+        interval: one of the kinds.
+        n_responses: number of responses of each data set.
+        sizes: ``equal`` or ``unequal``.
+        correlation: intraclass correlation.
+    """
+
+    interval: str
+    n_responses: int
+    sizes: str
+    correlation: float
+
+    def simulated(self) -> list[CoverageCell]:
+        """Return the cells of all scores."""
+        if self.interval == OWN:
+            return coverage(400, self.n_responses, self.correlation, self.sizes)
+        return {PERCENTILE: percentile_coverage, DIFFERENCE: difference_coverage}[self.interval](
+            200, self.n_responses
+        )
+
+
+def designs(n_responses: int) -> list[CoverageDesign]:
+    """Return the designs of a number of responses."""
+    own = [
+        CoverageDesign(OWN, n_responses, *each) for each in itertools.product(SIZES, CORRELATIONS)
+    ]
+    others = [CoverageDesign(kind, n_responses, "equal", 0.1) for kind in (DIFFERENCE, PERCENTILE)]
+    return own + others
+
+
+def simulate(wanted: Sequence[CoverageDesign], workers: int) -> None:
+    """Simulate designs in processes, and write the cells of each to the file as it ends."""
     cells = read_cells() if FILE.exists() else []
-    for n_responses in map(int, arguments):
-        cells = [cell for cell in cells if cell.n_responses != n_responses]
-        cells += percentile_coverage(200, n_responses) + difference_coverage(200, n_responses)
-        for sizes, correlation in itertools.product(SIZES, CORRELATIONS):
-            cells += coverage(400, n_responses, correlation, sizes)
+    numbers = {each.n_responses for each in (*cells, *wanted)}
+    order = [each for number in sorted(numbers) for each in designs(number)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        ends = {pool.submit(design.simulated): design for design in wanted}
+        for end in as_completed(ends):
+            cells = [cell for cell in cells if _design(cell) != ends[end]] + end.result()
+            cells.sort(key=lambda cell: order.index(_design(cell)))
             write_cells(cells)
-            logger.info("%d responses, %s sizes, %g", n_responses, sizes, correlation)
-    if not arguments:
-        text = GUIDE.read_text(encoding="utf-8")
-        before, _, rest = text.partition("| score |")
-        after = rest[rest.index("\n\n") :]
-        GUIDE.write_text(before + guide_table(cells) + after, encoding="utf-8")
-        for name, held in measured(cells).items():
-            logger.info("    %r: %r,", name, held)
+            logger.info("%s", ends[end])
+
+
+def _design(cell: CoverageCell) -> CoverageDesign:
+    return CoverageDesign(cell.interval, cell.n_responses, cell.sizes, cell.correlation)
+
+
+def main() -> None:
+    """Run the simulation of some numbers of responses, or write what was found into the guide."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("responses", nargs="*", type=int)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--part", choices=(OWN, DIFFERENCE, PERCENTILE), help="only this part")
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    if given.responses:
+        wanted = [each for n in given.responses for each in designs(n)]
+        wanted = [each for each in wanted if given.part in (None, each.interval)]
+        simulate(wanted, given.workers)
+        return
+    cells = read_cells()
+    text = GUIDE.read_text(encoding="utf-8")
+    before, _, rest = text.partition("| score |")
+    after = rest[rest.index("\n\n") :]
+    GUIDE.write_text(before + guide_table(cells) + after, encoding="utf-8")
+    for name, held in measured(cells).items():
+        logger.info("    %r: %r,", name, held)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
