@@ -46,14 +46,18 @@ def narrowed(
         memory_limit: bytes; None: what `exact` would take.
         seconds: for all passes; exceeded at i-bound 1 if need be.
     """
-    scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-    stop = np.zeros(1, dtype=np.int64)
     allowed = allowance(memory_limit).bytes
     for wanted in range(i_bound, 0, -1):
-        entries, size, _ = planned(
-            *scopes, graph.table_starts, order, wanted, np.inf, LARGEST_OVERLAP, stop
-        )
-        quick = entries * _SECONDS_PER_ENTRY <= seconds or wanted == 1
-        if size <= allowed and quick:
+        size, takes = pass_cost(graph, order, wanted)
+        if size <= allowed and (takes <= seconds or wanted == 1):
             return wanted
     return 0
+
+
+def pass_cost(graph: FactorGraph, order: NDArray[np.int64], i_bound: int) -> tuple[float, float]:
+    """Bytes of mini-buckets of an i-bound, and about how many seconds a pass over them takes."""
+    entries, size, _ = planned(
+        graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.table_starts, order,
+        i_bound, np.inf, LARGEST_OVERLAP, np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
+    return size, entries * _SECONDS_PER_ENTRY

@@ -1,11 +1,12 @@
-"""Exact answers to more than marginals: joints, maxima, samples, counts, removals, gradients.
+"""Answers to more than marginals: joints, maxima, samples, counts, removals, gradients.
 
 from inference.tasks import map_assignment
 map_assignment(graph).states
 
-Each task respects the evidence of the graph, takes the settings of `exact` as its last argument,
-and refuses what does not fit the memory that they allow. Compiled code is loaded when a task is
-first asked for.
+Each task respects the evidence of the graph. `search_map` goes on while there is time and says how
+far from the best it can be; the others are exact, take the settings of `exact` as their last
+argument, and refuse what does not fit the memory that they allow. Compiled code is loaded when a
+task is first asked for.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from inference.tasks.pairs import pairwise_joints
     from inference.tasks.removals import Effects, without_factors, without_variables
     from inference.tasks.samples import sample
+    from inference.tasks.search import SearchedAssignment, search_map, search_map_anytime
 
 __all__ = [
     "Assignment",
     "CountDistribution",
     "Effects",
+    "SearchedAssignment",
     "ValueAndGradient",
     "count_distribution",
     "differentiable_log_partition",
@@ -37,6 +40,8 @@ __all__ = [
     "marginal_map",
     "pairwise_joints",
     "sample",
+    "search_map",
+    "search_map_anytime",
     "without_factors",
     "without_variables",
 ]
@@ -45,6 +50,7 @@ _MODULES = {
     "Assignment": "maximum",
     "CountDistribution": "counts",
     "Effects": "removals",
+    "SearchedAssignment": "search",
     "ValueAndGradient": "gradients",
     "count_distribution": "counts",
     "differentiable_log_partition": "autodiff",
@@ -55,6 +61,8 @@ _MODULES = {
     "marginal_map": "maximum",
     "pairwise_joints": "pairs",
     "sample": "samples",
+    "search_map": "search",
+    "search_map_anytime": "search",
     "without_factors": "removals",
     "without_variables": "removals",
 }

@@ -124,7 +124,9 @@ def _maximum(
     order = choose_order(absorbed, maximised, exact, log2_cap)
     structure = (absorbed.cardinalities, absorbed.scope_starts, absorbed.scope_variables)
     _, owner, starts, places, parent = bucket_sizes(*structure, order)
-    require_memory(_bytes(absorbed.cardinalities[order], starts, places), allowed, "elimination")
+    require_memory(
+        elimination_bytes(absorbed.cardinalities[order], starts, places), allowed, "elimination"
+    )
     tree = build_tree(absorbed.cardinalities, order, owner, starts, places, parent, 0)
     tree = with_joins(*structure, with_joins(*structure, tree))
     value, states = maximise(
@@ -136,7 +138,7 @@ def _maximum(
     return Assignment(tuple(graph.names[variable] for variable in wanted), states, value)
 
 
-def _bytes(
+def elimination_bytes(
     cardinalities: NDArray[np.int64], starts: NDArray[np.int64], places: NDArray[np.int64]
 ) -> float:
     """What elimination takes, from the buckets and the cardinalities by place."""

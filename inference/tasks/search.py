@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,20 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, TooLargeError, zero_partition
-from inference.kernels.interaction import factors_by_variable
+from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree
+from inference.kernels.interaction import factors_by_variable, interaction_graph
+from inference.kernels.random_numbers import below, uniform
+from inference.kernels.support.boxes import restrict
+from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.proposal import (
     Tightened,
     branch_and_bound,
     open_bound,
+    potential,
     tightened,
 )
-from inference.mini_buckets.structure import elimination, narrowed
+from inference.mini_buckets.structure import elimination, narrowed, pass_cost
 from inference.posterior import Status
 from inference.support import (
     Support,
@@ -30,9 +36,12 @@ from inference.support import (
     assignment,
     possible_states,
     random_state,
+    state_starts,
 )
 from inference.tasks.kernels.local_search import local_search
-from inference.tasks.maximum import Assignment
+from inference.tasks.kernels.maximisation import maximise
+from inference.tasks.kernels.neighbourhoods import random_cutset
+from inference.tasks.maximum import Assignment, elimination_bytes
 
 _LOOK_SECONDS = 0.1
 _FIRST_STEPS = 1000
@@ -41,6 +50,11 @@ _COLD = 0.01
 this times log n."""
 
 _PASSES = 50
+_BOUND_SHARE = 0.1
+_FIRST_SHARE = 0.3
+_START_ENTRIES = 10**7
+_FIRST_LOG2_BUCKET = 12.0
+_LAST_LOG2_BUCKET = 22.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +108,11 @@ def search_map_anytime(
 ) -> Iterator[SearchedAssignment]:
     """Assignments that get better, with bounds that get tighter, until one is proved the best.
 
-    Local search from many starts gives the first, and mini-buckets that shift cost the first upper
-    bound. A depth-first branch and bound then assigns variables against the elimination order,
-    guided and cut by the mini-buckets. In turn with it local search goes on from where it is.
+    Local search gives the first, and mini-buckets that shift cost the first upper bound. A
+    depth-first branch and bound then assigns variables against the elimination order, guided and
+    cut by the mini-buckets. In turn with it local search goes on from where it is: by annealing,
+    and by holding some variables fixed, other ones every time, so that elimination finds the best
+    states of all the others at once.
 
     The tree that is searched is plain, not an AND/OR tree: with bounds of mini-buckets a graph of
     large width falls apart below a few dozen assigned variables, which a search that has minutes
@@ -118,7 +134,8 @@ def search_map_anytime(
 
     Source: Kask & Dechter 2001, "A general scheme for automatic generation of search heuristics";
     Marinescu & Dechter 2009 for AND/OR trees; Ihler, Flerova, Dechter & Otten 2012, "Join-graph
-    based cost-shifting schemes", for the shifts.
+    based cost-shifting schemes", for the shifts; Shaw 1998, "Using constraint programming and local
+    search methods to solve vehicle routing problems", for large neighbourhoods.
     """
     yield from _search(graph, seconds, i_bound, memory_limit, tolerance, seed)
 
@@ -141,14 +158,18 @@ def _search(
     end = began + seconds
     support = possible_states(graph.absorb_evidence())
     smaller = support.graph
-    state = _Incumbent(smaller, seed)
+    state = _Incumbent(smaller, seed, memory_limit)
     state.improve(began)
     order, width = elimination(smaller, seed, 4)
-    narrow = narrowed(smaller, order, i_bound, memory_limit, 0.3 * seconds / _PASSES)
+    state.orders.append(order)
+    narrow = narrowed(smaller, order, i_bound, memory_limit, _BOUND_SHARE * seconds / _PASSES)
     if not narrow:
         raise TooLargeError(
             "even mini-buckets of two variables would take more than memory_limit; raise it"
         )
+    # The bound, once begun, is worked out to its end; so what is found without it comes first.
+    takes = _PASSES * pass_cost(smaller, order, narrow)[1]
+    state.improve(time.monotonic() + min(_FIRST_SHARE * seconds, takes))
     found = _cold_buckets(smaller, order, narrow)
     if found.bound == -np.inf:
         raise zero_partition()
@@ -188,7 +209,7 @@ def _search(
         steps = int(max(_FIRST_STEPS, steps * min(4.0, _LOOK_SECONDS / max(took, 1e-4))))
         before = state.best[0]
         if 0 <= depth[n] < n:
-            state.improve(min(end, time.monotonic() + took))
+            state.improve(min(end, time.monotonic() + 2.0 * took))
         if improved or state.best[0] > before:
             yield report(Status.INTERRUPTED)
     done = not 0 <= depth[n] < n
@@ -215,34 +236,109 @@ class _Incumbent:
     Attributes:
         states: int64 (n_variables,).
         best: float64 (1,), its log potential.
+        orders: elimination orders, by which variables to hold fixed are chosen.
     """
 
-    def __init__(self, graph: FactorGraph, seed: int) -> None:
+    def __init__(self, graph: FactorGraph, seed: int, memory_limit: int | None) -> None:
         self._graph = graph
         sequence = np.random.SeedSequence(seed)
-        for_start, for_search = sequence.spawn(2)
+        for_start, for_search, for_noise = sequence.spawn(3)
+        self._starts = for_start
+        self._noise = np.random.default_rng(for_noise)
         self._random = random_state(for_search)
         self._by_variable = factors_by_variable(
             graph.n_variables, graph.scope_starts, graph.scope_variables
         )
+        self._neighbours = interaction_graph(
+            graph.cardinalities, graph.scope_starts, graph.scope_variables
+        )
+        self._allowed = allowance(memory_limit).bytes
+        self._flips = 20 * graph.n_variables
+        self._log2_most = _FIRST_LOG2_BUCKET
+        self.orders: list[NDArray[np.int64]] = []
         self.states = assignment(graph, for_start)
         self.best = np.array([graph.log_potential(self.states)])
+        self._current = self.states.copy()
+        self._left = self._steps = 0
+        self._hot = 0.0
 
     def improve(self, end: float) -> None:
         """Search on until a time, or for one round."""
-        graph = self._graph
-        if not graph.n_variables:
+        if not self._graph.n_variables:
             return
-        flips = least = 20 * graph.n_variables
         while True:
-            look = time.monotonic()
-            local_search(
-                *arrays_of(graph), *self._by_variable, self.states, self.best, self._random, flips
-            )
-            took = time.monotonic() - look
+            self._anneal()
+            if self.orders:
+                look = time.monotonic()
+                while time.monotonic() < min(end, look + _LOOK_SECONDS):
+                    self._eliminate()
             if time.monotonic() >= end:
                 return
-            flips = int(max(least, flips * min(4.0, _LOOK_SECONDS / max(took, 1e-4))))
+
+    def _anneal(self) -> None:
+        graph = self._graph
+        look = time.monotonic()
+        local_search(
+            *arrays_of(graph), *self._by_variable, self.states, self.best, self._random, self._flips
+        )
+        took = max(time.monotonic() - look, 1e-4)
+        self._flips = int(max(20 * graph.n_variables, self._flips * min(4.0, _LOOK_SECONDS / took)))
+
+    def _eliminate(self) -> None:
+        """Take the best states of all variables but some, which are held fixed.
+
+        It goes on from the best assignment, from where it is, or from a new one. Noise on the
+        tables makes a draw of it, nearly (Papandreou & Yuille 2011, "Perturb-and-MAP random
+        fields"), with less and less noise.
+        """
+        graph = self._graph
+        if self._left == 0:
+            self._left = self._steps = int(10.0 * 10.0 ** uniform(self._random))
+            kind = uniform(self._random)
+            self._hot = math.exp(5.0 * uniform(self._random) - 4.0) if kind < 0.4 else 0.0
+            if kind > 0.2:
+                self._current = self.states.copy()
+            if kind > 0.8:
+                with suppress(InferenceError):
+                    (seed,) = self._starts.spawn(1)
+                    self._current = assignment(graph, seed, _START_ENTRIES)
+        self._left -= 1
+        temperature = max(self._hot * (1.25 * self._left / self._steps - 0.25), 0.0)
+        look = time.monotonic()
+        order = self.orders[int(below(self._random, len(self.orders)))]
+        most = self._log2_most - max(self._log2_most - 8.0, 0.0) * uniform(self._random)
+        fixed = random_cutset(graph.cardinalities, *self._neighbours, order, most, self._random)
+        alive = np.repeat(~fixed, graph.cardinalities)
+        alive[state_starts(graph)[:-1] + self._current] = True
+        free, _, _, *arrays = restrict(*arrays_of(graph), alive)
+        cardinalities, scope_starts, scope_variables, table_starts, tables = arrays
+        structure = (cardinalities, scope_starts, scope_variables)
+        new_place = np.full(graph.n_variables, -1, dtype=np.int64)
+        new_place[free] = np.arange(len(free))
+        order = new_place[order]
+        order = order[order >= 0]
+        _, owner, starts, places, parent = bucket_sizes(*structure, order)
+        if elimination_bytes(cardinalities[order], starts, places) > self._allowed:
+            self._log2_most -= 1.0
+            return
+        if temperature > 0.0:
+            tables = tables + temperature * self._noise.gumbel(size=len(tables))
+        tree = build_tree(cardinalities, order, owner, starts, places, parent, 0)
+        everything = np.ones(len(free), dtype=np.bool_)
+        _, states = maximise(*structure, table_starts, tables, tree, everything)
+        self._current[free] = states
+        cardinalities, scope_starts, scope_variables, table_starts, tables = arrays_of(graph)
+        value = potential(
+            scope_starts, scope_variables, table_starts, cardinalities, tables, self._current
+        )
+        if value > self.best[0]:
+            self.states[:] = self._current
+            self.best[0] = value
+        took = time.monotonic() - look
+        if took < 0.5 * _LOOK_SECONDS:
+            self._log2_most = min(self._log2_most + 0.1, _LAST_LOG2_BUCKET)
+        elif took > 2.0 * _LOOK_SECONDS:
+            self._log2_most -= 0.5
 
 
 def _whole(graph: FactorGraph, support: Support, state: _Incumbent) -> Assignment:

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from factormodels import FactorGraph
-from factormodels.synthetic import grid
+from factormodels.synthetic import grid, random_graph
 from inference import Status, TooLargeError, ZeroPartitionError
-from inference.tasks import map_assignment
-from inference.tasks.search import search_map, search_map_anytime
+from inference.kernels.interaction import interaction_graph
+from inference.mini_buckets.structure import elimination
+from inference.tasks import map_assignment, search_map, search_map_anytime
+from inference.tasks.kernels.neighbourhoods import random_cutset
+from inference.tasks.search import _Incumbent
 from tests.inference.graphs import frustrated, odd_graph
 from tests.refusals import refused
 
@@ -49,6 +52,45 @@ def test_answers_get_better_and_bounds_hold_meanwhile() -> None:
     assert max(values) <= best + 1e-9
     assert min(uppers) >= best - 1e-6
     assert values[-1] == pytest.approx(best)
+
+
+def test_best_states_given_some_variables_are_never_worse_and_reach_the_best() -> None:
+    graph = grid(9, 9, coupling=2.0, field=1.0, seed=3)
+    incumbent = _Incumbent(graph, 0, None)
+    incumbent.orders.append(elimination(graph, 0, 0)[0])
+    values = []
+    for _ in range(100):
+        incumbent._log2_most = 6.0
+        incumbent._eliminate()
+        values.append(incumbent.best[0])
+        assert graph.log_potential(incumbent.states) == pytest.approx(values[-1], abs=1e-9)
+    assert (np.diff(values) >= 0.0).all()
+    assert values[-1] == pytest.approx(map_assignment(graph).log_potential)
+
+
+def test_without_the_variables_of_a_cutset_no_bucket_is_too_large() -> None:
+    shares = []
+    for seed in range(20):
+        graph = random_graph(25, 40, max_arity=3, max_cardinality=4, seed=seed)
+        neighbours = interaction_graph(
+            graph.cardinalities, graph.scope_starts, graph.scope_variables
+        )
+        order = np.random.default_rng(seed).permutation(25)
+        random = np.array([seed], dtype=np.uint64)
+        fixed = random_cutset(graph.cardinalities, *neighbours, order, 6.0, random)
+        shares.append(fixed.mean())
+        adjacent: dict[int, set[int]] = {v: set() for v in range(25)}
+        for scope in map(graph.scope, range(graph.n_factors)):
+            free = {v for v in scope if not fixed[v] and graph.cardinalities[v] > 1}
+            for v in free:
+                adjacent[v] |= free - {v}
+        for v in order[~fixed[order]].tolist():
+            bucket = adjacent[v] | {v}
+            assert np.prod(graph.cardinalities[list(bucket)]) <= 2**6
+            for u in adjacent[v]:
+                adjacent[u] |= bucket - {u}
+                adjacent[u].discard(v)
+    assert 0.1 < np.mean(shares) < 0.6
 
 
 def test_what_cannot_be_searched_is_refused() -> None:

@@ -1,0 +1,225 @@
+"""Networks too wide for elimination: bounds, estimates and searches against reference answers.
+
+    python -m tests.endurance.wide_networks bounds [--seconds 20] [--memory 1000000000]
+    python -m tests.endurance.wide_networks map [--seconds 60] [--memory 1000000000]
+
+Networks of the UAI 2014 competition with their answers, and two graphs of claims that the
+generator beside those data draws; their reference is `ais` with ten times the time, and its
+standard error. Every answer is a process of its own: `MiB` is what its resident memory grew by, at
+most, beyond what it held when the network was read and the compiled code loaded. `seconds` and
+`memory` are passed to what takes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from factormodels import FactorGraph
+from factormodels.io.uai import read_evidence, read_log10_partition, read_marginals, read_uai
+from factormodels.synthetic import grid
+from inference import LogZKind, Posterior, get_backend
+from inference.tasks import search_map, search_map_anytime
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "uai2014_wide"
+NETWORKS = ("linkage_11", "linkage_12", "ObjectDetection_14", "ObjectDetection_16")
+CLAIMS = ("FR2_200x5_d0.05", "FR3_200x5_d0.05_c0.002")
+BACKENDS = ("auto", "wmb", "trw", "cavi", "ais", "wmb_is", "ijgp", "lbp")
+
+
+def main() -> int:
+    """Print the table; of `map`, return 1 if a reference is better than what is found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.endurance.wide_networks")
+    parser.add_argument("table", choices=("bounds", "map", "cell"))
+    parser.add_argument("cell", nargs="*", help="network and backend, within a table's own process")
+    parser.add_argument("--seconds", type=float, help="of each answer: 20 for bounds, 60 for map")
+    parser.add_argument("--memory", type=int, default=10**9, help="bytes that tables may take")
+    parser.add_argument("--only", nargs="*", help="names of networks")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder with MAP, MAR and PR")
+    given = parser.parse_args()
+    if given.table == "cell":
+        path, backend, kept = (*given.cell, "", "")[:3]
+        limits = (given.seconds, given.memory)
+        if backend == "map":
+            answer = map_cell(Path(path), *limits)
+        else:
+            answer = marginal_cell(Path(path), backend, *limits, kept)
+        json.dump(answer, sys.stdout)
+        return 0
+    return (bounds if given.table == "bounds" else most_probable)(given)
+
+
+def bounds(given: argparse.Namespace) -> int:
+    """Print a line of each network and backend."""
+    seconds = given.seconds or 20.0
+    _line("network", "backend", "lower", "log Z", "upper", "reference", "mean and largest error of "
+          "marginals", "seconds", "MiB", "status")  # fmt: skip
+    _line(*["---"] * 2, *["---:"] * 7, "---")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.only or NETWORKS + CLAIMS:
+            path = given.data / "PR" / f"{name}.uai"
+            reference = Path(folder) / f"{name}.npz"
+            if name in CLAIMS:
+                path = Path(folder) / f"{name}.uai"
+                generator = given.data.parents[1] / "bench" / "gen.py"
+                command = [sys.executable, generator, "--out", folder, "--only", name]
+                subprocess.run(command, check=True, capture_output=True)
+                said = _cell(path, "ais", 10.0 * seconds, given.memory, str(reference))
+                about = f"{said['log_z']:.2f} ± {said['error']:.2f}"
+            else:
+                log_z = read_log10_partition(Path(f"{path}.PR")) * np.log(10.0)
+                about = f"{log_z:.3f}"
+                vectors = read_marginals(given.data / "MAR" / f"{name}.uai.MAR")
+                np.savez(reference, marginals=np.concatenate(vectors))
+            for backend in BACKENDS:
+                said = _cell(path, backend, seconds, given.memory, str(reference))
+                if "refused" in said:
+                    _line(name, backend, *[""] * 3, about, *[""] * 3, said["refused"])
+                    continue
+                numbers = [_shown(said.get(key)) for key in ("lower", "log_z", "upper")]
+                errors = f"{said['mean_error']:.4f}, {said['largest_error']:.3f}"
+                _line(name, backend, *numbers, about, errors, f"{said['seconds']:.1f}",
+                      f"{said['mebibytes']:.0f}", said["status"])  # fmt: skip
+    return 0
+
+
+def most_probable(given: argparse.Namespace) -> int:
+    """Print a line of each MAP task."""
+    seconds, worse = given.seconds or 60.0, 0
+    _line("network", "variables", "width", "found", "reference", "upper bound", "better by",
+          "at least reference after s", "seconds", "MiB", "status")  # fmt: skip
+    _line("---", *["---:"] * 9, "---")
+    paths = sorted((given.data / "MAP").glob("*.uai"))
+    for path in paths:
+        if given.only and path.stem not in given.only:
+            continue
+        said = _cell(path, "map", seconds, given.memory)
+        worse += said["found"] < said["reference"] - 1e-6
+        reached = "" if said["reached"] is None else f"{said['reached']:.1f}"
+        _line(path.stem, said["variables"], said["width"], f"{said['found']:.4f}",
+              f"{said['reference']:.4f}", f"{said['upper']:.4f}",
+              f"{said['found'] - said['reference']:+.4f}", reached, f"{said['seconds']:.1f}",
+              f"{said['mebibytes']:.0f}", said["status"])  # fmt: skip
+    return 1 if worse else 0
+
+
+def marginal_cell(
+    path: Path, name: str, seconds: float, memory: int, reference: str
+) -> dict[str, Any]:
+    """The answer of a backend; where the reference is not there, it is written."""
+    asked = {"seconds": seconds, "memory_limit": memory}
+    taken = {field.name for field in dataclasses.fields(get_backend(name))}
+    backend = get_backend(name, **{key: value for key, value in asked.items() if key in taken})
+    graph = _read(path)
+    backend.infer(grid(4, 4, coupling=1.0, field=1.0, seed=0))
+    before = _resident_peak_from_here()
+    start = time.perf_counter()
+    posterior = backend.infer(graph)
+    took = time.perf_counter() - start
+    peak = _resident("VmHWM") - before
+    if Path(reference).exists():
+        truth = np.load(reference)["marginals"]
+    else:
+        truth = posterior.marginals.flat
+        np.savez(reference, marginals=truth)
+    off = np.abs(posterior.marginals.flat - truth)
+    lower, upper = _sides(posterior)
+    return {
+        "lower": lower,
+        "log_z": posterior.log_z,
+        "upper": upper,
+        "error": posterior.stats.get("log_z_standard_error"),
+        "mean_error": float(off.mean()),
+        "largest_error": float(off.max()),
+        "seconds": took,
+        "mebibytes": peak / 2**20,
+        "status": str(posterior.status),
+    }
+
+
+def map_cell(path: Path, seconds: float, memory: int) -> dict[str, Any]:
+    """What a search finds for a task, beside the reference assignment."""
+    graph = _read(path)
+    words = Path(f"{path}.MAP").read_text().split()
+    states = np.array(words[2:], dtype=np.int64)
+    reference = graph.log_potential(states)
+    search_map(grid(4, 4, coupling=1.0, field=1.0, seed=0), seconds=1.0)
+    before = _resident_peak_from_here()
+    start = time.perf_counter()
+    reached = None
+    for found in search_map_anytime(graph, seconds=seconds, memory_limit=memory):
+        if reached is None and found.assignment.log_potential >= reference - 1e-6:
+            reached = time.perf_counter() - start
+    return {
+        "variables": graph.n_variables,
+        "width": found.stats["induced_width"],
+        "found": found.assignment.log_potential,
+        "reference": reference,
+        "upper": found.upper,
+        "reached": reached,
+        "seconds": time.perf_counter() - start,
+        "mebibytes": (_resident("VmHWM") - before) / 2**20,
+        "status": str(found.status),
+    }
+
+
+def _sides(posterior: Posterior) -> tuple[float | None, float | None]:
+    lower, upper = posterior.stats.get("lower"), posterior.stats.get("upper")
+    if posterior.log_z_kind in (LogZKind.LOWER, LogZKind.ELBO, LogZKind.EXACT):
+        lower = posterior.log_z
+    if posterior.log_z_kind in (LogZKind.UPPER, LogZKind.EXACT):
+        upper = posterior.log_z
+    return lower, upper
+
+
+def _read(path: Path) -> FactorGraph:
+    graph = read_uai(path)
+    evidence = Path(f"{path}.evid")
+    return graph.with_evidence(read_evidence(evidence)) if evidence.exists() else graph
+
+
+def _resident_peak_from_here() -> int:
+    """Forget the peak of resident memory so far, and return what is resident now, in bytes."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _resident("VmRSS")
+
+
+def _resident(key: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == key:
+            return int(value.split()[0]) * 1024
+    raise OSError(f"/proc/self/status has no {key}")
+
+
+def _cell(path: Path, name: str, seconds: float, memory: int, kept: str = "") -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.endurance.wide_networks", "cell", str(path), name]
+    command += [kept] if kept else []
+    command += ["--seconds", str(seconds), "--memory", str(memory)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"refused": done.stderr.strip().splitlines()[-1]}
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _line(*cells: object) -> None:
+    sys.stdout.write(f"| {' | '.join(map(str, cells))} |\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
