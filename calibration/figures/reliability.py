@@ -191,15 +191,14 @@ def _draw_panel(
             clip_on=False,
             zorder=3,
         )
-        axes.bar(
-            np.arange(HISTOGRAM_BINS) / HISTOGRAM_BINS,
-            bins.histogram / max(int(bins.histogram.max()), 1) * 0.85 * _RUG,
-            width=1 / HISTOGRAM_BINS,
-            bottom=-0.03 - _RUG * (row + 1),
-            align="edge",
+        bottom = -0.03 - _RUG * (row + 1)
+        # One outline: a patch for every bar takes most of the time of the figure.
+        axes.stairs(
+            bottom + bins.histogram / max(int(bins.histogram.max()), 1) * 0.85 * _RUG,
+            np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS,
+            baseline=bottom,
+            fill=True,
             color=colour,
-            edgecolor="white",
-            linewidth=0.3,
         )
     axes.axhline(0.0, color="0.75", linewidth=0.5, zorder=0)
     axes.set(xlim=(0, 1), ylim=(floor, 1), aspect="equal")

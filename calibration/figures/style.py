@@ -109,9 +109,15 @@ def save_figure(
         if (shown := printable(text.get_text())) != text.get_text():
             text.set_text(shown)
     with paper_style():
+        if (engine := figure.get_layout_engine()) is not None:
+            # Once for all formats, which are then laid out alike.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
         for suffix, path in zip(formats, paths, strict=True):
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=_metadata(suffix, given))
+        if engine is not None:
+            figure.set_layout_engine(engine)
     return paths
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 
 from calibration import reliability_bins, reliability_diagram, save_figure
 from calibration.curves import ReliabilityBins
-from tests.calibration.drawn import heights_of, legend_of
+from tests.calibration.drawn import legend_of
 from tests.processes import run_python
 from tests.refusals import refused
 
@@ -27,7 +28,8 @@ def test_points_bands_and_rug_are_those_of_the_bins() -> None:
     (panel,) = reliability_diagram(methods).axes
     diagonal, *curves = panel.lines
     assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    bars = np.array(heights_of(panel)).reshape(2, -1)
+    rugs = [patch.get_data() for patch in panel.patches if isinstance(patch, StepPatch)]
+    bars = np.array([rug.values - rug.baseline for rug in rugs])
     for curve, band, heights, bins in zip(
         curves, panel.collections, bars, methods.values(), strict=False
     ):
