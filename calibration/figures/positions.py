@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.figures.panels import COLUMN, PAGE, name_lines, nth_look
+from calibration.figures.panels import panels as panels_of
+from calibration.figures.style import COLOURS
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge.positions import PositionTable
 from factormodels.errors import InputError
@@ -18,10 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDTH = 3.4
-_HEIGHT = 2.5
-_NOTE = 0.24
-_LEGEND_LINE = 0.15
+_HEIGHT = 2.2
 _DODGE = 0.09
 
 _KINDS = {"supported": 2, "unsupported": 1, "irrelevant": 3}
@@ -59,15 +59,11 @@ def label_panels(table: PositionTable) -> tuple[Panel, Panel]:
     )
 
 
-def knowledge_panel(table: PositionTable) -> Panel:
-    """Panel of factuality, SK, SU and sigma (the paper's figures 2 and 3)."""
-    quantities = {
-        "factuality": "factuality",
-        "self_known": "Self-Known",
-        "self_unknown": "Self-Unknown",
-        "sigma": "σ",
-    }
-    return Panel(table, quantities, "Share of claims", (2, 0, 1, 6))
+def knowledge_panels(table: PositionTable, label: str = "Share of claims") -> tuple[Panel, Panel]:
+    """Panels of SK and SU, and of factuality and sigma (the paper's figures 2 and 3)."""
+    known = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
+    predicted = {"factuality": "factuality", "sigma": "σ"}
+    return Panel(table, known, label, (0, 1)), Panel(table, predicted, label, (2, 6))
 
 
 def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Figure:
@@ -81,47 +77,27 @@ def position_figure(panels: Sequence[Panel], *, title: str | None = None) -> Fig
         title: text above the figure, or None.
 
     Returns:
-        A matplotlib Figure; `calibration.save_figure` writes it.
+        A matplotlib Figure, a column wide, or a page where there are several panels;
+        `calibration.save_figure` writes it.
 
     Raises:
         InputError: if there is no panel, or a panel has no quantity.
     """
     if not panels:
         raise InputError("panels is empty; give at least one")
-    from matplotlib.figure import Figure
-
-    n_columns = min(len(panels), 2)
-    n_rows = math.ceil(len(panels) / n_columns)
-    legend = 0.08 + _LEGEND_LINE * max(_legend_rows(panel) for panel in panels)
-    heading = 0.26 if title else 0.08
-    cell_height = _HEIGHT + legend
-    height = n_rows * cell_height + _NOTE + heading
-    with paper_style():
-        figure = Figure(figsize=(n_columns * _WIDTH, height))
-        for number, panel in enumerate(panels):
-            row, column = divmod(number, n_columns)
-            bottom = _NOTE + (n_rows - 1 - row) * cell_height + 0.42
-            axes = figure.add_axes(
-                (
-                    (column * _WIDTH + 0.5) / (n_columns * _WIDTH),
-                    bottom / height,
-                    (_WIDTH - 0.62) / (n_columns * _WIDTH),
-                    (_HEIGHT - 0.46) / height,
-                ),
-                label=f"panel{number}",
-            )
-            _draw(axes, panel)
-        figure.text(
-            0.06 / (n_columns * _WIDTH),
-            0.07 / height,
-            _note(panels),
-            fontsize=6.5,
-            color="0.3",
-            parse_math=False,
-        )
+    columns = min(len(panels), 2)
+    rows = math.ceil(len(panels) / columns)
+    width, characters = (COLUMN, 62) if columns == 1 else (PAGE, 130)
+    size = (width, rows * _HEIGHT + 0.4)
+    with panels_of(rows, columns, size) as (figure, grid):
+        for place in grid.flat[len(panels) :]:
+            place.remove()
+        for place, panel in zip(grid.flat, panels, strict=False):
+            _draw(place, panel)
+        note = textwrap.fill(_note(panels), characters)
+        figure.supxlabel(note, x=0.01, ha="left", fontsize=6.5, color="0.3").set_parse_math(False)
         if title:
-            middle = 1 - 0.08 / height
-            figure.text(0.5, middle, title, ha="center", va="top", fontsize=8.5, parse_math=False)
+            figure.suptitle(title, fontsize=8.5).set_parse_math(False)
     return figure
 
 
@@ -133,6 +109,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     n_bins = len(table.positions) - 1
     places = np.arange(n_bins, dtype=np.float64)
     highest = 0.0
+    lines = {}
     for number, (name, label) in enumerate(panel.quantities.items()):
         estimates = table[name]
         middle = estimates.estimate[:n_bins]
@@ -143,17 +120,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.vlines(
             places[held] + shift, lower[held], upper[held], color=colour, linewidth=0.9, alpha=0.6
         )
-        axes.plot(
-            places + shift,
-            middle,
-            color=colour,
-            label=label,
-            marker=MARKERS[number % len(MARKERS)],
-            linestyle=DASHES[number % len(DASHES)],
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            clip_on=False,
-        )
+        look = nth_look(number) | {"color": colour}
+        (lines[label],) = axes.plot(places + shift, middle, clip_on=False, **look)
         tops = np.concatenate([middle, upper])
         highest = max(highest, float(np.nanmax(tops, initial=0.0)))
     axes.set_xticks(places, list(table.positions[:n_bins]))
@@ -161,20 +129,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(0, 1 if panel.is_share else highest * 1.05 or 1)
     axes.set_xlabel("Relative position of the sentence")
     axes.set_ylabel(panel.label)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.02),
-        ncols=math.ceil(len(panel.quantities) / _legend_rows(panel)),
-        borderaxespad=0.0,
-        borderpad=0.0,
-        handlelength=2.4,
-        columnspacing=1.4,
-        labelspacing=0.25,
-    )
-
-
-def _legend_rows(panel: Panel) -> int:
-    return math.ceil(len(panel.quantities) / 3)
+    name_lines(axes, lines)
 
 
 def _note(panels: Sequence[Panel]) -> str:

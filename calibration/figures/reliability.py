@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibration.curves.reliability import HISTOGRAM_BINS, ReliabilityBins
+from calibration.figures.panels import COLUMN, MOST_CURVES, PAGE, coincide, parts, together
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from factormodels.errors import InputError
 
@@ -18,14 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-MAX_CURVES_OF_A_PANEL = 3
-"""More curves than these, and there is a panel for every three."""
-
-COINCIDE = 0.01
-"""Methods whose points lie nowhere farther apart share a curve: less than a marker's radius."""
-
 _PANELS_IN_A_ROW = 3
-_COLUMN, _PAGE = 3.4, 6.9
 _RUG = 0.055
 """Height of a row of the rug, in units of the vertical axis."""
 
@@ -70,7 +63,7 @@ def reliability_diagram(
 
     columns = min(len(parts), _PANELS_IN_A_ROW)
     rows = -(-len(parts) // columns)
-    width, characters = (_COLUMN, 58) if columns == 1 else (_PAGE, 120)
+    width, characters = (COLUMN, 58) if columns == 1 else (PAGE, 120)
     most = max(map(len, parts))
     with paper_style():
         figure = NewFigure(figsize=(width, rows * (width / columns + 0.1) + 0.55))
@@ -103,32 +96,21 @@ def _panels(
 ) -> list[dict[str, ReliabilityBins]]:
     """The curves of each panel."""
     curves = coinciding(methods)
-    if len(curves) <= MAX_CURVES_OF_A_PANEL:
+    if len(curves) <= MOST_CURVES:
         return [curves]
     groups: dict[str, dict[str, ReliabilityBins]] = {}
     for name, bins in methods.items():
         groups.setdefault(together.get(name, ""), {})[name] = bins
     found = []
     for group in groups.values():
-        own = list(coinciding(group).items())
-        # As many in each as can be, so that no panel has one curve where another has three.
-        count = -(-len(own) // MAX_CURVES_OF_A_PANEL)
-        ends = [round(len(own) * part / count) for part in range(count + 1)]
-        found += [dict(own[start:end]) for start, end in pairwise(ends)]
+        own = coinciding(group)
+        found += [{name: own[name] for name in names} for names in parts(list(own))]
     return found
 
 
 def coinciding(methods: Mapping[str, ReliabilityBins]) -> dict[str, ReliabilityBins]:
     """Methods by name, those whose curves coincide once and named together ("a = b")."""
-    groups: list[tuple[list[str], ReliabilityBins]] = []
-    for name, bins in methods.items():
-        for names, first in groups:
-            if _coincide(first, bins):
-                names.append(name)
-                break
-        else:
-            groups.append(([name], bins))
-    return {" = ".join(names): bins for names, bins in groups}
+    return together(methods, _coincide)
 
 
 def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:
@@ -136,10 +118,8 @@ def _coincide(one: ReliabilityBins, other: ReliabilityBins) -> bool:
         one.n_atoms == other.n_atoms
         and one.interval == other.interval
         and len(one.count) == len(other.count)
-        and all(
-            np.allclose(getattr(one, name), getattr(other, name), rtol=0, atol=COINCIDE)
-            for name in ("mean_predicted", "observed")
-        )
+        and coincide(one.mean_predicted, other.mean_predicted)
+        and coincide(one.observed, other.observed)
     )
 
 

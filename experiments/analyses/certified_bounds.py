@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import draw_line, name_floor, nth_look, panel_grid
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import (
-    draw_line,
-    legend_below,
-    name_floor,
-    nth_colour,
-    nth_marker,
-    panels,
-)
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.resampled import mean_of_clusters, named, tiny, with_interval
 from experiments.paper.artefacts import Artefacts, PaperFigure
@@ -192,38 +185,28 @@ _FLOOR = 1e-9
 
 
 def _figure(errors: pd.DataFrame) -> Figure:
+    from matplotlib.ticker import MaxNLocator
 
     quantities = (
-        (
-            ("upper_bound", "lower_bound"),
-            "distance (dashed: lower bound)",
-            "bounds on log Z (nats)",
-        ),
-        (("error",), "mean |Δp|", "pseudo-marginals"),
-        (("width",), "mean width", "certified intervals"),
-        (("decided",), "share decided", "decided"),
+        ("upper_bound", "distance (nats)", "upper bound of log Z"),
+        ("lower_bound", "distance (nats)", "lower bound of log Z"),
+        ("error", "mean |Δp|", "pseudo-marginals"),
+        ("width", "mean width", "certified intervals"),
+        ("decided", "share decided", "decided"),
     )
-    with panels(1, len(quantities), (7.0, 2.3)) as (figure, grid):
-        for place, (names, label, title) in zip(grid[0], quantities, strict=True):
-            for number, (shape, line) in enumerate(errors.groupby("shape", sort=False)):
-                for style, name in zip(("-", (0, (4, 2))), names, strict=False):
-                    draw_line(
-                        place,
-                        line["i_bound"],
-                        line,
-                        name,
-                        0.0 if name == "decided" else _FLOOR,
-                        color=nth_colour(number),
-                        marker=nth_marker(number),
-                        linestyle=style,
-                        clip_on=False,
-                        label=str(shape) if style == "-" else None,
-                    )
+    with panel_grid(len(quantities), (2.3, 1.75)) as (figure, places):
+        for place, (name, label, title) in zip(places, quantities, strict=True):
+            is_share = name == "decided"
+            for at, (shape, line) in enumerate(errors.groupby("shape", sort=False)):
+                floor = 0.0 if is_share else _FLOOR
+                look = nth_look(at) | {"clip_on": False, "label": str(shape)}
+                draw_line(place, line["i_bound"], line, name, floor, **look)
             place.set(xlabel="i-bound", ylabel=label, title=title)
-            if title == "decided":
+            place.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if is_share:
                 place.set_ylim(-0.02, 1.05)
+                place.legend(loc="lower right")
             else:
                 place.set_yscale("log")
                 name_floor(place, _FLOOR, 2)
-        legend_below(figure, grid[0][0])
-    return figure
+        return figure

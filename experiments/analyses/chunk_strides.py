@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from calibration.figures.panels import name_lines, nth_look, small_multiples
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_marker
 from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName
@@ -20,7 +20,6 @@ from factormodels.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -94,31 +93,19 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def _figure(frame: pd.DataFrame, column: str, label: str) -> Figure:
-    from calibration.figures.sheet import panel_figure
-
     strides = list(frame["stride"].unique())
-    names = list(frame["model"].unique())
-    entries = [*names, *(["people"] if column == "claims_per_response" else [])]
-
-    def draw(axes: Axes) -> list[object]:
-        handles: list[object] = []
-        for at, name in enumerate(names):
-            handles += axes.plot(
-                range(len(strides)),
-                frame[frame["model"] == name][column],
-                color=nth_colour(at),
-                marker=nth_marker(at),
-            )
-        if column == "claims_per_response":
-            handles.append(
-                axes.axhline(frame["claims_of_people"].iloc[0], color="0.4", linestyle=":")
-            )
-        axes.set_xticks(range(len(strides)), strides)
-        axes.set_ylim(bottom=0)
-        return handles
-
-    return panel_figure(
-        draw,  # type: ignore[arg-type]
-        entries,
-        labels=("sentences per call", label),
-    )
+    with small_multiples(list(frame["model"].unique()), (2.3, 2.1)) as (figure, places):
+        for place, names in places:
+            lines = {}
+            for at, name in enumerate(names):
+                own = frame[frame["model"] == name][column]
+                (lines[name],) = place.plot(range(len(strides)), own, **nth_look(at))
+            if column == "claims_per_response":
+                people = frame["claims_of_people"].iloc[0]
+                look: dict[str, Any] = {"color": "0.4", "linestyle": ":", "zorder": 1}
+                (lines["people"],) = place.plot([0, len(strides) - 1], [people, people], **look)
+            place.set_xticks(range(len(strides)), strides)
+            place.set_xlabel("sentences per call")
+            name_lines(place, lines)
+        places[0][0].set(ylabel=label, ylim=(0, None))
+        return figure

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from calibration.figures.panels import nth_colour, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_dash, panels
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, DatasetChoice
@@ -88,21 +88,19 @@ def _sizes(data: StudyData) -> dict[str, Any]:
 
 
 def _figure(counts: pd.DataFrame) -> Figure:
+    from matplotlib.ticker import MaxNLocator
 
-    with panels(1, 1, (3.4, 2.4)) as (figure, ((axes,),)):
-        for row, (name, group) in enumerate(counts.groupby("dataset", sort=False)):
-            values = sorted(group["n_atoms"])
-            shares = [(rank + 1) / len(values) for rank in range(len(values))]
-            axes.step(
-                [values[0], *values],
-                [0, *shares],
-                where="post",
-                color=nth_colour(row),
-                linestyle=nth_dash(row),
-                label=str(name),
-            )
-        axes.set_xlabel("Atoms in a response")
-        axes.set_ylabel("Share of responses with at most so many")
-        axes.set_ylim(0, 1.02)
-        axes.legend(loc="lower right")
-    return figure
+    names = list(dict.fromkeys(counts["dataset"]))
+    with small_multiples(names, (2.4, 2.2)) as (figure, places):
+        for place, own in places:
+            for row, name in enumerate(own):
+                values = sorted(counts["n_atoms"][counts["dataset"] == name])
+                shares = [(rank + 1) / len(values) for rank in range(len(values))]
+                look = {"color": nth_colour(row), "linestyle": nth_dash(row)}
+                place.step([values[0], *values], [0, *shares], where="post", label=name, **look)
+            place.set_xlabel("Atoms in a response")
+            place.xaxis.set_major_locator(MaxNLocator(integer=True))
+            place.set_ylim(0, 1.02)
+            place.legend(loc="lower right")
+        places[0][0].set_ylabel("Share of responses with at most so many")
+        return figure

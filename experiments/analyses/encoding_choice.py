@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibration.figures.panels import (
+    PAGE,
+    coincide,
+    draw_interval,
+    legend_below,
+    name_lines,
+    nth_look,
+    panel_grid,
+    panels,
+    together,
+)
 from calibration.grouping import group_by_response
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import draw_interval, legend_below, nth_colour, nth_marker, panels
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -227,53 +238,48 @@ def _table(frame: pd.DataFrame) -> PaperTable:
 
 
 def _difference_figure(frame: pd.DataFrame) -> Figure:
-
-    truths = list(dict.fromkeys(frame["truth"]))
-    with panels(1, 2, (5.0, 0.7 + 0.22 * len(frame)), sharey=True) as (figure, (axes,)):
-        heights = np.arange(len(frame))[::-1]
-        axes[0].axvline(0.0, color="0.6", linewidth=0.7)
-        axes[1].axvline(1.0, color="0.6", linewidth=0.7)
-        for height, row in zip(heights, frame.to_dict("records"), strict=True):
+    rows = frame.to_dict("records")
+    with panels(1, 2, (PAGE, 0.8 + 0.24 * len(rows)), sharey=True) as (figure, ((left, right),)):
+        left.axvline(0.0, color="0.6", linewidth=0.7)
+        right.axvline(1.0, color="0.6", linewidth=0.7)
+        heights = range(len(rows) - 1, -1, -1)
+        for height, row in zip(heights, rows, strict=True):
             ends = row["difference"], row["lower"], row["upper"]
-            colour = nth_colour(truths.index(row["truth"]))
-            draw_interval(axes[0], height, ends, color=colour, marker="o")
-            for at, (offset, name) in enumerate(zip((0.15, -0.15), ENCODINGS, strict=True)):
+            draw_interval(left, height, ends, color="0.2", marker="D", markersize=3.0)
+            for at, name in enumerate(ENCODINGS):
                 slope = row[f"{name}_slope"], row[f"{name}_slope_lower"], row[f"{name}_slope_upper"]
-                look = {"color": nth_colour(3 + at), "marker": nth_marker(at)}
-                draw_interval(axes[1], height + offset, slope, **look)
+                look = nth_look(at) | {"label": name if height == heights[0] else None}
+                draw_interval(right, height + 0.18 - 0.36 * at, slope, **look)
         names = [
             row["dataset"] if row["truth"] == OWN else f"{row['dataset']}, {row['truth']} true"
-            for row in frame.to_dict("records")
+            for row in rows
         ]
-        axes[0].set_yticks(heights, names)
-        axes[0].set_xlabel("Brier, implication less conditional")
-        axes[1].set_xlabel("calibration slope")
-        handles = [
-            axes[1].plot([], [], color=nth_colour(3 + at), marker=nth_marker(at), linestyle="none")[
-                0
-            ]
-            for at in range(len(ENCODINGS))
-        ]
-        figure.legend(handles, ENCODINGS, loc="outside lower right", ncols=2)
-    return figure
+        left.set_yticks(heights, names)
+        left.set_xlabel("Brier, implication less conditional")
+        right.set_xlabel("calibration slope")
+        legend_below(figure, right)
+        return figure
 
 
 def _contexts_figure(contexts: pd.DataFrame) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     names = list(dict.fromkeys(contexts["dataset"]))
-    dashed = {"color": "0.5", "linewidth": 0.8, "linestyle": (0, (2, 2)), "label": "prior"}
-    with panels(1, len(names), (1.75 * len(names), 2.1), sharey=True) as (figure, (axes,)):
-        for place, name in zip(axes, names, strict=True):
+    with panel_grid(len(names), (2.1, 1.8), sharey=True) as (figure, places):
+        for place, name in zip(places, names, strict=True):
             own = contexts[(contexts["dataset"] == name) & (contexts["n_contexts"] >= FEWEST)]
-            for at, encoding in enumerate(ENCODINGS):
-                line = own[own["encoding"] == encoding]
-                look = {"color": nth_colour(3 + at), "marker": nth_marker(at), "markersize": 3.0}
-                place.plot(line["relations"], line["posterior"], label=encoding, **look)
-            prior = own[own["encoding"] == ENCODINGS[0]]
-            place.plot(prior["relations"], prior["prior"], **dashed)
+            by_encoding = {each: own[own["encoding"] == each] for each in ENCODINGS}
+            across = by_encoding[ENCODINGS[0]]["relations"]
+            curves = {each: line["posterior"] for each, line in by_encoding.items()}
+            curves["prior"] = by_encoding[ENCODINGS[0]]["prior"]
+            found = together(curves, partial(coincide, apart=0.02))
+            lines = {}
+            for named, values in found.items():
+                # The look of the first that it stands for, in every panel.
+                look = nth_look(list(curves).index(named.split(" = ")[0])) | {"markersize": 3.0}
+                (lines[named.replace(" = ", " =\n")],) = place.plot(across, values, **look)
             place.set(xlabel="relations of a context", title=name, ylim=(0.0, 1.02))
             place.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes[0].set_ylabel("mean posterior of contexts")
-        legend_below(figure, axes[0])
-    return figure
+            name_lines(place, lines)
+        figure.supylabel("mean posterior of contexts", fontsize=8.0)
+        return figure

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, name_floor, nth_look, panels, reach
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import name_floor, nth_colour, nth_marker, panels, reach
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -187,17 +187,21 @@ _FLOOR = 1e-5
 """What is less is drawn here."""
 
 
-def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
+def _look(at: int) -> dict[str, Any]:
+    return nth_look(at) | {"linestyle": "none", "markeredgewidth": 0.0, "markersize": 4.5}
 
+
+def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
+    """A row of panels for each score, a column for each dataset, a marker for each backend."""
     scores = (("brier", "|Δ Brier|"), ("mae", "|Δ MAE|"), ("tau", "1 − tau"))
     names = list(dict.fromkeys(frame["dataset"]))
     backends = list(dict.fromkeys(frame["backend"]))
-    colours = [nth_colour(at) for at in range(len(names))]
-    markers = [nth_marker(at) for at in range(len(backends))]
-    dashed = {"linewidth": 0.7, "linestyle": (0, (2, 2))}
-    with panels(1, len(scores), (7.0, 2.7)) as (figure, (axes,)):
-        for place, (name, title) in zip(axes, scores, strict=True):
-            for colour, dataset in zip(colours, names, strict=True):
+    dashed = {"color": "0.4", "linewidth": 0.7, "linestyle": (0, (2, 2))}
+    shared = {"sharex": True, "sharey": True}
+    size = (PAGE, 1.45 * len(scores) + 0.7)
+    with panels(len(scores), len(names), size, **shared) as (figure, grid):
+        for row, (name, title) in zip(grid, scores, strict=True):
+            for place, dataset in zip(row, names, strict=True):
                 own = frame[frame["dataset"] == dataset]
                 sizes = np.maximum(_distance(own[name], name), _FLOOR)
                 ends = np.sort(
@@ -209,33 +213,37 @@ def _figure(frame: pd.DataFrame, exact: pd.DataFrame) -> Figure:
                 arms = reach(sizes, *np.maximum(ends, _FLOOR))
                 across = np.maximum(own["error"], _FLOOR)
                 for at, backend in enumerate(own["backend"]):
+                    look = _look(backends.index(backend))
                     place.errorbar(
                         [across.iloc[at]],
                         [sizes[at]],
                         yerr=arms[:, at : at + 1],
-                        color=colour,
-                        marker=markers[backends.index(backend)],
                         elinewidth=0.6,
                         clip_on=False,
+                        **look,
                     )
                 if name != "tau":
-                    row = exact[exact["dataset"] == dataset].iloc[0]
-                    half = (row[f"{name}_upper"] - row[f"{name}_lower"]) / 2
-                    place.axhline(half, color=colour, **dashed)
-            place.set(xscale="log", yscale="log", xlabel="inference error, mean |Δp|", ylabel=title)
-            place.set_ylim(top=1.0)
-            name_floor(place, _FLOOR)
-        looks: list[dict[str, Any]] = [{"color": colour, "linewidth": 2.0} for colour in colours]
-        looks += [{"color": "0.3", "linestyle": "none", "marker": marker} for marker in markers]
-        looks.append({"color": "0.3", **dashed})
+                    of_exact = exact[exact["dataset"] == dataset].iloc[0]
+                    half = (of_exact[f"{name}_upper"] - of_exact[f"{name}_lower"]) / 2
+                    place.axhline(half, **dashed)
+                place.set(xscale="log", yscale="log")
+            row[0].set_ylabel(title)
+        for place, dataset in zip(grid[0], names, strict=True):
+            place.set_title(dataset)
+        grid[0][0].set_ylim(top=1.0)
+        name_floor(grid[0][0], _FLOOR)
+        for place in grid[-1]:
+            place.set_xlabel("inference error, mean |Δp|")
+        looks = [_look(at) for at in range(len(backends))]
         figure.legend(
-            [axes[0].plot([], [], **look)[0] for look in looks],
-            [*names, *backends, "half of the exact score's interval"],
+            [grid[0][0].plot([], [], **look)[0] for look in (*looks, dashed)],
+            [*backends, "half of the exact score's interval"],
             loc="outside lower center",
-            ncols=7,
+            ncols=len(backends) + 1,
             columnspacing=1.0,
+            handletextpad=0.4,
         )
-    return figure
+        return figure
 
 
 def _distance(values: pd.Series[float], name: str) -> Floats:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from calibration.figures.panels import draw_line, name_floor, nth_colour, nth_marker, panels
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import draw_line, name_floor, nth_colour, nth_marker, panels
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import built_backends
 from experiments.analyses.resampled import mean_of_clusters, named, tiny, with_interval

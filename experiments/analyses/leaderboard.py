@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from calibration.claims.counts import f1_at_k_prime
+from calibration.figures.panels import PAGE, draw_interval, nth_colour, panels
 from calibration.intervals import mean_interval
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, panels
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
 from experiments.analyses.papers.loading import load_by_model
 from experiments.analyses.papers.published import (
@@ -96,21 +96,23 @@ def _row(name: str, graphs: Sequence[FactGraph], gamma: float) -> dict[str, Any]
     }
 
 
-def _figure(frame: pd.DataFrame) -> Figure:
+_RULE: dict[str, Any] = {"color": "0.9", "linewidth": 0.5, "zorder": 0}
 
-    with panels(1, 1, (3.4, 0.9 + 0.18 * len(frame))) as (figure, ((axes,),)):
-        places = list(range(len(frame)))[::-1]
-        colours = [nth_colour(0) if origin == "ours" else "0.7" for origin in frame["origin"]]
-        axes.barh(places, frame["f1"], color=colours, height=0.7)
-        names = [
-            model if origin == "ours" else f"{model} (paper)"
-            for origin, model in zip(frame["origin"], frame["model"], strict=True)
-        ]
-        axes.set_yticks(places, names)
-        axes.set_xlim(0, 1)
-        axes.set_xlabel("F1@K'")
-        above = axes.twiny()
-        above.plot(frame["claims"], places, color="0.3", linestyle=":", marker="|")
-        above.set_xlim(left=0)
-        above.set_xlabel("Claims per response (dotted)")
-    return figure
+
+def _figure(frame: pd.DataFrame) -> Figure:
+    rows = frame.to_dict("records")
+    size = (PAGE, 0.6 + 0.17 * len(rows))
+    with panels(1, 2, size, sharey=True, width_ratios=(2, 1)) as (figure, ((left, right),)):
+        heights = range(len(rows) - 1, -1, -1)
+        for height, row in zip(heights, rows, strict=True):
+            ours = row["origin"] == "ours"
+            look = {"color": nth_colour(0) if ours else "0.45", "marker": "o" if ours else "D"}
+            draw_interval(left, height, (row["f1"], row["lower"], row["upper"]), **look)
+            right.plot([row["claims"]], [height], markersize=4.0, **look)
+        for place in (left, right):
+            place.hlines(heights, 0, 1, transform=place.get_yaxis_transform(), **_RULE)
+        names = [row["model"] + ("" if row["origin"] == "ours" else " (paper)") for row in rows]
+        left.set_yticks(heights, names)
+        left.set(xlim=(0, 1), xlabel="F1@K'")
+        right.set(xlabel="claims per response", xlim=(0, None))
+        return figure

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, draw_interval, panels
 from calibration.folds import folds_of
 from calibration.learned_priors import (
     ClassProbability,
@@ -27,7 +28,6 @@ from calibration.learned_priors import (
 )
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import draw_interval, panels
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -483,7 +483,7 @@ def _differences_table(differences: pd.DataFrame) -> PaperTable:
 
 def _figure(scores: pd.DataFrame) -> Figure:
     names = scores["method"].tolist()
-    with panels(1, 1, (5.5, 0.8 + 0.19 * len(names))) as (figure, ((place,),)):
+    with panels(1, 1, (PAGE, 0.7 + 0.19 * len(names))) as (figure, ((place,),)):
         for height, row in zip(reversed(range(len(names))), scores.to_dict("records"), strict=True):
             ends = row["brier"], row["brier_lower"], row["brier_upper"]
             draw_interval(place, height, ends, color="0.2", marker="o")

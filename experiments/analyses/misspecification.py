@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, nth_look, panels, reach
 from calibration.scores import smooth_ece
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_marker, panels, reach
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -165,17 +165,16 @@ def _table(frame: pd.DataFrame) -> PaperTable:
 
 
 def _figure(frame: pd.DataFrame) -> Figure:
-
     rows = (
         ("slope", "calibration slope", 1.0),
         ("smooth_ece", "smooth ECE", 0.0),
         ("cost", "cost (Brier)", 0.0),
     )
     kinds = list(dict.fromkeys(frame["axis"]))
-    size = (7.0, 1.45 * len(rows) + 0.2)
+    size = (PAGE, 1.45 * len(rows) + 0.2)
     with panels(len(rows), len(kinds), size, sharex="col", sharey="row") as (figure, places):
-        for at, (name, title, ideal) in enumerate(rows):
-            for place, axis in zip(places[at], kinds, strict=True):
+        for row, (name, title, ideal) in zip(places, rows, strict=True):
+            for place, axis in zip(row, kinds, strict=True):
                 own = frame[frame["axis"] == axis]
                 ends = [own.get(f"{name}_{end}", own[name]) for end in ("lower", "upper")]
                 place.axhline(ideal, color="0.6", linewidth=0.7)
@@ -183,11 +182,10 @@ def _figure(frame: pd.DataFrame) -> Figure:
                     own["level"],
                     own[name],
                     yerr=reach(own[name], *ends),
-                    color=nth_colour(at),
-                    marker=nth_marker(at),
                     elinewidth=0.8,
+                    **nth_look(0),
                 )
-            places[at][0].set_ylabel(title)
+            row[0].set_ylabel(title)
         for place, axis in zip(places[-1], kinds, strict=True):
             place.set_xlabel(TITLES[axis])
         figure.align_ylabels(places[:, 0])

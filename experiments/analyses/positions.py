@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from calibration.figures.positions import Panel, knowledge_panel, label_panels, position_figure
+from calibration.figures.positions import Panel, knowledge_panels, label_panels, position_figure
 from calibration.self_knowledge import (
     IntervalSettings,
     PositionTable,
@@ -119,7 +119,8 @@ def write_positions(positions: Positions, folder: Path, title: str) -> list[Path
         "tex": latex(positions),
     }
     panels: list[Panel] = list(label_panels(positions.labels))
-    panels += [knowledge_panel(table) for table in positions.knowledge.values()]
+    for setting, table in positions.knowledge.items():
+        panels += knowledge_panels(table, f"Share of claims, {setting.value.replace('_', ' ')}")
     with results_folder(folder):
         paths = []
         for suffix, text in texts.items():

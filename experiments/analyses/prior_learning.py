@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, draw_interval, nth_look, panels
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import draw_interval, nth_colour, nth_marker, panels
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.run import learning
@@ -203,18 +203,17 @@ def _values_table(learned: pd.DataFrame) -> PaperTable:
 
 
 def _figure(table: pd.DataFrame) -> Figure:
-
     titles = list(dict.fromkeys(table["score"]))
     names = list(dict.fromkeys(table["dataset"]))
-    size = (7.0, 0.8 + 0.22 * len(names))
+    size = (PAGE, 0.9 + 0.22 * len(names))
     with panels(1, len(titles), size, sharey=True) as (figure, (axes,)):
         heights = dict(zip(names, range(len(names) - 1, -1, -1), strict=True))
-        for at, (place, title) in enumerate(zip(axes, titles, strict=True)):
+        for place, title in zip(axes, titles, strict=True):
             place.axvline(0.0, color="0.6", linewidth=0.7)
-            look = {"color": nth_colour(at), "marker": nth_marker(at)}
             for row in table[table["score"] == title].to_dict("records"):
                 ends = row["difference"], row["lower"], row["upper"]
-                draw_interval(place, heights[row["dataset"]], ends, **look)
-            place.set_xlabel(f"{title}, learned less default")
+                draw_interval(place, heights[row["dataset"]], ends, **nth_look(0))
+            place.set_xlabel(title)
         axes[0].set_yticks(list(heights.values()), names)
-    return figure
+        figure.suptitle("score on responses not seen, learned less default", fontsize=8.5)
+        return figure

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, nth_colour, panels
 from calibration.learned_priors import (
     AdaptationStatus,
     AdaptedPrior,
@@ -23,7 +24,6 @@ from calibration.learned_priors import (
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_marker, panels
 from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
 from experiments.analyses.resampled import difference_of_clusters, mean_of_clusters, named
 from experiments.paper.artefacts import Artefacts, PaperFigure
@@ -287,14 +287,16 @@ def _identified_table(frame: pd.DataFrame) -> PaperTable:
 def _figure(frame: pd.DataFrame) -> Figure:
     names = list(dict.fromkeys(frame["pair"]))
     methods = [name for name in dict.fromkeys(frame["method"]) if name != "no adaptation"]
-    with panels(1, 1, (6.5, 0.9 + 0.3 * len(names))) as (figure, ((place,),)):
-        place.axvline(0.0, color="0.6", linewidth=0.7)
-        for at, method in enumerate(methods):
+    size = (PAGE, 0.8 + 0.2 * len(names))
+    shared = {"sharex": True, "sharey": True}
+    with panels(1, len(methods), size, **shared) as (figure, (places,)):
+        heights = range(len(names) - 1, -1, -1)
+        for place, method in zip(places, methods, strict=True):
             own = frame[frame["method"] == method].set_index("pair").loc[names]
-            heights = np.arange(len(names))[::-1] + 0.3 - 0.6 * at / max(len(methods) - 1, 1)
-            look = {"color": nth_colour(at), "marker": nth_marker(at), "linestyle": "none"}
-            place.plot(own["difference"], heights, label=method, **look)
-        place.set_yticks(range(len(names) - 1, -1, -1), names)
-        place.set_xlabel("Brier score less that of no adaptation")
-        figure.legend(loc="outside lower center", ncols=3)
-    return figure
+            place.axvline(0.0, color="0.6", linewidth=0.7)
+            place.hlines(heights, 0.0, own["difference"], color=nth_colour(0), linewidth=0.8)
+            place.plot(own["difference"], heights, "o", color=nth_colour(0))
+            place.set_title(method)
+        places[0].set_yticks(heights, names)
+        figure.supxlabel("Brier score less that of no adaptation", fontsize=8.0)
+        return figure

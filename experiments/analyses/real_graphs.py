@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import name_lines, nth_look, panel_grid, reach
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_marker, panels, reach
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -199,13 +199,24 @@ def _positions_table(frame: pd.DataFrame) -> PaperTable:
 
 
 def _figure(frame: pd.DataFrame) -> Figure:
-    with panels(1, 1, (4.5, 3.0)) as (figure, ((place,),)):
-        shown = frame[frame["position"].isin(FIFTHS)]
-        for at, (name, own) in enumerate(shown.groupby("of", sort=False)):
-            arms = reach(own["mean"], own["mean_lower"], own["mean_upper"])
-            look = {"color": nth_colour(at), "marker": nth_marker(at), "elinewidth": 0.6}
-            place.errorbar(np.arange(5) + 0.04 * at, own["mean"], yerr=arms, label=name, **look)
-        place.set_xticks(range(5), FIFTHS)
-        place.set(xlabel="position in the response", ylabel="share true, or mean posterior")
-        figure.legend(loc="outside lower center", ncols=3)
-    return figure
+    shown = frame[frame["position"].isin(FIFTHS)]
+    found = {str(name): own for name, own in shown.groupby("of", sort=False)}
+    # A panel for each encoding, with what is true in all of them.
+    encodings = list(dict.fromkeys(name.partition(", ")[2] for name in found if ", " in name))
+    with panel_grid(len(encodings), (2.3, 2.2), sharey=True) as (figure, places):
+        for place, encoding in zip(places, encodings, strict=True):
+            lines: dict[str, Any] = {}
+            for name, own in found.items():
+                view, _, encoded = name.partition(", ")
+                if encoded not in ("", encoding):
+                    continue
+                arms = reach(own["mean"], own["mean_lower"], own["mean_upper"])
+                across = [fifth + 0.06 * len(lines) for fifth in range(len(FIFTHS))]
+                look = nth_look(len(lines)) | {"elinewidth": 0.8}
+                lines[view] = place.errorbar(across, own["mean"], yerr=arms, **look).lines[0]
+            place.set_xticks(range(len(FIFTHS)), [each.removesuffix(" %") for each in FIFTHS])
+            place.tick_params(axis="x", labelsize=6.0)
+            place.set(xlabel="position in the response, %", title=encoding)
+            name_lines(place, lines)
+        places[0].set_ylabel("share true, or mean posterior")
+        return figure

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import nth_colour, nth_dash, small_multiples
 from calibration.scores import score_table
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_dash
 from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName, UserData
@@ -34,7 +34,6 @@ from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FITTED = "lexical, fitted to these pairs and cross-validated"
@@ -201,27 +200,20 @@ def _figure(
 
 
 def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:
-    from calibration.figures.sheet import panel_figure
-
-    def draw(axes: Axes) -> list[object]:
-        handles: list[object] = []
-        for at, curve in enumerate(curves.values()):
-            handles += axes.plot(
-                curve["false_positive_rate"],
-                curve["true_positive_rate"],
-                color=nth_colour(at),
-                linestyle=nth_dash(at),
-            )
-        axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.6)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        return handles
-
-    return panel_figure(
-        draw,  # type: ignore[arg-type]
-        list(curves),
-        labels=(f"false positive rate, {kind}", "true positive rate"),
-    )
+    with small_multiples(list(curves), (3.4, 2.4)) as (figure, places):
+        for place, names in places:
+            place.plot([0, 1], [0, 1], color="0.7", linewidth=0.6)
+            for at, name in enumerate(names):
+                wrong, right = (curves[name][f"{side}_positive_rate"] for side in ("false", "true"))
+                look = {"color": nth_colour(at), "linestyle": nth_dash(at)}
+                place.plot(wrong, right, label=name, **look)
+            place.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+            # Curves lie above the diagonal: the corner below it is free.
+            for text in place.legend(loc="lower right").get_texts():
+                text.set_parse_math(False)
+        figure.supxlabel(f"false positive rate, {kind}", fontsize=8.0)
+        figure.supylabel("true positive rate", fontsize=8.0)
+        return figure
 
 
 def continuation_pairs(graphs: Iterable[FactGraph]) -> list[LabelledPair]:

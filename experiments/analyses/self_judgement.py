@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from calibration.figures.positions import Panel, knowledge_panel, position_figure
+from calibration.figures.panels import name_lines, nth_look, reach, small_multiples
+from calibration.figures.positions import Panel, knowledge_panels, position_figure
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
@@ -23,7 +24,6 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import nth_colour, nth_marker
 from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import UserData, absence, user_data
 from experiments.analyses.positions import position_table
@@ -33,7 +33,6 @@ from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SOURCE = "self-judged"
@@ -214,7 +213,9 @@ def paper_figure(
     first_model, first = next(iter(found.items()))
     how = said(setting)
     if name == "2":
-        panels = [_titled(said(each), table) for each, table in first.knowledge.items()]
+        panels = [
+            panel for each, table in first.knowledge.items() for panel in _titled(said(each), table)
+        ]
         if first.flips is not None:
             rates = {"supported_flip_rate": "supported", "unsupported_flip_rate": "unsupported"}
             panels.append(Panel(first.flips, rates, "Share of claims that flip", (2, 1)))
@@ -232,7 +233,7 @@ def paper_figure(
     own = {model: tables.knowledge[setting] for model, tables in found.items()}
     if name == "4":
         figure = position_figure(
-            [_titled(_joined(model, how), table) for model, table in own.items()]
+            [panel for model, table in own.items() for panel in _titled(_joined(model, how), table)]
         )
         return PaperFigure(figure, position_table(own, "").frame, title)
     if name == "6b":
@@ -252,39 +253,26 @@ def _joined(*parts: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _titled(of: str, table: PositionTable) -> Panel:
-    panel = knowledge_panel(table)
-    return Panel(table, panel.quantities, _joined("Share of claims", of), panel.colours)
+def _titled(of: str, table: PositionTable) -> tuple[Panel, Panel]:
+    return knowledge_panels(table, _joined("Share of claims", of))
 
 
 def _numbers(found: Mapping[str, PositionTable]) -> Figure:
     """The number of unsupported claims per sentence by position, a line per model."""
-    from calibration.figures.sheet import panel_figure
-
     positions = next(iter(found.values())).positions[:-1]
-
-    def draw(axes: Axes) -> list[object]:
-        handles: list[object] = []
-        for at, table in enumerate(found.values()):
-            numbers = table["unsupported_number"]
-            estimate = numbers.estimate[:-1]
-            spread = [estimate - numbers.lower[:-1], numbers.upper[:-1] - estimate]
-            handles.append(
-                axes.errorbar(
-                    [place + 0.05 * at for place in range(len(positions))],
-                    estimate,
-                    yerr=spread,
-                    color=nth_colour(at),
-                    marker=nth_marker(at),
-                    capsize=2,
-                )
-            )
-        axes.set_xticks(range(len(positions)), positions)
-        axes.set_ylim(bottom=0)
-        return handles
-
-    return panel_figure(
-        draw,  # type: ignore[arg-type]
-        list(found),
-        labels=("relative position of the sentence", "unsupported claims per sentence"),
-    )
+    with small_multiples(list(found), (2.3, 2.0)) as (figure, places):
+        for place, names in places:
+            lines = {}
+            for at, name in enumerate(names):
+                numbers = found[name]["unsupported_number"]
+                middle = numbers.estimate[:-1]
+                across = [position + 0.05 * at for position in range(len(positions))]
+                arms = reach(middle, numbers.lower[:-1], numbers.upper[:-1])
+                drawn = place.errorbar(across, middle, yerr=arms, elinewidth=0.8, **nth_look(at))
+                lines[name] = drawn.lines[0]
+            place.set_xticks(range(len(positions)), positions)
+            name_lines(place, lines)
+        places[0][0].set_ylim(bottom=0)
+        figure.supxlabel("relative position of the sentence", fontsize=8.0)
+        figure.supylabel("unsupported claims per sentence", fontsize=8.0)
+        return figure

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.figures.sigma_shift import label_shift_figure
 from calibration.self_knowledge import (
     Claims,
@@ -24,7 +25,6 @@ from calibration.self_knowledge import (
     simulate_counts,
 )
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import legend_below, nth_colour, nth_dash, nth_marker, panels
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count, Probability
@@ -249,27 +249,29 @@ def _shift_table(shifted: pd.DataFrame) -> PaperTable:
 
 
 def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
-
     names = list(dict.fromkeys(shifted["population"]))
-    size = (1.75 * max(len(names), 2), 2.3)
-    with panels(1, len(names), size, sharey=True) as (figure, (axes,)):
-        for place, name in zip(axes, names, strict=True):
+    # What stays as it is under a shift above, what follows it below.
+    rows = (("sigma", "factuality"), ("rogan_gladen", "emq"))
+    shared = {"sharex": True, "sharey": True}
+    with panels(len(rows), len(names), (PAGE, 3.6), **shared) as (figure, grid):
+        for column, name in zip(grid.T, names, strict=True):
             own = shifted[shifted["population"] == name]
-            for at, (predictor, line) in enumerate(own.groupby("predictor", sort=False)):
-                line = line.sort_values("prevalence")
-                place.plot(
-                    line["prevalence"],
-                    line["root_mean_square_error"],
-                    color=nth_colour(at),
-                    marker=nth_marker(at),
-                    linestyle=nth_dash(at),
-                    label=_NAMES[str(predictor)],
-                )
             factuality = float(frame["factuality"][frame["population"] == name].iloc[0])
-            place.axvline(factuality, color="0.7", linewidth=0.7, zorder=0)
-            place.set(xlabel="factuality after the shift", title=name, xlim=(0, 1))
-        axes[0].set_ylabel("RMSE of the prediction")
+            for place, predictors in zip(column, rows, strict=True):
+                place.axvline(factuality, color="0.7", linewidth=0.7, zorder=0)
+                for at, predictor in enumerate(predictors):
+                    line = own[own["predictor"] == predictor].sort_values("prevalence")
+                    place.plot(
+                        line["prevalence"],
+                        line["root_mean_square_error"],
+                        label=_NAMES[predictor],
+                        **nth_look(at),
+                    )
+            column[0].set(title=name, xlim=(0, 1))
+        for place in grid[:, 0]:
+            place.legend(loc="upper center", frameon=True, framealpha=1.0, edgecolor="none")
         # Rogan and Gladen's estimate is not confined to [0, 1]: its errors may leave the panel.
-        axes[0].set_ylim(0, 0.8)
-        legend_below(figure, axes[0])
-    return figure
+        grid[0][0].set_ylim(0, 0.8)
+        figure.supxlabel("factuality after the shift", fontsize=8.0)
+        figure.supylabel("RMSE of the prediction", fontsize=8.0)
+        return figure

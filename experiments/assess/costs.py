@@ -20,7 +20,6 @@ from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 CLAIMS_PER_SENTENCE = 4.2
@@ -273,8 +272,11 @@ def cost_figure(
     Raises:
         InputError: for a length below 2 or a bad share.
     """
-    from calibration.figures.sheet import panel_figure
-    from calibration.figures.style import COLOURS, DASHES
+    from functools import partial
+
+    import numpy as np
+
+    from calibration.figures.panels import name_lines, nth_look, small_multiples, together
 
     if longest < 2:
         raise InputError(f"longest is {longest}; give a number of sentences from 2")
@@ -286,23 +288,19 @@ def cost_figure(
         for n in lengths
     ]
 
-    def draw(axes: Axes) -> list[object]:
-        handles: list[object] = []
-        for at, cost in enumerate(METHODS.values()):
-            handles += axes.plot(
-                lengths,
-                [cost(load).calls for load in loads],
-                color=COLOURS[at % len(COLOURS)],
-                linestyle=DASHES[at % len(DASHES)],
-            )
-        axes.set_yscale("log")
-        return handles
-
-    return panel_figure(
-        draw,  # type: ignore[arg-type]
-        list(METHODS),
-        labels=("sentences of the response", "calls of the language model"),
-    )
+    calls = {name: [cost(load).calls for load in loads] for name, cost in METHODS.items()}
+    # On a logarithmic axis a twentieth is hardly a line's width.
+    curves = together(calls, partial(np.allclose, rtol=0.05))
+    with small_multiples(list(curves), (2.4, 2.3)) as (figure, places):
+        for place, names in places:
+            lines = {}
+            for at, name in enumerate(names):
+                look = nth_look(at) | {"marker": None}
+                (lines[name.replace(" = ", " =\n")],) = place.plot(lengths, curves[name], **look)
+            place.set(yscale="log", xlim=(1, longest), xlabel="sentences of the response")
+            name_lines(place, lines)
+        places[0][0].set_ylabel("calls of the language model")
+        return figure
 
 
 def _factreasoner(load: Load, pairs: int) -> Cost:

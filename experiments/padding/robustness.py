@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime
-from calibration.figures.style import COLOURS, MARKERS
 from calibration.intervals import Scale, mean_interval
 from experiments.padding.assessors import Assessor
 from experiments.padding.gaming import (
@@ -45,7 +44,6 @@ from factormodels.selection.program import EdgeRule
 from factormodels.selection.weights import EPSILON
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WEIGHTS = ("informativeness", "uniform")
@@ -415,43 +413,30 @@ def robustness_figure(rows: Sequence[CurveRow], assessor: str, padding: str) -> 
     Raises:
         InputError: if there are no rows of them.
     """
-    from calibration.figures.sheet import panel_figure
+    from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
 
     mine = [row for row in rows if (row.assessor, row.padding) == (assessor, padding)]
     if not mine:
         raise InputError(f"there are no curves of {assessor!r} with {padding!r} padding")
-    entries: list[str] = []
-
-    def draw(axes: Axes) -> list[object]:
-        handles: list[object] = []
-        for with_core in (False, True):
-            colour, marker = COLOURS[int(with_core)], MARKERS[int(with_core)]
-            curve = [row for row in mine if row.core is with_core and row.response == "corrupted"]
-            clean = [
-                row
-                for row in mine
-                if (row.core, row.response, row.appended) == (with_core, "clean", 0)
-            ]
+    with panels(1, 1, (COLUMN, 2.5)) as (figure, ((place,),)):
+        lines = {}
+        for at, with_core in enumerate((False, True)):
+            own = [row for row in mine if row.core is with_core]
+            name = f"{'with' if with_core else 'without'} Core"
+            curve = [row for row in own if row.response == "corrupted"]
             curve.sort(key=lambda row: row.appended)
-            handles += axes.plot(
-                [row.appended for row in curve],
-                [row.precision for row in curve],
-                color=colour,
-                marker=marker,
-            )
-            entries.append(f"corrupted and padded, {'with' if with_core else 'without'} Core")
+            counts, scores = [row.appended for row in curve], [row.precision for row in curve]
+            (lines[name],) = place.plot(counts, scores, **nth_look(at))
+            clean = [row for row in own if (row.response, row.appended) == ("clean", 0)]
             if clean:
-                handles.append(axes.axhline(clean[0].precision, color=colour, linestyle="--"))
-                entries.append(f"clean, {'with' if with_core else 'without'} Core")
-        axes.set_xticks(sorted({row.appended for row in mine}))
-        axes.set_ylim(0, 1)
-        return handles
-
-    return panel_figure(
-        draw,  # type: ignore[arg-type]
-        entries,
-        labels=(f"{padding} sentences appended", f"factual precision, {assessor}"),
-    )
+                look = {**nth_look(at), "marker": None, "alpha": 0.7, "linewidth": 0.8}
+                ends, level = [0, max(counts, default=0)], clean[0].precision
+                (lines[f"clean,\n{name}"],) = place.plot(ends, [level, level], **look)
+        place.set_xticks(sorted({row.appended for row in mine}))
+        place.set(ylim=(0, 1), xlabel=f"{padding} sentences appended")
+        place.set_ylabel(f"factual precision, {assessor}")
+        name_lines(place, lines)
+        return figure
 
 
 def _check(graphs: Sequence[FactGraph]) -> None:

@@ -18,7 +18,6 @@ from factormodels.fact_graph import FactGraph
 from factormodels.selection import Selection, restricted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 QUANTITIES = ("factuality", "supported_number", "unsupported_number", "irrelevant_number")
@@ -106,37 +105,24 @@ def selection_study(
 
 def factuality_figure(study: SelectionStudy) -> Figure:
     """Factuality by relative position, of all and of the selected claims."""
-    from calibration.figures.sheet import panel_figure
-    from calibration.figures.style import COLOURS, MARKERS
+    from calibration.figures.panels import COLUMN, name_lines, nth_look, panels, reach
 
-    places = range(len(study.before.positions) - 1)
-
-    def draw(axes: Axes) -> list[object]:
-        handles: list[object] = []
-        for at, table in enumerate((study.before, study.after)):
+    positions = study.before.positions[:-1]
+    with panels(1, 1, (COLUMN, 2.3)) as (figure, ((place,),)):
+        lines = {}
+        for at, (name, table) in enumerate((("all", study.before), ("selected", study.after))):
             found = table["factuality"]
             # The last position is all of them together.
-            estimate = found.estimate[:-1]
-            spread = [estimate - found.lower[:-1], found.upper[:-1] - estimate]
-            handles.append(
-                axes.errorbar(
-                    [place + 0.06 * (2 * at - 1) for place in places],
-                    estimate,
-                    yerr=spread,
-                    color=COLOURS[at],
-                    marker=MARKERS[at],
-                    capsize=2,
-                )
-            )
-        axes.set_xticks(list(places), study.before.positions[:-1])
-        axes.set_ylim(0, 1)
-        return handles
-
-    return panel_figure(
-        draw,  # type: ignore[arg-type]
-        ("all claims", "selected claims"),
-        labels=("relative position of the sentence", "share of claims that are supported"),
-    )
+            middle, lower, upper = found.estimate[:-1], found.lower[:-1], found.upper[:-1]
+            across = [position + 0.06 * (2 * at - 1) for position in range(len(positions))]
+            arms = reach(middle, lower, upper)
+            drawn = place.errorbar(across, middle, yerr=arms, elinewidth=0.8, **nth_look(at))
+            lines[name] = drawn.lines[0]
+        place.set_xticks(range(len(positions)), positions)
+        place.set(ylim=(0, 1), xlabel="relative position of the sentence")
+        place.set_ylabel("share of claims that are supported")
+        name_lines(place, lines)
+        return figure
 
 
 def _with_length(graph: FactGraph) -> FactGraph:

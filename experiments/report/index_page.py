@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from calibration.figures.reliability import MAX_CURVES_OF_A_PANEL, coinciding
+from calibration.figures.panels import MOST_CURVES
+from calibration.figures.reliability import coinciding
 from experiments.paper import study_table as tables
 from experiments.paper.table import PaperColumn
 from experiments.paper.text import small
@@ -239,7 +240,7 @@ def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, s
     for diagram in chosen:
         number += 1
         caption = f"{diagram.title}: reliability"
-        wide = len(coinciding(diagram.bins)) > MAX_CURVES_OF_A_PANEL
+        wide = len(coinciding(diagram.bins)) > MOST_CURVES
         yield caption, plots.inline_svg(diagram.figure, f"plot{number}", caption), wide
 
 

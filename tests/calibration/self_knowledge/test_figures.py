@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibration.figures.positions import Panel, knowledge_panel, label_panels, position_figure
+from calibration.figures.positions import Panel, knowledge_panels, label_panels, position_figure
 from calibration.self_knowledge import IntervalSettings, label_positions, self_knowledge
 from factormodels.errors import InputError
-from tests.calibration.drawn import assert_apart, assert_within, legend_of
+from tests.calibration.drawn import assert_apart, assert_within
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.refusals import refused
 
@@ -21,7 +21,7 @@ def test_points_and_intervals_are_those_of_the_table() -> None:
     shares, numbers = figure.axes
     for axes, suffix in ((shares, "share"), (numbers, "number")):
         kinds = ("supported", "unsupported", "irrelevant")
-        assert legend_of(axes) == list(kinds)
+        assert [name.get_text() for name in axes.texts] == list(kinds)
         for line, bars, kind in zip(axes.lines, axes.collections, kinds, strict=True):
             estimates = table[f"{kind}_{suffix}"]
             np.testing.assert_array_equal(line.get_ydata(), estimates.estimate[:-1])
@@ -44,8 +44,8 @@ def test_nothing_of_a_panel_leaves_the_figure_or_covers_another() -> None:
         self_knowledge(records, intervals=QUICK),
     )
     for panels in (
-        [knowledge_panel(knowledge)],
-        [*label_panels(labels), knowledge_panel(knowledge)],
+        knowledge_panels(knowledge),
+        [*label_panels(labels), *knowledge_panels(knowledge)],
     ):
         figure = position_figure(panels, title="title")
         figure.draw_without_rendering()
@@ -53,13 +53,15 @@ def test_nothing_of_a_panel_leaves_the_figure_or_covers_another() -> None:
         assert len(boxes) == len(panels)
         assert_within(figure)
         assert_apart([*boxes, *(text.get_window_extent() for text in figure.texts)])
+        for axes in figure.axes:
+            assert_apart([name.get_window_extent() for name in axes.texts])
 
 
 def test_an_undefined_bin_has_no_point() -> None:
     records = [*in_sentence("x", 1, 5, "S NS", "true"), *in_sentence("y", 5, 5, "S NS", "false")]
     table = self_knowledge(records, intervals=QUICK)
-    figure = position_figure([knowledge_panel(table)])
-    sigma = figure.axes[0].lines[-1]
+    figure = position_figure(knowledge_panels(table))
+    sigma = figure.axes[1].lines[-1]
     empty = np.isnan(np.asarray(sigma.get_ydata(), dtype=np.float64))
     assert empty.tolist() == [False, True, True, True, False]
 

@@ -213,8 +213,9 @@ def test_a_load_of_some_length_and_its_figure() -> None:
     load = load_of_length(10, Load(0, 0), distinct_share=0.5)
     assert (load.claims, load.distinct) == (42, 63)
     figure = cost_figure(Load(0, 0, unsure=0.3, stride=5), longest=12)
+    named = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert {name for text in named for name in text.split(" =\n")} == set(METHODS)
     lines = figure.axes[0].get_lines()
-    assert len(lines) == len(METHODS)
     assert np.array_equal(lines[0].get_ydata(), [k + round(4.2 * k) for k in range(1, 13)])
     with pytest.raises(InputError, match="distinct_share is 2"):
         load_of_length(1, Load(0, 0), distinct_share=2)

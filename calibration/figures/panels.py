@@ -1,0 +1,262 @@
+"""What figures of several panels share: sizes, looks, intervals, names beside what they name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+COLUMN, PAGE = 3.4, 6.9
+"""Widths of one column of a paper and of both, in inches."""
+
+MOST_CURVES = 3
+"""Curves that a panel holds; of more, every few have a panel of their own."""
+
+COINCIDE = 0.01
+"""Curves that lie nowhere farther apart are drawn once: less than a marker's radius."""
+
+Curve = TypeVar("Curve")
+
+_IN_A_ROW = 3
+_NAME = "name of a line"
+_GAP = 4.0
+"""Points between the end of a line and its name."""
+
+
+@contextmanager
+def panels(
+    n_rows: int, n_columns: int, size: tuple[float, float], **shared: Any
+) -> Iterator[tuple[Figure, NDArray[Any]]]:
+    """A figure and its panels, (n_rows, n_columns), to be drawn on within the style of papers.
+
+    Args:
+        n_rows: rows of panels.
+        n_columns: columns of panels.
+        size: width and height in inches.
+        shared: what `Figure.subplots` takes besides, such as `sharey`.
+    """
+    from matplotlib.figure import Figure
+
+    # The style holds where artists are made, which is why the figure is lent and not returned.
+    with paper_style():
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
+        _part_names(figure)
+
+
+@contextmanager
+def panel_grid(
+    count: int, heights: tuple[float, float], *, most: int = _IN_A_ROW, **shared: Any
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure of so many panels: one is a column wide, several are a page wide.
+
+    Args:
+        count: how many panels.
+        heights: of a figure of one panel, and of a row of several.
+        most: how many stand in a row.
+        shared: what `Figure.subplots` takes besides.
+    """
+    columns = min(count, most)
+    rows = -(-count // columns)
+    size = (COLUMN, heights[0]) if columns == 1 else (PAGE, heights[1] * rows)
+    with panels(rows, columns, size, **shared) as (figure, grid):
+        for place in grid.flat[count:]:
+            place.remove()
+        # What stands at the lower edge has its numbers, whatever the other columns hold.
+        for place in grid.flat[max(count - columns, 0) : count]:
+            place.tick_params(labelbottom=True)
+        yield figure, list(grid.flat[:count])
+
+
+@contextmanager
+def small_multiples(
+    names: Sequence[str], heights: tuple[float, float]
+) -> Iterator[tuple[Figure, list[tuple[Axes, list[str]]]]]:
+    """A `panel_grid` of curves, at most `MOST_CURVES` to a panel, each with the names of its."""
+    groups = parts(names)
+    with panel_grid(len(groups), heights, sharex=True, sharey=True) as (figure, places):
+        yield figure, list(zip(places, groups, strict=True))
+
+
+def together(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> dict[str, Curve]:
+    """Curves by name, those that are the same once and named together ("a = b")."""
+    groups: list[tuple[list[str], Curve]] = []
+    for name, curve in curves.items():
+        for names, first in groups:
+            if same(first, curve):
+                names.append(name)
+                break
+        else:
+            groups.append(([name], curve))
+    return {" = ".join(names): curve for names, curve in groups}
+
+
+def coincide(one: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:
+    """Whether values lie nowhere farther apart than that."""
+    return np.allclose(one, other, rtol=0, atol=apart, equal_nan=True)
+
+
+def nth_colour(at: int) -> str:
+    """The colour of a line by its place in a panel; the palette begins anew after its end."""
+    return COLOURS[at % len(COLOURS)]
+
+
+def nth_marker(at: int) -> str:
+    """The marker of a line by its place."""
+    return MARKERS[at % len(MARKERS)]
+
+
+def nth_dash(at: int) -> Any:
+    """The line style of a line by its place."""
+    return DASHES[at % len(DASHES)]
+
+
+def nth_look(at: int) -> dict[str, Any]:
+    """Colour, marker and line style of a line by its place; without colour the latter tell."""
+    return {
+        "color": nth_colour(at),
+        "marker": nth_marker(at),
+        "linestyle": nth_dash(at),
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+    }
+
+
+def legible(colour: Any) -> tuple[float, float, float]:
+    """A colour of the palette dark enough for letters."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(colour)
+    return 0.72 * red, 0.72 * green, 0.72 * blue
+
+
+def name_lines(place: Axes, lines: Mapping[str, Line2D]) -> None:
+    """Write each line's name beside its last point, at the edge of a panel of `panels`.
+
+    Names that would lie over each other are moved apart when the figure is finished.
+    """
+    for name, line in lines.items():
+        points = np.asarray(line.get_xydata(), dtype=np.float64)
+        points = points[np.isfinite(points).all(axis=1)]
+        if not len(points):
+            continue
+        place.annotate(
+            name,
+            (1.0, float(points[-1, 1])),
+            xycoords=("axes fraction", "data"),
+            xytext=(_GAP, 0.0),
+            textcoords="offset points",
+            ha="left",
+            va="center",
+            fontsize=7.0,
+            color=legible(line.get_color()),
+            annotation_clip=False,
+            parse_math=False,
+            gid=_NAME,
+        )
+
+
+def _part_names(figure: Figure) -> None:
+    """Move names of lines apart, panel by panel, each as little as can be."""
+    from matplotlib.text import Annotation
+    from scipy.optimize import isotonic_regression
+
+    found = [
+        [text for text in place.texts if isinstance(text, Annotation) and text.get_gid() == _NAME]
+        for place in figure.axes
+    ]
+    if not any(found):
+        return
+    # Where lines end is known once the figure is laid out.
+    figure.draw_without_rendering()
+    for place, names in zip(figure.axes, found, strict=True):
+        boxes = [name.get_window_extent() for name in names]
+        middles = np.array([(box.y0 + box.y1) / 2 for box in boxes])
+        order = np.argsort(middles, kind="stable")
+        heights = np.array([box.height + 1.0 for box in boxes])[order]
+        # Least squares under a least distance is isotonic regression once the distances are off.
+        apart = np.concatenate([[0.0], np.cumsum((heights[1:] + heights[:-1]) / 2)])[: len(names)]
+        if not names:
+            continue
+        moved = isotonic_regression(middles[order] - apart).x
+        # All of them within the height of the panel, where that has room for them.
+        lowest, highest = place.bbox.y0 + heights[0] / 2, place.bbox.y1 - heights[-1] / 2
+        moved = np.maximum(np.minimum(moved, highest - apart[-1]), lowest) + apart
+        for at, wanted in zip(order, moved, strict=True):
+            now = (boxes[at].y0 + boxes[at].y1) / 2
+            names[at].xyann = (_GAP, 72.0 * (wanted - now) / figure.dpi)
+
+
+def parts(names: Sequence[str], most: int = MOST_CURVES) -> list[list[str]]:
+    """Names in order, in as few groups of at most `most` as there can be, about equally large."""
+    count = -(-len(names) // most)
+    ends = [round(len(names) * part / count) for part in range(count + 1)] if count else [0]
+    return [list(names[start:end]) for start, end in pairwise(ends)]
+
+
+def reach(value: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
+    """Lengths of an interval's arms, (2, n), as `errorbar` takes them; 0 where there is none."""
+    arms = np.asarray([np.subtract(value, lower), np.subtract(upper, value)], dtype=np.float64)
+    # An estimate may lie beyond an end of its bootstrap interval: no arm reaches backwards.
+    return np.maximum(np.nan_to_num(arms), 0.0)
+
+
+def draw_interval(
+    place: Axes, height: float, ends: tuple[float, float, float], **look: Any
+) -> None:
+    """Draw a point at a height with its interval across: its value and the interval's ends."""
+    value, lower, upper = ends
+    arms = reach([value], [lower], [upper])
+    place.errorbar([value], [height], xerr=arms, elinewidth=0.8, **look)
+
+
+def draw_line(
+    place: Axes, across: ArrayLike, line: pd.DataFrame, name: str, floor: float, **look: Any
+) -> Line2D:
+    """Draw a column with the intervals in NAME_lower and NAME_upper, whatever is less at `floor`.
+
+    A logarithmic axis has no place for zero, which errors of exact inference are.
+    """
+    values, lower, upper = (
+        np.maximum(line[each].fillna(line[name]).to_numpy(np.float64), floor)
+        for each in (name, f"{name}_lower", f"{name}_upper")
+    )
+    arms = reach(values, lower, upper)
+    drawn = place.errorbar(across, values, yerr=arms, linewidth=0.9, elinewidth=0.6, **look)
+    return drawn.lines[0]
+
+
+def name_floor(place: Axes, floor: float, step: int = 1) -> None:
+    """Name the lower edge of a logarithmic axis for what is drawn there: that and all below.
+
+    Args:
+        place: the panel.
+        floor: the lower edge, a power of ten.
+        step: how many decades lie between ticks.
+    """
+    top = place.get_ylim()[1]
+    lowest = round(math.log10(floor))
+    powers = range(lowest, math.floor(math.log10(top)) + 1, step)
+    labels = [rf"$\leq 10^{{{lowest}}}$", *(f"$10^{{{power}}}$" for power in powers[1:])]
+    place.set_yticks([10.0**power for power in powers], labels)
+    place.set_ylim(floor, top)
+    place.minorticks_off()
+
+
+def legend_below(figure: Figure, place: Axes) -> None:
+    """Name the lines of a panel below the figure, side by side."""
+    handles, labels = place.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
