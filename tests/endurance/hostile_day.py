@@ -137,7 +137,10 @@ def live(
         while True:
             runs += 1
             process = command(folder, provider.url, concurrency, "--retry-failed")
-            said, _ = process.communicate(timeout=PATIENCE)
+            try:
+                said, _ = process.communicate(timeout=PATIENCE)
+            finally:
+                process.kill()
             if process.returncode == 0 and "missing" not in said.split("stage ")[-1]:
                 break
             if process.returncode not in (0, 1) or runs > 10:

@@ -126,7 +126,8 @@ class Provider:
                 request = json.loads(await reader.readexactly(length))
                 if not await self._reply(request, writer):
                     return
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            # The last when the day ends: a stream's own callback would print it.
             pass
         finally:
             writer.close()
