@@ -29,9 +29,11 @@ CELL_SECONDS = 600
 
 _WARNINGS_ARE_ERRORS = (
     "import warnings; warnings.simplefilter('error'); "
-    "warnings.filterwarnings('ignore', module='ipykernel')"
+    "warnings.filterwarnings('ignore', module='ipykernel'); "
+    "warnings.filterwarnings('ignore', 'invalid escape sequence', module='.*pysbd.*')"
 )
-"""What every kernel runs first; what ipykernel warns itself of is not the notebook's."""
+"""What every kernel runs first; what ipykernel warns itself of is not the notebook's, nor what
+Python says of pysbd's sources when it compiles them."""
 
 
 def notebooks_in(folder: Path) -> list[Path]:

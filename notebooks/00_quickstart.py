@@ -1,0 +1,162 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 0. Quickstart
+#
+# **Question.** What can I do in the first minute with my own text, my own table of probabilities,
+# my own factor graph, or a question about many responses?
+#
+# **Argument.** Each of the four needs one call. Everything here runs offline in a few seconds, and
+# each cell says what to replace by your own data. Whatever a call gives is a data frame, or shows
+# itself as one.
+
+# %%
+import numpy as np
+import pandas as pd
+
+from calibration import reliability_bins, reliability_diagram
+from experiments import evaluate, posteriors, run_study, score
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.notebook import preview, results_folder, write_results
+from experiments.paper.table import PaperColumn, PaperTable, interval_column
+from factormodels.factor_graph import FactorGraph
+from inference import infer
+
+NOTEBOOK = "00_quickstart"
+SEED = 0
+
+# %% [markdown]
+# ## A text
+#
+# `evaluate` takes a text apart into claims, looks for passages in your documents, decides which of
+# them support or deny which claim, and computes how probable every claim is. Without a language
+# model, claims are sentences and relations compare words, a baseline that is often wrong;
+# `model="openai/NAME"` asks a model instead. A claim of which no passage says anything keeps its
+# prior, 0.5.
+
+# %%
+TEXT = "The Eiffel Tower opened in Paris in 1889. Visitors climbed it on foot in the first week."
+DOCUMENTS = {"Eiffel Tower": "The Eiffel Tower was opened in Paris on 31 March 1889."}
+judged = evaluate(TEXT, documents=DOCUMENTS, query="Tell me about the Eiffel Tower.")
+judged.claims[["text", "p", "supporting", "contradicting"]]
+
+# %% [markdown]
+# ## A table of probabilities
+#
+# Any table with a probability, a label and the response that a claim is from can be scored. Here
+# it is made from an embedded dataset: the posteriors of 134 claims and what people say of them.
+# Intervals resample whole responses, because claims of one response are not independent.
+
+# %%
+claims = posteriors("demonstration", encoding="implication")
+scored = score(claims[["p", "label", "response"]], seed=SEED)
+scored
+
+# %%
+bins = reliability_bins(
+    claims["p"],
+    claims["label"],
+    n_bins=5,
+    strategy="quantile",
+    responses=claims["response"],
+    n_bootstrap=200,
+    seed=SEED,
+)
+figure = reliability_diagram({"exact posteriors": bins})
+preview(figure)
+
+# %% [markdown]
+# ## A factor graph
+#
+# The algorithms need no claims. A factor is the places of its variables and a table whose axes
+# follow them; `infer` answers with marginals and log Z. The grass is wet: did it rain?
+
+# %%
+wet = np.array([[[1.0, 0.0], [0.1, 0.9]], [[0.2, 0.8], [0.01, 0.99]]])
+graph = FactorGraph.from_factors(
+    [2, 2, 2],
+    [([0], [0.8, 0.2]), ([0, 1], [[0.6, 0.4], [0.99, 0.01]]), ([0, 1, 2], wet)],
+    names=["rain", "sprinkler", "wet"],
+)
+posterior = infer(graph.with_evidence({"wet": 1}), "exact")
+print(f"P(rain | wet) = {posterior.marginals['rain'][1]:.3f}, log Z = {posterior.log_z:.3f}")
+infer(graph.with_evidence({"wet": 1}), "lbp").to_frame()
+
+# %% [markdown]
+# ## A study
+#
+# A question about many responses is a study: datasets × variants × encodings × backends. The same
+# dict as a YAML file is what `factormodels run` takes. It writes rows, tables and a manifest into a
+# folder, and goes on where it was interrupted.
+
+# %%
+run = run_study(
+    {
+        "study": "quickstart",
+        "datasets": ["demonstration"],
+        "variants": ["FR1", "FR3"],
+        "encodings": ["implication"],
+        "backends": ["exact", "lbp"],
+        "outputs": ["latex"],
+    },
+    results_folder(NOTEBOOK) / "study",
+    overwrite=True,
+)
+summary = run.summary
+summary[["variant", "backend", "brier", "brier_lower", "brier_upper", "max_difference"]]
+
+# %% [markdown]
+# **What is found.** The numbers of the cells above, in one place; the fast mode gives the same.
+
+# %%
+best = summary.loc[summary.brier.idxmin()]
+print(f"{len(judged.claims)} claims in the text: {judged.claims.p.round(2).tolist()}.")
+print(f"{len(claims)} claims in the table; the bins hold {bins.count.tolist()}.")
+print(f"Lowest Brier score of the study: {best.brier:.3f} ({best.variant}, {best.backend}).")
+print(f"Belief propagation is at most {summary.max_difference.max():.2f} from exact.")
+
+# %%
+write_results(
+    NOTEBOOK,
+    Artefacts(
+        tables={
+            "study": PaperTable(
+                summary,
+                (
+                    PaperColumn("variant", "variant"),
+                    PaperColumn("backend", "backend"),
+                    interval_column("brier", "Brier", 3),
+                ),
+                "Two variants and two algorithms on the demonstration.",
+                note="In brackets 95% intervals over responses.",
+            ),
+        },
+        figures={
+            "figure": PaperFigure(
+                figure,
+                pd.DataFrame({"mean_predicted": bins.mean_predicted, "observed": bins.observed}),
+                "Reliability of the posteriors of the demonstration",
+            ),
+        },
+    ),
+)
+
+# %% [markdown]
+# **Where to go next**, with your own
+#
+# - text: notebook 8, `docs/guide/extraction.md`
+# - table of probabilities: notebook 3, `docs/guide/scoring.md`
+# - factor graph: notebooks 2 and 7, `docs/guide/factor-graphs.md`; `factormodels explore` opens a
+#   page on which a graph can be changed
+# - study: notebook 9, `docs/guide/studies.md`
