@@ -26,7 +26,7 @@ from experiments.assess.response import (
     with_core,
 )
 from experiments.assess.setup import AssessmentOptions, language_model, make_plan
-from experiments.assess.tabled import responses_of_table
+from experiments.assess.tabled import GUESSED, ResponseColumns, responses_of_table
 from experiments.study.inputs import graphs_of, is_dataset
 from factormodels.claims import RelationKind
 from factormodels.encodings import DEFAULT_ENCODING
@@ -144,10 +144,16 @@ class Evaluation(Previewed):
             heading += f"; {counted(len(self.failures), 'response')} failed"
         import pandas as pd
 
-        titles = ("response", "atom", "p", "supporting", "contradicting", "text")
+        # Of several variants a claim has a row each.
+        named = (
+            "response",
+            "atom",
+            *(("variant",) if self.claims["variant"].nunique() > 1 else ()),
+        )
+        titles = (*named, "p", "supporting", "contradicting", "text")
         rows = [
             (
-                *(row["response"], row["atom"]),
+                *(row[name] for name in named),
                 "" if pd.isna(row["p"]) else f"{row['p']:.3f}",
                 *(" ".join(row["supporting"]), " ".join(row["contradicting"]), row["text"]),
             )
@@ -161,8 +167,12 @@ def evaluate(
     *,
     documents: Documents | None = None,
     model: str | LitellmSettings | LanguageModel | None = None,
+    api_base: str | None = None,
     query: str | None = None,
     topic: str | None = None,
+    response: str | None = None,
+    question: str | None = None,
+    id: str | None = None,
     variant: str | Sequence[str] = "FR2",
     encoding: str = DEFAULT_ENCODING,
     backend: str | Backend = "exact",
@@ -193,8 +203,13 @@ def evaluate(
         model: a language model, as litellm spells it, such as "openai/NAME", its key in the
             environment; or settings of litellm, or an object with the methods of
             `LanguageModel`.
+        api_base: address of a compatible server, for a model that is given by its name; one on this
+            machine needs no key.
         query: what was asked.
         topic: what the responses are about; searched with each claim.
+        response: of a table, the column of the responses; None: as its name tells.
+        question: of a table, the column of the questions.
+        id: of a table, the column of the ids.
         variant: FR1, FR2 or FR3, or several of them.
         encoding: encoding of relations.
         backend: name of a backend, or one that is built already.
@@ -222,10 +237,13 @@ def evaluate(
             )
     ledger = Ledger()
     algorithm = as_backend(backend, **(settings or {}))
-    graphs = as_responses(texts, query, topic)
+    with options_as_arguments():
+        graphs = as_responses(texts, query, topic, ResponseColumns(response, question, id))
     consumption = None
     if model is not None:
-        consumption = Consumption(metered_model(model, Path(cache), ledger, replay, budget))
+        consumption = Consumption(
+            metered_model(model, Path(cache), ledger, replay, budget, api_base=api_base)
+        )
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
     }
@@ -260,21 +278,29 @@ def evaluate(
 
 
 def as_responses(
-    texts: Texts, query: str | None = None, topic: str | None = None
+    texts: Texts,
+    query: str | None = None,
+    topic: str | None = None,
+    columns: ResponseColumns = GUESSED,
 ) -> tuple[FactGraph, ...]:
     """The responses that texts, files or graphs stand for.
 
     Raises:
-        InputError: for an empty text, a name in place of a text, or a file that cannot be read.
+        InputError: for an empty text, a name in place of a text, a file that cannot be read, or
+            columns that are not there.
     """
     if isinstance(texts, os.PathLike):
-        return load_responses(Path(texts), query=query, topic=topic).graphs
+        return load_responses(Path(texts), query=query, topic=topic, columns=columns).graphs
     several = _listed(texts)
     if several and all(isinstance(one, Mapping) for one in several):
         rows = cast("list[Mapping[str, Any]]", several)
-        columns = tuple(dict.fromkeys(name for row in rows for name in row))
-        table = Table("response", "rows", columns, tuple(rows), (None,) * len(rows))
-        several = list(responses_of_table(table)[0])
+        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        table = Table("response", "rows", names, tuple(rows), (None,) * len(rows))
+        several = list(responses_of_table(table, columns)[0])
+    elif columns != GUESSED:
+        raise InputError(
+            "--response, --question and --id name columns, and there is no table; leave them out"
+        )
     graphs = []
     for number, one in enumerate(several, 1):
         if not isinstance(one, str):
@@ -332,10 +358,18 @@ def metered_model(
     ledger: Ledger,
     replay: bool,
     budget: Budget | None = None,
+    *,
+    api_base: str | None = None,
 ) -> LanguageModel:
-    """A language model by name, behind its cache, or by itself, its answers counted."""
+    """A language model by name, behind its cache, or by itself, its answers counted.
+
+    Raises:
+        InputError: if the model cannot be asked so, or an address is given for one without a name.
+    """
     if isinstance(model, str):
-        model = LitellmSettings(model)
+        model = LitellmSettings(model, api_base)
+    elif api_base is not None:
+        raise InputError("api_base is for a model that is given by its name; leave it out")
     if isinstance(model, LitellmSettings):
         return language_model(model, cache, ledger, replay=replay, budget=budget)
     return MeteredModel(model, ledger)

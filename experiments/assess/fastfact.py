@@ -45,6 +45,7 @@ from experiments.assess.retrievers import (
     web_store,
 )
 from experiments.assess.setup import stride_of
+from experiments.assess.tabled import ResponseColumns
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.claim_failures import claim_failures_stage
@@ -313,10 +314,14 @@ def fastfact(
     texts: Texts,
     *,
     model: str | LitellmSettings | LanguageModel,
+    api_base: str | None = None,
     documents: Documents | None = None,
     retriever: str | None = None,
     query: str | None = None,
     topic: str | None = None,
+    response: str | None = None,
+    question: str | None = None,
+    id: str | None = None,
     k_prime: KPrime = None,
     gamma: float = 0.1,
     by: Sequence[str] = ("model", "benchmark"),
@@ -351,11 +356,15 @@ def fastfact(
         model: the language model, as litellm spells it, its key in the environment; or settings of
             litellm, or an object with the methods of `LanguageModel`. It should give
             log-probabilities: without them no claim is skipped.
+        api_base: address of a compatible server, for a model that is given by its name.
         documents: what is searched on this disk: a folder or file, an embedded dataset, a list of
             texts, or a dict of texts by title; None: the passages of `texts`.
         retriever: local, wikipedia or google.
         query: what was asked.
         topic: what the responses are about; searched with each claim.
+        response: of a table, the column of the responses; None: as its name tells.
+        question: of a table, the column of the questions.
+        id: of a table, the column of the ids.
         k_prime: the number of claims that people find in a response: one for all, by id of
             response, or the column that holds it; None: the column k_prime, if there is one.
         gamma: how fast recall falls with the distance from K'.
@@ -390,8 +399,9 @@ def fastfact(
             retriever, as_documents(documents), pages, pieces, words, overlap, kept, replay
         )
         scoring = Scoring(k_prime, gamma, tuple(by))
-        plan = plan_fastfact(as_responses(texts, query, topic), settings, chunked, scoring)
-        asked = Consumption(metered_model(model, kept, ledger, replay))
+        graphs = as_responses(texts, query, topic, ResponseColumns(response, question, id))
+        plan = plan_fastfact(graphs, settings, chunked, scoring)
+        asked = Consumption(metered_model(model, kept, ledger, replay, api_base=api_base))
         calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
         written = None if out is None else Path(out)
         options = BatchOptions(written, responses_under_way(calls))

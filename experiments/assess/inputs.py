@@ -16,7 +16,7 @@ from factormodels.io.json_records import record_id
 from factormodels.io.json_text import decode
 from factormodels.io.published.formats import format_of
 from factormodels.io.reading import items_of
-from factormodels.io.records import column_names, is_json, json_records, strictly
+from factormodels.io.records import column_names, is_json, json_records, strictly, table_records
 from factormodels.io.tables import (
     Table,
     holds_binary_tables,
@@ -24,6 +24,7 @@ from factormodels.io.tables import (
     looks_like_table,
     parse_table,
     read_table,
+    refuse_archive,
 )
 
 STANDARD_INPUT = Path("-")
@@ -34,6 +35,10 @@ _PLAIN_FORMATS = ("responses", "prompts", "longfact")
 _TABLE_SUFFIXES = (".csv", ".tsv", ".tab")
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _TEXT_SUFFIXES = (".txt", ".md")
+
+_REGULAR_ROWS = 2
+_PROSE_CELLS = 2
+"""Below so many rows, and up to so many cells by commas, lines of prose may be alike by chance."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], 
     name = "standard input" if source == STANDARD_INPUT else str(source)
     if source == STANDARD_INPUT and is_binary_table(content):
         raise InputError("standard input is Parquet or Arrow; give the file by its name")
+    refuse_archive(content, name)
     if source.is_dir() or is_binary_table(content):
         return _of_table(read_table(source), columns)
     text = text_of(content, name)
@@ -128,11 +134,12 @@ def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], 
         if known is not None and known.name not in _PLAIN_FORMATS:
             return _without_columns(read_graphs(source), source, columns)
         return _of_table(parse_table(text, name), columns)
-    if looks_like_table(text) and guessed_column(column_names(text), "response") is not None:
+    if _is_table(text):
         header = ", ".join(column_names(text))
         raise InputError(
             f"{name}: this looks like a table (columns {header}) and not like the text of a "
-            "response; name the column with --response, or the file .csv"
+            "response; name the column with --response, or the file .csv; a text that is meant as "
+            "it stands can be a row of JSON Lines"
         )
     stem = "response" if source == STANDARD_INPUT else record_id(source)
     return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
@@ -160,6 +167,19 @@ def _looks_like_json(text: str, suffix: str) -> bool:
     except InputError:
         return False
     return True
+
+
+def _is_table(text: str) -> bool:
+    """Whether a text that came as prose is a table: it names a response, or is too regular."""
+    if not looks_like_table(text):
+        return False
+    names = column_names(text)
+    if guessed_column(names, "response") is not None:
+        return True
+    # Three lines of prose hardly have as many semicolons, or two commas, each; code ends with one.
+    rows = sum(1 for _ in table_records(text, ""))
+    by_chance = len(names) <= _PROSE_CELLS and "," in text.split("\n")[0]
+    return rows >= _REGULAR_ROWS and all(name.strip() for name in names) and not by_chance
 
 
 def _names_columns(text: str, columns: ResponseColumns) -> bool:
@@ -224,7 +244,7 @@ def _texts_of_folder(folder: Path) -> list[FactGraph]:
     if not graphs:
         raise InputError(
             f"{folder}: the folder holds no text (.txt, .md) and no Parquet or Arrow file; name "
-            "another"
+            "another, or a table in it by its own name"
         )
     return _unique(graphs, str(folder))
 

@@ -92,11 +92,21 @@ def read_table(source: Source) -> Table:
     content = read_bytes(path)
     if is_binary_table(content):
         return _of_arrow([(path, content)], str(path))
+    refuse_archive(content, path)
+    return parse_table(text_of(content, path), path)
+
+
+def refuse_archive(content: bytes, source: Source) -> None:
+    """Refuse what is packed like a spreadsheet's own files.
+
+    Raises:
+        InputError: if it is.
+    """
     if content.startswith(_ZIP):
         raise InputError(
-            f"{path}: this is a workbook or an archive, not a table; save the sheet as CSV (UTF-8)"
+            f"{source}: this is a workbook or an archive, and neither a table nor a text; save a "
+            "sheet as CSV (UTF-8)"
         )
-    return parse_table(text_of(content, path), path)
 
 
 def parse_table(text: str, source: Source) -> Table:

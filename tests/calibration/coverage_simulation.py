@@ -452,7 +452,7 @@ def designs(n_responses: int) -> list[CoverageDesign]:
 def simulate(wanted: Sequence[CoverageDesign], workers: int) -> None:
     """Simulate designs in processes, and write the cells of each to the file as it ends."""
     cells = read_cells() if FILE.exists() else []
-    numbers = {each.n_responses for each in (*cells, *wanted)}
+    numbers = {each.n_responses for each in cells} | {each.n_responses for each in wanted}
     order = [each for number in sorted(numbers) for each in designs(number)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         ends = {pool.submit(design.simulated): design for design in wanted}

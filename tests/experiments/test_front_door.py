@@ -350,6 +350,7 @@ def test_an_evaluation_is_that_of_the_command(folder: Path, invoke: Invoke) -> N
     saved = pd.read_csv("found/claims.csv")
     assert saved["p"].tolist() == pytest.approx(found.claims["p"].tolist())
     assert len(found.claims) == 2 * sum(len(graph.atoms) for graph in graphs)
+    assert repr(found).splitlines()[1].split()[:3] == ["response", "atom", "variant"]
     assert found.summary["brier"].notna().all()
     of_file = evaluate(Path("given.jsonl"), variant="FR1", retriever="local", top_k=2)
     own = found.claims[found.claims["variant"] == "FR1"].reset_index(drop=True)
@@ -407,7 +408,7 @@ def test_a_response_that_failed_is_told() -> None:
 def test_a_named_model_answers_from_its_cache(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)  # none is needed on this machine
     with ScriptedServer(lambda *_: Reply('[{"sentence": 1, "claim": "It opened."}]')) as server:
         settings = LitellmSettings("openai/scripted", server.url)
         asked: dict[str, Any] = {
@@ -417,7 +418,7 @@ def test_a_named_model_answers_from_its_cache(
             "cache": "kept",
         }
         first = evaluate(BRIDGE, model=settings, **asked)
-        again = evaluate(BRIDGE, model=settings, **asked)
+        again = evaluate(BRIDGE, model="openai/scripted", api_base=server.url, **asked)
         assert len(server.requests) == 1
     replayed = evaluate(BRIDGE, model="openai/scripted", replay=True, **asked)
     assert first.cost["calls"].tolist() == [1]
@@ -433,6 +434,11 @@ def test_a_named_model_answers_from_its_cache(
         ({"documents": []}, "there are no documents"),
         ({"documents": PASSAGES, "variant": "FR4"}, "the variant 'FR4' is unknown"),
         ({"documents": PASSAGES, "retrieve": "local"}, "did you mean 'retriever'"),
+        ({"documents": PASSAGES, "id": "n"}, "`id` name columns, and there is no table"),
+        (
+            {"documents": PASSAGES, "model": AnsweringModel(str), "api_base": "http://x"},
+            "api_base is for a model that is given by its name",
+        ),
         ({"documents": PASSAGES, "variants": ["FR1"]}, "did you mean 'variant'"),
         ({"documents": PASSAGES, "revise": True}, "`revise` needs a language model"),
         ({"documents": PASSAGES, "texts": " "}, "text 1 is empty"),

@@ -154,8 +154,30 @@ def test_a_table_given_as_prose_is_refused_with_the_mend(tmp_path: Path) -> None
     )
     loaded = load_responses(path, columns=ResponseColumns("answer"))
     assert [graph.id for graph in loaded.graphs] == ["one", "two"]
-    path.write_text("The answer, which is long,\nis red, large, old.")
-    assert len(load_responses(path).graphs) == 1
+    for prose in (
+        "The answer, which is long,\nis red, large, old.",
+        "Dear all, hello\nIt, too\nA, b",
+        "x = 1;\ny = 2;\nz = 3;",
+    ):
+        path.write_text(prose)
+        assert len(load_responses(path).graphs) == 1
+
+
+@pytest.mark.parametrize("text", ["Nr;Antwort\n1;Rot.\n2;Blau.\n", "n,what,said\n1,a,b\n2,c,d\n"])
+def test_prose_as_regular_as_a_table_is_refused_whatever_its_columns_are_called(
+    text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.txt"
+    path.write_text(text)
+    refused("looks like a table .* can be a row of JSON Lines", load_responses, path)
+    column = "Antwort" if ";" in text else "said"
+    assert len(load_responses(path, columns=ResponseColumns(column)).graphs) == 2
+
+
+def test_a_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "answers.xlsx"
+    path.write_bytes(b"PK\x03\x04 and so on")
+    refused("answers.xlsx: this is a workbook .* save a sheet as CSV", load_responses, path)
 
 
 def test_columns_are_refused_where_there_are_none(tmp_path: Path) -> None:
@@ -219,4 +241,10 @@ def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
     pd.testing.assert_frame_equal(read.claims, found.claims)
     assert {path.name for path in found.save("saved")} >= {"claims.csv", "graphs.jsonl"}
     assert len(read_many(folder / "saved" / "graphs.jsonl")) == 2
-    refused("none of its columns is obviously the response", evaluate, [{"a": "It is red."}])
+    renamed = frame.rename(columns={"answer": "said", "question": "what", "id": "n"})
+    named = evaluate(renamed, documents=documents, response="said", question="what", id="n")
+    pd.testing.assert_frame_equal(named.claims, found.claims)
+    refused(
+        "none of its columns is obviously the response; name it with `response`",
+        *(evaluate, [{"a": "It is red."}]),
+    )
