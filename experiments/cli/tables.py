@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from calibration.scores.registry import DEFAULT_MEASURES
@@ -46,17 +47,19 @@ def show_paper_table(console: Console, table: PaperTable, most: int | None = Non
             continue
         if title:
             heading(console, title)
-        shown = plain_table()
         texts = [[_line(cell) for cell in row] for row in rows]
-        for position, column in enumerate(table.columns):
-            if is_right(column):
-                width = max((len(row[position]) for row in texts), default=0)
-                shown.add_column(column.title, justify="right", no_wrap=True, min_width=width)
-            else:
-                shown.add_column(column.title, overflow="fold")
-        for row in texts:
-            shown.add_row(*row)
-        console.print(shown)
+        for places in _side_by_side(table, texts, console.width):
+            shown = plain_table()
+            for place in places:
+                column = table.columns[place]
+                if is_right(column):
+                    width = max(row[place].cell_len for row in texts)
+                    shown.add_column(column.title, justify="right", no_wrap=True, min_width=width)
+                else:
+                    shown.add_column(column.title, overflow="fold")
+            for row in texts:
+                shown.add_row(*(row[place] for place in places))
+            console.print(shown)
     if left_out:
         console.print(
             f"and {left_out:,} more of {len(table.frame):,} rows: --out DIR or --report FILE has "
@@ -66,6 +69,31 @@ def show_paper_table(console: Console, table: PaperTable, most: int | None = Non
     if table.note:
         console.print(table.note, soft_wrap=True)
     console.print()
+
+
+FOLDED = 16
+"""The width that a text is given at least before a table is parted."""
+
+
+def _side_by_side(
+    table: PaperTable, texts: Sequence[Sequence[Text]], width: int
+) -> list[list[int]]:
+    """Places of the columns that fit beside each other, the first texts of rows in every part."""
+    needed = []
+    for place, column in enumerate(table.columns):
+        widest = max(cell_len(column.title), *(row[place].cell_len for row in texts))
+        needed.append(2 + (widest if is_right(column) else min(widest, FOLDED)))
+    first = [place for place, column in enumerate(table.columns) if is_right(column)][:1]
+    keys = list(range(first[0] if first else 1))
+    parts, room = [[*keys]], width - sum(needed[place] for place in keys)
+    left = room
+    for place in range(len(keys), len(table.columns)):
+        if needed[place] > left and len(parts[-1]) > len(keys):
+            parts.append([*keys])
+            left = room
+        parts[-1].append(place)
+        left -= needed[place]
+    return parts
 
 
 def _line(cell: PaperCell) -> Text:

@@ -360,7 +360,7 @@ def _tested() -> list[str]:
 
 def _text(value: float, status: str, stars: str = "") -> str:
     if math.isinf(value):
-        return f"∞ ({_REASONS['infinite']})"
+        return "∞ (p is 0 or 1)"
     if math.isnan(value):
         return f"-- ({_REASONS.get(status, status)})"
     return f"{number(value)}{stars}"

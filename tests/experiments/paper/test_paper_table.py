@@ -90,6 +90,19 @@ def test_the_terminal_keeps_numbers_whole() -> None:
     assert "first_set" in text
 
 
+def test_what_does_not_fit_side_by_side_stands_below_with_the_names_again() -> None:
+    stream = io.StringIO()
+    show_paper_table(Console(file=stream, width=30), table())
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 30
+    # The names of the rows head both parts, and no number is cut.
+    assert sum("A & B" in line for line in lines) == 2
+    text = stream.getvalue()
+    assert "0.097 [0.080, 0.110]" in text
+    assert "0.1***" in text
+    assert "1,234" in text
+
+
 def test_a_long_table_says_how_much_of_it_is_left_out() -> None:
     stream = io.StringIO()
     show_paper_table(Console(file=stream, width=60), table(), 1)
