@@ -109,7 +109,11 @@ def align(file: str | os.PathLike[str], **options: Any) -> Findings:
         return find_alignment(file, options)
 
 
-def find_alignment(file: str | os.PathLike[str], options: Mapping[str, Any]) -> Findings:
+def find_alignment(
+    file: str | os.PathLike[str],
+    options: Mapping[str, Any],
+    progress: Callable[[str], None] | None = None,
+) -> Findings:
     """`align`, whose errors name options of the command line.
 
     Raises:
@@ -118,6 +122,8 @@ def find_alignment(file: str | os.PathLike[str], options: Mapping[str, Any]) -> 
     (settings,) = parted_options(options, AlignSettings)
     responses = read_annotations(file)
     annotated = [response for response in responses if response.is_annotated]
+    if progress is not None:
+        progress(f"aligning {counted(len(responses), 'response')}")
     tables: dict[str, PaperTable] = {}
     if annotated:
         tables["alignment"] = _alignment(annotated, "benchmark", settings)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.self_knowledge import IntervalSettings
 from experiments.assess.core import claims_with_sources
+from experiments.assess.evaluation import CACHE, metered_model
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import AssessmentOptions, relation_model
+from experiments.methods.asked_claims import calls_table
 from experiments.methods.findings import Findings, no_figures
 from experiments.methods.inputs import parted_options
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
@@ -25,6 +27,7 @@ from experiments.padding.uncertain_selection import uncertain_rows
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
+from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.asking import Question, ask_all
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.safe import (
@@ -137,7 +140,13 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
     return found or None
 
 
-def select(responses: str | os.PathLike[str] | Iterable[FactGraph], **options: Any) -> Findings:
+def select(
+    responses: str | os.PathLike[str] | Iterable[FactGraph],
+    *,
+    cache: str | os.PathLike[str] = CACHE,
+    replay: bool = False,
+    **options: Any,
+) -> Findings:
     """Select the claims that count, as the command `factormodels select` does.
 
     from experiments import select
@@ -145,19 +154,33 @@ def select(responses: str | os.PathLike[str] | Iterable[FactGraph], **options: A
 
     Args:
         responses: a file of responses, with claims or as text; or fact graphs.
-        options: fields of `SelectSettings`, by name.
+        cache: file of answers of language models, none of which is repeated.
+        replay: whether every answer is taken from there.
+        options: fields of `SelectSettings`, by name; `model` and `relevance` also by the name of a
+            language model, such as "openai/NAME".
 
     Raises:
         InputError: if the file cannot be read, or an option is unknown or out of range.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
+    ledger = Ledger()
+    wanted = {
+        name: metered_model(value, Path(cache), ledger, replay)
+        if name in ("model", "relevance") and value is not None
+        else value
+        for name, value in options.items()
+    }
     with options_as_arguments():
         if isinstance(responses, str | os.PathLike):
             loaded = load_responses(Path(responses))
             return find_selection(
-                loaded.graphs, Path(responses).name, options, remarks=loaded.remarks
+                loaded.graphs,
+                Path(responses).name,
+                wanted,
+                remarks=loaded.remarks,
+                ledger=ledger,
             )
-        return find_selection(tuple(responses), "the responses", options)
+        return find_selection(tuple(responses), "the responses", wanted, ledger=ledger)
 
 
 def find_selection(
@@ -167,6 +190,7 @@ def find_selection(
     *,
     remarks: Sequence[str] = (),
     advance: Callable[[], None] | None = None,
+    ledger: Ledger | None = None,
 ) -> Findings:
     """`select` of responses that were read, whose errors name options of the command line.
 
@@ -176,6 +200,7 @@ def find_selection(
         options: fields of `SelectSettings`, by name.
         remarks: what a reader must know of how they were read.
         advance: called after each response.
+        ledger: where answers of language models are counted; None counts none.
 
     Raises:
         InputError: for an unknown option, one out of range, or responses without a sentence.
@@ -252,6 +277,8 @@ def find_selection(
         if settings.samples:
             rows = uncertain_rows(given, choices, samples=settings.samples, seed=seed)
             tables["uncertain"] = uncertain_table(rows)
+    if ledger is not None and ledger.stages:
+        tables["calls"] = calls_table(ledger)
     return Findings(
         command=COMMAND,
         source=source,

@@ -4,9 +4,9 @@ A file gives the kind, the number of variables, their cardinalities, the number 
 factor's scope, and each factor's table: its number of entries and the entries, the last variable
 of the scope varying fastest. White space of any kind parts the numbers. In a BAYES file the last
 variable of a scope is the child. The format has no names: they lie in a sidecar file
-``<path>.names``, one name per line, and are read from there if it exists; variables without names
-are called "0", "1", ... Evidence and results have files of their own; see
-`factormodels.io.uai_results`, whose functions are found here too.
+``<path>.names``, one name per line with those of its states behind it, parted by tabs, and are read
+from there if it exists; variables without names are called "0", "1", ... Evidence and results have
+files of their own; see `factormodels.io.uai_results`, whose functions are found here too.
 
 Source: the file formats of the UAI 2014 inference competition.
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -27,7 +26,7 @@ from factormodels.io.directed import find_cycle
 from factormodels.io.files import read_text
 from factormodels.io.json_records import located
 from factormodels.io.number_tokens import NumberTokens, number_tokens
-from factormodels.io.uai_names import names_path, read_names
+from factormodels.io.uai_names import SidecarNames, names_path, read_names
 from factormodels.io.uai_results import (
     read_evidence,
     read_log10_partition,
@@ -72,14 +71,14 @@ def read_uai(path: str | os.PathLike[str]) -> FactorGraph:
 
 
 def parse_uai(
-    text: str, source: str | os.PathLike[str], *, names: Sequence[str] | None = None
+    text: str, source: str | os.PathLike[str], *, names: SidecarNames | None = None
 ) -> FactorGraph:
     """Factor graph of the text of a UAI model file.
 
     Args:
         text: the text.
         source: its file, which messages name.
-        names: one name per variable; "0", "1", ... if omitted.
+        names: those of its variables and their states; numbers if omitted.
 
     Raises:
         InputError: if the text is malformed, or the names do not fit.
@@ -89,10 +88,10 @@ def parse_uai(
         tokens.fail(0, f"stands where the kind of network is due, {' or '.join(KINDS)}; correct it")
     count = tokens.whole(1, "the number of variables")
     cardinalities = _cardinalities(tokens, count)
-    if names is not None and len(names) != count:
+    if names is not None and len(names.variables) != count:
         raise InputError(
-            f"{names_path(source)}: it has {len(names)} names for the {count} variables of "
-            f"{source}; give one per line, or remove it"
+            f"{names_path(source)}: it has {len(names.variables)} names for the {count} variables "
+            f"of {source}; give one per line, or remove it"
         )
     scope_starts, scope_variables, end = _scopes(tokens, 2 + count, count)
     n_factors = len(scope_starts) - 1
@@ -104,15 +103,17 @@ def parse_uai(
     table_starts, potentials = _tables(tokens, end, sizes)
     with np.errstate(divide="ignore"):
         log_values = np.log(potentials)
+    states = None if names is None else names.named_states(cardinalities.tolist(), source)
     with located(os.fspath(source)):
         graph = FactorGraph(
-            names=tuple(names) if names is not None else default_names(count),
+            names=default_names(count) if names is None else names.variables,
             cardinalities=cardinalities,
             scope_starts=scope_starts,
             scope_variables=scope_variables,
             table_starts=table_starts,
             log_values=log_values,
             evidence=np.full(count, UNOBSERVED, dtype=np.int64),
+            state_names=states,
         )
     if tokens.words[0].upper() == "BAYES":
         _check_directed(graph, potentials, os.fspath(source))

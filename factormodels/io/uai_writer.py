@@ -40,7 +40,7 @@ def write_uai(
             "give evidence_path, or absorb the evidence first"
         )
     words = _potential_words(graph, os.fspath(path))
-    check_names(graph.names, path)
+    check_names(graph, path)
     scopes, tables = [], []
     bounds = graph.table_starts.tolist()
     scope_bounds, scope_words = graph.scope_starts.tolist(), list(map(str, graph.scope_variables))
@@ -51,7 +51,7 @@ def write_uai(
         tables.append(f"{len(table)}\n {' '.join(table)}")
     head = ["MARKOV", str(graph.n_variables), " ".join(map(str, graph.cardinalities))]
     write_text(path, "\n".join([*head, str(graph.n_factors), *scopes, "", *tables]) + "\n")
-    write_names(graph.names, path)
+    write_names(graph, path)
     if evidence_path is not None:
         write_evidence(observed, evidence_path)
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from experiments.cli import findings, options
+from experiments.cli.console import messages
 
 
 def command(
@@ -39,7 +40,9 @@ def command(
       factormodels align annotated.jsonl
       factormodels align annotated.jsonl --out results/align --report align.html
     """
+    from experiments.cli.progress import activity
     from experiments.methods.align import find_alignment
 
-    found = find_alignment(file, {"gamma": gamma, "seed": seed})
+    with activity(messages()) as progress:
+        found = find_alignment(file, {"gamma": gamma, "seed": seed}, progress)
     findings.deliver(found, out=out, report=report, json_=json_)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import findings, options
-from experiments.cli.console import messages, output
+from experiments.cli.console import messages
 
 
 def command(
@@ -127,7 +127,6 @@ def command(
     from experiments.assess.inputs import load_responses
     from experiments.assess.setup import language_model
     from experiments.cli.progress import step_progress
-    from experiments.cli.tables import show_ledger
     from experiments.methods.select import find_selection
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.litellm_model import LitellmSettings
@@ -157,8 +156,11 @@ def command(
             wanted[option] = WithPrompts(answering, read_prompts(prompts))
     with step_progress(messages(), "responses", len(loaded.graphs)) as advance:
         found = find_selection(
-            loaded.graphs, file.name, wanted, remarks=loaded.remarks, advance=advance
+            loaded.graphs,
+            file.name,
+            wanted,
+            remarks=loaded.remarks,
+            advance=advance,
+            ledger=ledger,
         )
     findings.deliver(found, out=out, report=report, json_=json_)
-    if not json_:
-        show_ledger(output(), ledger)

@@ -139,6 +139,7 @@ def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
     assert found.settings["relations"] == "model"
     # Every ordered pair of three claims is asked once.
     assert len(model.asked) == 6
+    assert found["calls"][["stage", "calls"]].to_numpy().tolist() == [["relations", 6]]
     narrow = select([one], weights="uniform", model=model, relevance=model)
     claims: Any = narrow["claims"]
     assert narrow["responses"]["selected"].tolist() == [1]

@@ -170,6 +170,23 @@ def test_names_lie_beside_and_are_read_from_there(tmp_path: Path) -> None:
     assert uai.read_uai(path).names == tuple(names)
 
 
+def test_names_of_states_lie_beside_too(tmp_path: Path) -> None:
+    path = tmp_path / "g.uai"
+    graph = FactorGraph.from_factors(
+        [2, 3], [((0, 1), np.ones((2, 3)))], state_names=[("no", "yes"), ("low", "mid", "high")]
+    )
+    uai.write_uai(graph, path)
+    read = uai.read_uai(path)
+    assert_same(read, graph)
+    assert (read.names, read.state_names) == (("0", "1"), graph.state_names)
+    # A variable may do without.
+    uai.names_path(path).write_text("rain\tno\tyes\nwind\n", encoding="utf-8")
+    assert uai.read_uai(path).state_names == (("no", "yes"), ("0", "1", "2"))
+    odd = FactorGraph.from_factors([2], [((0,), [1, 2])], state_names=[("no", "y\tes")])
+    with pytest.raises(InputError, match=r"state name 'y.*does not fit on a line"):
+        uai.write_uai(odd, path)
+
+
 def test_no_name_of_an_earlier_model_stays(tmp_path: Path) -> None:
     path = tmp_path / "g.uai"
     named = FactorGraph.from_factors([2], [((0,), [1, 2])], names=["a"])
@@ -188,6 +205,7 @@ def test_no_name_of_an_earlier_model_stays(tmp_path: Path) -> None:
         ("a\nb\nc\nd\n", "has 4 names for the 3 variables"),
         ("a\n\nc\n", "line 2 is empty"),
         ("a\nb\na\n", "lines 1 and 3 both hold 'a'"),
+        ("a\tlow\nb\nc\n", "line 1 names 1 states of 'a', which has 2"),
     ],
 )
 def test_names_that_do_not_fit(content: str, words: str, tmp_path: Path) -> None:
@@ -200,7 +218,7 @@ def test_names_that_do_not_fit(content: str, words: str, tmp_path: Path) -> None
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\r", "", "\ud800"])
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\r", "", "\ud800"])
 def test_names_that_fit_on_no_line_are_not_written(name: str, tmp_path: Path) -> None:
     graph = FactorGraph.from_factors([2], [((0,), [1, 2])], names=[name])
     with pytest.raises(InputError, match="does not fit on a line"):
