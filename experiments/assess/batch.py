@@ -125,7 +125,8 @@ def assess_responses(
     With `options.out`, every finished response is kept in a journal beside it, which a later run
     with equal settings goes on from, and which goes when all are finished. Responses that failed,
     or whose answers an outage cut off, are not in the output; the journal then stays, and a later
-    run tries them again. Stages run in threads, and share the limits of the model that they ask.
+    run tries them again. Where none is left the output is not written. Stages run in threads, and
+    share the limits of the model that they ask.
 
     Args:
         graphs: the responses.
@@ -187,8 +188,10 @@ def assess_responses(
             settle(place, result)
         if journal is not None and out is not None:
             # Written even if some responses failed: these are then left out, and the journal stays
-            # for the next try. In the order of the input, however the journal was filled.
-            _write(journal, (keys[place] for place in sorted(found)), out)
+            # for the next try. In the order of the input, however the journal was filled. Where all
+            # failed, what an earlier run wrote there is worth more than nothing.
+            if found or not failed:
+                _write(journal, (keys[place] for place in sorted(found)), out)
             # All is in `out` by now, and that was moved into place whole.
             if not failed:
                 journal.path.unlink()

@@ -244,7 +244,7 @@ def command(
             f"{missing:,} relations missing, {verdicts}{failures:,} failures in other stages"
         )
     show_failed(remarks, batch.failed)
-    if output_to.out is not None:
+    if output_to.out is not None and batch.responses:
         remarks.print(
             f"wrote {output_to.out}: {counted(len(batch.responses), 'response')}", soft_wrap=True
         )

@@ -151,7 +151,7 @@ def command(
         findings = fastfact_findings(found, file.name, asked)
         show_written(remarks, [findings.report(output_to.report)])
     show_failed(remarks, found.failures)
-    if output_to.out is not None:
+    if output_to.out is not None and found.graphs:
         remarks.print(
             f"wrote {output_to.out}: {counted(len(found.graphs), 'response')}", soft_wrap=True
         )

@@ -37,8 +37,12 @@ def test_answers_that_cannot_be_read_are_not_replayed_when_the_server_is_mended(
             return Reply("Claims are hard to list.")
         return provider(request, number)
 
+    (notes / "o.jsonl").write_text("what an earlier run wrote")
     with ScriptedServer(broken) as server:
         first = invoke(*arguments(server.url, "o.jsonl"))
+        # No result is no reason to lose one.
+        assert (notes / "o.jsonl").read_text() == "what an earlier run wrote"
+        assert "wrote" not in first.stderr
         assert len(server.requests) == 4  # two responses, each asked about twice
         assert first.exit_code == 1
         assert "r0, r1 failed: the response was not taken apart: the answer cannot be read" in (
