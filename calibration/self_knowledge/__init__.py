@@ -28,8 +28,11 @@ from calibration.self_knowledge.positions import (
 from calibration.self_knowledge.prediction import (
     LabelShift,
     OutOfSample,
+    PredictionErrors,
     label_shift,
     out_of_sample,
+    prediction_errors,
+    transfer_errors,
 )
 from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
 from calibration.self_knowledge.simulation import (
@@ -66,6 +69,7 @@ __all__ = [
     "Neither",
     "OutOfSample",
     "PositionTable",
+    "PredictionErrors",
     "RefusalFilter",
     "Setting",
     "SigmaStatus",
@@ -83,6 +87,7 @@ __all__ = [
     "label_positions",
     "label_shift",
     "out_of_sample",
+    "prediction_errors",
     "read_records",
     "refusal_rules",
     "rejections",
@@ -91,5 +96,6 @@ __all__ = [
     "sigma",
     "sigma_status",
     "simulate_counts",
+    "transfer_errors",
     "write_records",
 ]

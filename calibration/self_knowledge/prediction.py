@@ -12,11 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.intervals import percentile_interval, reach, student_quantile
+from calibration.intervals import (
+    IntervalSettings,
+    jackknife_error,
+    left_out,
+    percentile_interval,
+    reach,
+    replicates,
+    response_weights,
+    student_quantile,
+)
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
-from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
+from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
 from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, probability_array, whole_number
 from factormodels.errors import InputError
@@ -118,6 +127,141 @@ class LabelShift(Tabular):
         ]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictionErrors(Tabular):
+    """Errors of predictions of a factuality, with intervals over responses.
+
+    Attributes:
+        positions: names of the cells, (n_cells,).
+        values: each error, by name, (n_cells,).
+        lower: lower ends of their intervals.
+        upper: upper ends.
+    """
+
+    positions: tuple[str, ...]
+    values: Mapping[str, Floats]
+    lower: Mapping[str, Floats]
+    upper: Mapping[str, Floats]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per position: each error under its name, with NAME_lower and NAME_upper."""
+        parts = (("", self.values), ("_lower", self.lower), ("_upper", self.upper))
+        return [
+            {
+                "position": position,
+                **{
+                    f"{name}{suffix}": float(of[name][cell])
+                    for name in self.values
+                    for suffix, of in parts
+                },
+            }
+            for cell, position in enumerate(self.positions)
+        ]
+
+
+RIVALS = (("sigma", "factuality"), ("emq", "factuality"), ("sigma", "emq"))
+"""Pairs of predictors whose errors are compared: the first less the second."""
+
+
+def prediction_errors(
+    counts: Floats,
+    positions: tuple[str, ...] = (OVERALL,),
+    *,
+    n_splits: int = 200,
+    seed: int = 0,
+    level: float = 0.95,
+) -> PredictionErrors:
+    """Root mean square errors of `out_of_sample_counts` with intervals, and their differences.
+
+    Names are rmse_PREDICTOR, and FIRST_less_SECOND of `RIVALS`. Intervals are of the jackknife over
+    responses, with Student's t with R - 2 degrees.
+
+    Args:
+        counts: as there.
+        positions: names of the cells.
+        n_splits: number of splits in two halves, each used both ways.
+        seed: seed of the splits.
+        level: nominal coverage of the intervals.
+
+    Raises:
+        InputError: for fewer than four responses, or settings outside their ranges.
+    """
+    here, n_responses = _halves(counts.shape[0], n_splits, seed), counts.shape[0]
+
+    def errors(weights: Floats) -> Floats:
+        """Each error in each cell, (n_errors, n_cells)."""
+        weighted = weights[:, None, None, None] * counts
+        totals, others = _sums(here, weighted), _sums(1 - here, weighted)
+        found, target = _predictions(totals, _judged(others)), _factuality(others)
+        defined = ~np.isnan(found["sigma"] - target)
+        square = {name: _root_mean_square(found[name] - target, defined) for name in PREDICTORS}
+        return np.stack([*square.values(), *(square[one] - square[two] for one, two in RIVALS)])
+
+    names = [
+        *(f"rmse_{name}" for name in PREDICTORS),
+        *(f"{one}_less_{two}" for one, two in RIVALS),
+    ]
+    values = errors(np.ones(n_responses))
+    without, _ = left_out(
+        lambda weights: np.stack([errors(each).reshape(-1) for each in weights]), n_responses, 0
+    )
+    half = student_quantile(level, n_responses - 2) * jackknife_error(without)
+    half = half.reshape(values.shape)
+    lower, upper = values - half, values + half
+    # No root mean square is negative.
+    lower[: len(PREDICTORS)] = np.maximum(lower[: len(PREDICTORS)], 0.0)
+    return _named_errors(positions, names, values, lower, upper)
+
+
+def transfer_errors(
+    here: Floats,
+    there: Floats,
+    position: str = OVERALL,
+    *,
+    intervals: IntervalSettings = DEFAULT_INTERVALS,
+) -> PredictionErrors:
+    """Errors of predictions of one factuality from the labels of other claims.
+
+    Sigma and the factuality are those here; Rogan-Gladen and EMQ take the law of judgements here
+    and the judgements there. Names are those of `PREDICTORS`, of each prediction less the
+    factuality there, and `target`, that factuality.
+
+    Args:
+        here: counts (n_responses, 2, n_kinds) of labelled claims, as `judged_counts` makes them.
+        there: counts of the claims to predict for, of the same responses in the same order; those
+            of a response that is not there, or not here, are 0.
+        position: what the cell is called.
+        intervals: replicates, seed and level; the intervals are percentiles, over responses.
+    """
+
+    def errors(weights: Floats) -> Floats:
+        totals, others = (np.tensordot(weights, counts, axes=1) for counts in (here, there))
+        target = _factuality(others)
+        found = _predictions(totals, _judged(others))
+        return np.stack([target, *(found[name] - target for name in PREDICTORS)], axis=-1)
+
+    values = errors(np.ones((1, here.shape[0])))
+    drawn = replicates(
+        errors, response_weights(here.shape[0], intervals.n_bootstrap, intervals.seed)
+    )
+    lower, upper = percentile_interval(drawn, intervals.level)
+    return _named_errors((position,), ["target", *PREDICTORS], values.T, lower[:, None],
+                         upper[:, None])  # fmt: skip
+
+
+def _named_errors(
+    positions: tuple[str, ...], names: list[str], values: Floats, lower: Floats, upper: Floats
+) -> PredictionErrors:
+    """Errors whose arrays have a row per name."""
+    parts = (dict(zip(names, each, strict=True)) for each in (values, lower, upper))
+    return PredictionErrors(positions, *parts)
+
+
+def _judged(totals: Floats) -> Floats:
+    """Share of each kind of judgement among the claims of counts, (..., n_kinds)."""
+    return ratio(totals.sum(axis=-2), _sizes(totals)[..., None])
+
+
 def out_of_sample(
     records: Claims | Iterable[ClaimRecord],
     setting: str = Setting.NONE_OF_THE_ABOVE,
@@ -174,7 +318,7 @@ def out_of_sample_counts(
     here = _halves(counts.shape[0], n_splits, seed)
     totals, others = _sums(here, counts), _sums(1 - here, counts)
     target = _factuality(others)
-    predictions = _predictions(totals, ratio(others.sum(axis=-2), _sizes(others)[..., None]))
+    predictions = _predictions(totals, _judged(others))
     difference = predictions["sigma"] - target
     defined = ~np.isnan(difference)
 

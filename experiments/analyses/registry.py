@@ -34,6 +34,7 @@ _NAMES = (
     "real-graphs",
     "misspecification",
     "sigma-shift",
+    "sigma-on-labels",
 )
 """Names of the analyses; each is the module of this package that is spelt with underscores."""
 

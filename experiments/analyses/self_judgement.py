@@ -29,8 +29,11 @@ from experiments.analyses.papers.sources import UserData, absence, user_data
 from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash
-from experiments.study.config import STRICT, Count
+from experiments.study.config import STRICT, Count, Probability
+from experiments.study.judged_claims import ClaimColumns, judged_claims
 from factormodels.errors import InputError, unknown_name
+from factormodels.io.claim_records import looks_like_record
+from factormodels.io.tables import read_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +52,8 @@ class Settings:
             records of each.
         figures: which of the paper's figures to draw.
         setting: the setting of figures 3 to 6, the paper's third.
+        threshold: confidence, or share of votes, from which a claim counts as judged correct in
+            that setting, where a file has these in place of judgements.
         positions: number of bins of relative position.
         intervals: how intervals over responses are made.
         n_bootstrap: replicates of the bootstrap.
@@ -61,6 +66,7 @@ class Settings:
     models: Annotated[tuple[str, ...], Field(min_length=1)]
     figures: Annotated[tuple[FigureName, ...], Field(min_length=1)]
     setting: Setting = Setting.NONE_OF_THE_ABOVE
+    threshold: Probability = 0.5
     positions: Count = 5
     intervals: Literal["bootstrap", "delta"] = "delta"
     n_bootstrap: Count = 1000
@@ -130,7 +136,7 @@ def _records(
 ) -> tuple[dict[str, list[ClaimRecord]], str]:
     user = user_data(settings.data_file)
     paths = _paths(user, settings, context.where)
-    read = {name: read_records(path) for name, path in paths.items()}
+    read = {name: _claims(path, settings) for name, path in paths.items()}
     for name, claims in read.items():
         context.data[f"{SOURCE}: {name}"] = {
             "sha256": file_hash(paths[name]),
@@ -139,6 +145,18 @@ def _records(
             "labelled": sum(claim.label is not ClaimLabel.IRRELEVANT for claim in claims),
         }
     return read, f"Data of {user.where}: {SOURCE}."
+
+
+def _claims(path: Path, settings: Settings) -> list[ClaimRecord]:
+    """The claims of a file: records, or a table of confidences or votes of one model."""
+    table = read_table(path)
+    if all(looks_like_record(row) for row in table.rows):
+        return read_records(path)
+    judged = judged_claims(table, ClaimColumns(setting=settings.setting))
+    if len(judged.groups) > 1:
+        raise InputError(f"{path}: it holds several models; write a file for each")
+    (group,) = judged.groups
+    return judged.records(group, None if judged.kind == "judgement" else settings.threshold)
 
 
 def _paths(user: UserData, settings: Settings, where: str) -> dict[str, Path]:

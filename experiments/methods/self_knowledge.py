@@ -43,7 +43,7 @@ from experiments.methods.findings import Findings
 from experiments.methods.inputs import name_of, parted_options, table_of
 from experiments.paper.artefacts import PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
-from experiments.paper.text import counted, number
+from experiments.paper.text import counted, number, p_value
 from experiments.study.inputs import is_dataset
 from experiments.study.judged_claims import (
     ClaimColumns,
@@ -540,9 +540,9 @@ def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> PaperTable:
         PaperColumn("factuality", "F", digits=3),
         PaperColumn("false_positives", "FP", digits=0),
         PaperColumn("false_negatives", "FN", digits=0),
-        PaperColumn("by_response", "p exact", show=_p, right=True),
-        PaperColumn("clustered", "p clustered", show=_p, right=True),
-        PaperColumn("corrected", "p used", show=_p, right=True),
+        PaperColumn("by_response", "p exact", show=p_value, right=True),
+        PaperColumn("clustered", "p clustered", show=p_value, right=True),
+        PaperColumn("corrected", "p used", show=p_value, right=True),
         PaperColumn("reading", "σ = F"),
     )
     return PaperTable(
@@ -557,12 +557,6 @@ def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> PaperTable:
             "one, by position corrected by Holm."
         ),
     )
-
-
-def _p(value: Any) -> str:
-    if value is None or value != value:
-        return "--"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _reading(row: Mapping[str, Any]) -> str:
@@ -586,7 +580,7 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Paper
     columns = (
         PaperColumn("position", "position"),
         PaperColumn("difference", "σ here - F there", digits=3, lower="lower", upper="upper"),
-        PaperColumn("p_value", "p", show=_p, right=True),
+        PaperColumn("p_value", "p", show=p_value, right=True),
         *(
             PaperColumn(f"rmse_{name}", f"error of {title}", digits=3)
             for name, title in (
@@ -745,7 +739,7 @@ def _comparisons(
         PaperColumn("first", "first", digits=3),
         PaperColumn("second", "second", digits=3),
         PaperColumn("difference", "difference", digits=3, lower="lower", upper="upper"),
-        PaperColumn("corrected", "p", show=_p, right=True),
+        PaperColumn("corrected", "p", show=p_value, right=True),
         PaperColumn("n_responses", "responses", digits=0),
     )
     frame = data_frame(rows)
@@ -795,7 +789,7 @@ def _sweep(table: JudgedTable, settings: SelfKnowledgeSettings) -> PaperTable:
             PaperColumn(name, _TITLES[name], digits=3, lower=f"{name}_lower", upper=f"{name}_upper")
             for name in shown
         ),
-        PaperColumn("p_value", "p of σ = F", show=_p, right=True),
+        PaperColumn("p_value", "p of σ = F", show=p_value, right=True),
     )
     caption = "The same at other thresholds; the p-values are not corrected for their number."
     several = len({row["of"] for row in rows}) > 1

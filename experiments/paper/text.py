@@ -27,6 +27,11 @@ def small(value: float | None) -> str:
     return "0" if value == 0 else f"{value:.0e}"
 
 
+def p_value(value: float | None) -> str:
+    """A p-value with three decimals, or that it is less than 0.001."""
+    return "<0.001" if value is not None and value < 0.001 else number(value)
+
+
 def interval(lower: float | None, upper: float | None, digits: int = 3) -> str:
     """An interval with a fixed number of decimals, or `ABSENT` if it has no ends."""
     ends = (number(lower, digits), number(upper, digits))

@@ -321,32 +321,38 @@ def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
     )
 
 
-def judged_graphs(graphs: Sequence[FactGraph], source: str) -> JudgedTable:
-    """The claims of fact graphs whose metadata hold votes on their atoms.
+def judged_graphs(
+    graphs: Sequence[FactGraph], source: str, confidence: Sequence[float] | None = None
+) -> JudgedTable:
+    """The claims of fact graphs whose metadata hold votes on their atoms, or with confidences.
 
     Args:
         graphs: labelled responses, such as those of the dataset `selfcheck`.
         source: what they are called.
+        confidence: a number from 0 to 1 of every atom, in order, in place of votes.
 
     Raises:
-        InputError: if there are no votes.
+        InputError: if there are no votes and no confidences.
     """
+    if confidence is None and not any(VOTES in graph.metadata for graph in graphs):
+        raise InputError(f"{source}: it holds no votes on claims; name a file of claims")
+    atoms = [(graph, atom) for graph in graphs for atom in graph.atoms]
     rows = tuple(
         {
             "response": graph.id,
             "sentence": atom.sentence,
             "sentences": graph.metadata["sentences"],
             "label": atom.label,
-            "votes": list(graph.metadata[VOTES][atom.id]),
+            **(
+                {"votes": list(graph.metadata[VOTES][atom.id])}
+                if confidence is None
+                else {"confidence": confidence[place]}
+            ),
         }
-        for graph in graphs
-        for atom in graph.atoms
-        if VOTES in graph.metadata
+        for place, (graph, atom) in enumerate(atoms)
     )
-    if not rows:
-        raise InputError(f"{source}: it holds no votes on claims; name a file of claims")
-    return judged_claims(Table(source, "table", tuple(rows[0]), rows, (None,) * len(rows)),
-                         ClaimColumns())  # fmt: skip
+    table = Table(source, "table", tuple(rows[0]), rows, (None,) * len(rows))
+    return judged_claims(table, ClaimColumns())
 
 
 def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple[str, ...]]:

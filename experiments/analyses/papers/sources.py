@@ -109,9 +109,10 @@ SOURCES: Mapping[str, PaperSource] = MappingProxyType(
             f"which {_FACTSCORE}",
         ),
         "self-judged": PaperSource(
-            "a file for each model with human labels of its claims and its own judgements of them "
-            "(records of `calibration.self_knowledge`)",
-            f"{_UNPUBLISHED}: `factormodels.extraction.self_judgement` asks a model",
+            "a file for each model with human labels of its claims and its own judgements, "
+            "confidences or votes of them (as `factormodels self-knowledge` reads it)",
+            f"{_UNPUBLISHED} of the paper's models: `factormodels self-knowledge --ask` asks one; "
+            "github.com/tatsu-lab/conformal-factual-lm has GPT-4's confidence in other claims",
         ),
         "generations": PaperSource(
             "a file for each model with its biographies, refusals among them (fact graphs)",

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from calibration.intervals import student_quantile
-from calibration.self_knowledge import Truth, label_shift, out_of_sample, rejections, sigma
+from calibration.self_knowledge import (
+    Truth,
+    label_shift,
+    out_of_sample,
+    prediction_errors,
+    rejections,
+    rogan_gladen,
+    sigma,
+    transfer_errors,
+)
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
 from calibration.self_knowledge.prediction import out_of_sample_counts
@@ -71,6 +80,47 @@ def test_the_table_has_every_position_and_all_predictors() -> None:
     assert result.lower[-1] < result.difference[-1] < result.upper[-1]
     again = out_of_sample(random_records(2, 40), n_splits=50)
     np.testing.assert_array_equal(result.difference, again.difference)
+
+
+def test_errors_of_all_predictors_are_those_of_the_splits_with_jackknife_ends() -> None:
+    counts = simulate_counts(Truth(n_responses=14), 1, 3)[0].reshape(14, 1, 2, 2)
+    split = {"n_splits": 25, "seed": 4}
+    found = prediction_errors(counts, **split)  # type: ignore[arg-type]
+    errors = out_of_sample_counts(counts, **split).root_mean_square_error  # type: ignore[arg-type]
+    for name, value in errors.items():
+        assert found.values[f"rmse_{name}"][0] == pytest.approx(value[0], abs=1e-14)
+    # The jackknife, from its definition: without a response the halves lack it.
+    (row,) = found.rows()
+    name = "sigma_less_emq"
+    without = []
+    for response in range(14):
+        less = counts * (np.arange(14) != response)[:, None, None, None]
+        each = out_of_sample_counts(less, **split).root_mean_square_error  # type: ignore[arg-type]
+        without.append(each["sigma"][0] - each["emq"][0])
+    spread = np.sqrt(13 / 14 * np.square(np.array(without) - np.mean(without)).sum())
+    half = float(student_quantile(0.95, 12)) * spread
+    assert row[name] == pytest.approx(errors["sigma"][0] - errors["emq"][0], abs=1e-14)
+    assert row[f"{name}_upper"] - row[name] == pytest.approx(half, rel=1e-9)
+    assert row["rmse_sigma_lower"] >= 0
+
+
+def test_errors_of_a_transfer_are_those_of_the_formulas() -> None:
+    here = simulate_counts(Truth(n_responses=30), 1, 5)[0].reshape(30, 2, 2)
+    there = simulate_counts(Truth(factuality=0.3, n_responses=30), 1, 6)[0].reshape(30, 2, 2)
+    (row,) = transfer_errors(here, there).rows()
+    flat = here.sum(axis=0)
+    known, unknown = flat[0, 0] / flat[0].sum(), flat[1, 1] / flat[1].sum()
+    aim = there[:, 0].sum() / there.sum()
+    judged = there[:, :, 0].sum() / there.sum()
+    assert row["target"] == pytest.approx(aim, abs=1e-14)
+    assert row["sigma"] == pytest.approx(float(sigma(known, unknown)) - aim, abs=1e-14)
+    assert row["factuality"] == pytest.approx(flat[0].sum() / flat.sum() - aim, abs=1e-14)
+    value = float(rogan_gladen(judged, known, unknown))
+    assert row["rogan_gladen"] == pytest.approx(value - aim, abs=1e-12)
+    # One law of judgements: what follows them is right, and what does not is off by the shift.
+    assert row["emq_lower"] < 0 < row["emq_upper"]
+    assert row["sigma_lower"] > 0
+    assert row["factuality_lower"] > 0
 
 
 def test_halves_without_sigma_are_left_out_and_counted() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.analyses.papers.conftest import run_study, say_where, write_lines
+from tests.experiments.analyses.papers.conftest import run_study, say_where
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "findings.md"
 
@@ -58,39 +58,27 @@ SURE = 0.9
 """Confidence from which a model counts as judging a claim of its own correct."""
 
 
-def confident_claims(path: Path) -> list[list[tuple[bool, bool]]]:
-    """Return by answer whether each claim is right, and whether the model is sure of it.
+def check_self_knowledge(path: Path, folder: Path) -> dict[str, str]:
+    """Run the study of several models on one, hold it to shares counted here, and return ours.
 
     The form is that of tatsu-lab/conformal-factual-lm: `data`, a list of answers with `claims`,
     each with the model's `gpt-score` and a person's `annotation`, Y if it is right.
     """
     answers = json.loads(path.read_text(encoding="utf-8"))["data"]
-    return [
-        [(one["annotation"] == "Y", float(one["gpt-score"]) >= SURE) for one in answer["claims"]]
+    every = [
+        (one["annotation"].strip() == "Y", float(one["gpt-score"]) >= SURE)
         for answer in answers
+        for one in answer["claims"]
     ]
-
-
-def check_self_knowledge(claims: list[list[tuple[bool, bool]]], folder: Path) -> None:
-    """Run the study of several models on one, and hold it to shares that are counted here."""
-    records = [
-        {
-            "response": f"r{at}",
-            "sentence": number,
-            "sentences": len(answer),
-            "claim": f"c{at}-{number}",
-            "label": "S" if right else "NS",
-            "judgements": {"none_of_the_above": "true" if sure else "neither"},
-        }
-        for at, answer in enumerate(claims)
-        for number, (right, sure) in enumerate(answer, 1)
-    ]
-    write_lines(folder / "gpt.jsonl", records)
-    say_where(folder, "datasets: {self-judged: {GPT-4: gpt.jsonl}}")
-    results = run_study("papers/self-known-models", folder, "settings.models=[GPT-4]")
+    say_where(folder, f"datasets: {{self-judged: {{GPT-4: {path}}}}}")
+    results = run_study(
+        "papers/self-known-models",
+        folder,
+        "settings.models=[GPT-4]",
+        f"settings.threshold={SURE}",
+    )
     frame = results.artefacts.tables["knowledge"].frame
     found = frame[frame["position"] == "overall"].set_index("quantity")["estimate"]
-    every = [claim for answer in claims for claim in answer]
     known = [sure for right, sure in every if right]
     unknown = [not sure for right, sure in every if not right]
     self_known, self_unknown = sum(known) / len(known), sum(unknown) / len(unknown)
@@ -100,17 +88,20 @@ def check_self_knowledge(claims: list[list[tuple[bool, bool]]], folder: Path) ->
     assert found["factuality"] == pytest.approx(len(known) / len(every), abs=1e-12)
     sigma = (1 - self_unknown) / (2 - self_unknown - self_known)
     assert found["sigma"] == pytest.approx(sigma, abs=1e-12)
+    published = results.artefacts.tables["published"].frame
+    return dict(zip(published["source"], published["ours"], strict=True))
 
 
 def test_self_knowledge_of_a_small_file_is_what_one_counts(bare_folder: Path) -> None:
     answers = [
-        {"claims": [{"gpt-score": score, "annotation": said} for score, said in zip(
+        {"claims": [{"subclaim": "t", "gpt-score": score, "annotation": said}
+                    for score, said in zip(
             (1.0, 0.9, 0.3, 0.8), marks, strict=True)]}
         for marks in ("YYNY", "YNNY", "NYYY", "YYYN")
     ]  # fmt: skip
     path = bare_folder / "claims.json"
     path.write_text(json.dumps({"data": answers}), encoding="utf-8")
-    check_self_knowledge(confident_claims(path), bare_folder)
+    check_self_knowledge(path, bare_folder)
 
 
 @pytest.mark.parametrize("name", ["nq", "MATH"])
@@ -118,4 +109,7 @@ def test_self_knowledge_of_a_real_model_is_what_one_counts(
     name: str, bare_folder: Path, shared_data: Path
 ) -> None:
     path = shared_data / "self_judged" / f"{name}_subclaims_with_scores.jsonl"
-    check_self_knowledge(confident_claims(path), bare_folder)
+    ours = check_self_knowledge(path, bare_folder)
+    if name == "nq":
+        for source, _, printed in rows_of_study("papers/self-known-models"):
+            assert ours[source] == printed

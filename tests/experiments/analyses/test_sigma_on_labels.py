@@ -1,0 +1,190 @@
+"""Sigma against human labels: counts by hand, users' files, and what docs/findings.md keeps."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments.analyses.papers.sources import VARIABLE
+from factormodels import datasets
+from tests.experiments.conftest import Invoke
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+KEPT = DOCS / "results" / "sigma-on-labels"
+
+STUDY = "ours/sigma-on-labels"
+QUICK = ("settings.splits=4", "settings.n_bootstrap=5", "settings.sweep=[0.1, 0.5]")
+VOTES = "settings.embedded={SelfCheckGPT: {dataset: selfcheck}}"
+
+
+@pytest.fixture(autouse=True)
+def _no_data_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def shares(claims: list[tuple[bool, bool]]) -> dict[str, float]:
+    """Return what (supported, judged correct) make of SK, SU, sigma and the factuality."""
+    known = [said for right, said in claims if right]
+    unknown = [not said for right, said in claims if not right]
+    one, other = sum(known) / len(known), sum(unknown) / len(unknown)
+    return {
+        "self_known": one,
+        "self_unknown": other,
+        "sigma": (1 - other) / (2 - one - other),
+        "factuality": len(known) / len(claims),
+        "false_positives": len(unknown) - sum(unknown),
+        "false_negatives": len(known) - sum(known),
+    }
+
+
+def voted(threshold: float) -> Iterator[tuple[bool, bool]]:
+    for graph in datasets.load("selfcheck").graphs:
+        for atom in graph.atoms:
+            votes = graph.metadata["votes"][atom.id]
+            yield atom.label is True, votes.count("Y") / len(votes) >= threshold
+
+
+def overall(frame: Any, subject: str) -> Any:
+    rows = frame[(frame["subject"] == subject) & (frame["position"] == "overall")]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+@pytest.mark.usefixtures("folder")
+def test_votes_are_counted_at_every_threshold(invoke: Invoke) -> None:
+    result = invoke("run", STUDY, VOTES, *QUICK, "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    assert "Without NQ and MATH: datasets.self-judged in factormodels-data.yaml" in result.stdout
+    row = overall(pd.read_csv("out/in-sample.csv"), "SelfCheckGPT")
+    for name, value in shares(list(voted(0.5))).items():
+        # Quotients of whole numbers, to rounding.
+        assert row[name] == pytest.approx(value, abs=1e-12)
+    swept: Any = pd.read_csv("out/thresholds.csv").set_index("threshold")
+    for threshold in (0.1, 0.5):
+        for name, value in shares(list(voted(threshold))).items():
+            assert swept.loc[threshold, name] == pytest.approx(value, abs=1e-12)
+    # The first fifth says what the last one is, by the law of judgements there.
+    (shift,) = pd.read_csv("out/transfer.csv").to_dict("records")
+    places = pd.read_csv("out/in-sample.csv").set_index("position")
+    first, last = places.loc["0-20%"], places.loc["80-100%"]
+    assert shift["target"] == pytest.approx(last["factuality"], abs=1e-12)
+    assert shift["sigma"] == pytest.approx(first["sigma"] - last["factuality"], abs=1e-12)
+    line = last["judged_correct"] + first["self_unknown"] - 1
+    read_back = line / (first["self_known"] + first["self_unknown"] - 1)
+    assert shift["rogan_gladen"] == pytest.approx(read_back - last["factuality"], abs=1e-12)
+
+
+def test_files_of_confidences_and_of_asked_models_are_subjects(
+    folder: Path, invoke: Invoke
+) -> None:
+    answers: list[dict[str, Any]] = []
+    for at in range(6):
+        claims = [
+            {"subclaim": "t", "gpt-score": sure, "annotation": mark}
+            for sure, mark in zip((1.0, 0.9, 0.6), ("Y", "NY"[at % 2], "YN"[at % 2]), strict=True)
+        ]
+        answers.append({"original-output": "x", "claims": claims})
+    (folder / "nq.json").write_text(json.dumps({"data": answers}))
+    asked: list[dict[str, Any]] = [
+        {"response": f"r{at % 5}", "sentence": 1 + at % 2, "sentences": 2, "claim": f"c{at}"}
+        | {"label": "S" if at % 3 else "NS"}
+        | {"judgements": {"direct_asking": ["true", "false"][at % 4 == 0],
+                          "none_of_the_above": ["true", "neither"][at % 5 == 0]}}
+        for at in range(40)
+    ]  # fmt: skip
+    (folder / "asked.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in asked))
+    (folder / "data.yaml").write_text(
+        "datasets: {self-judged: {NQ: nq.json, ours: asked.jsonl}}", encoding="utf-8"
+    )
+    result = invoke("run", STUDY, VOTES, *QUICK, "settings.data_file=data.yaml", "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    assert "Without MATH: datasets.self-judged in data.yaml" in result.stdout
+    frame = pd.read_csv("out/in-sample.csv")
+    claims = [
+        (one["annotation"] == "Y", one["gpt-score"] >= 0.9)
+        for answer in answers
+        for one in answer["claims"]
+    ]
+    expected = {
+        "NQ": shares(claims),
+        "ours, direct asking": shares(
+            [(one["label"] == "S", one["judgements"]["direct_asking"] == "true") for one in asked]
+        ),
+        "ours, none of the above": shares(
+            [
+                (one["label"] == "S", one["judgements"]["none_of_the_above"] == "true")
+                for one in asked
+            ]
+        ),
+    }
+    for subject, values in expected.items():
+        row = overall(frame, subject)
+        for name, value in values.items():
+            assert row[name] == pytest.approx(value, abs=1e-12), (subject, name)
+    # Judgements have no threshold.
+    assert set(pd.read_csv("out/thresholds.csv")["subject"]) == {"NQ", "SelfCheckGPT"}
+    manifest = json.loads(Path("out/manifest.json").read_text("utf-8"))
+    assert manifest["data"]["self-judged: ours"]["atoms"] == 40
+
+
+def kept(stem: str) -> list[dict[str, str]]:
+    with (KEPT / f"{stem}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_kept_votes_and_tests_are_those_of_the_data() -> None:
+    (row,) = (
+        one
+        for one in kept("in-sample")
+        if one["subject"] == "SelfCheckGPT" and one["position"] == "overall"
+    )
+    for name, value in shares(list(voted(0.5))).items():
+        assert float(row[name]) == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+def test_the_study_gives_what_is_kept(invoke: Invoke, shared_data: Path) -> None:
+    own = shared_data / "self_judged"
+    Path("factormodels-data.yaml").write_text(
+        f"datasets: {{self-judged: {{NQ: {own}/nq_subclaims_with_scores.jsonl, "
+        f"MATH: {own}/MATH_subclaims_with_scores.jsonl}}}}"
+    )
+    # In sample alone: intervals and splits are drawn and take long.
+    result = invoke("run", STUDY, "settings.splits=2", "settings.n_bootstrap=2", "--out", "out")
+    assert result.exit_code == 0, result.stderr
+    for stem in ("in-sample", "thresholds"):
+        with Path(f"out/{stem}.csv").open(encoding="utf-8") as file:
+            made = list(csv.DictReader(file))
+        assert len(made) == len(kept(stem))
+        for one, other in zip(made, kept(stem), strict=True):
+            for name in ("sigma", "factuality", "self_known", "self_unknown", "clustered"):
+                found, wanted = (float(row[name] or "nan") for row in (one, other))
+                assert found == pytest.approx(wanted, abs=1e-9, nan_ok=True), (one, name)
+
+
+def test_every_number_of_the_section_is_kept() -> None:
+    page = (DOCS / "findings.md").read_text("utf-8")
+    section = page.split("## What survives of σ\n")[1].split("\n## ")[0]
+    text = " ".join((KEPT / f"{path.stem}.md").read_text("utf-8") for path in KEPT.glob("*.md"))
+    numbers = set(re.findall(r"(?<![\w.])\d+\.\d{2,}", text))
+    prose = "\n".join(line for line in section.splitlines() if not line.startswith("|"))
+    found = re.findall(r"(?<![\w.])\d+\.\d{2,}", prose)
+    assert len(found) > 20
+    assert not set(found) - numbers
+    assert (KEPT / "sigma.png").is_file()
+    assert "](results/sigma-on-labels/sigma.png)" in section
+    # How often the equation stands.
+    swept = kept("thresholds")
+    standing = [row for row in swept if float(row["clustered"]) >= 0.05]
+    assert f"Of {len(swept)} pairs of a subject and a threshold" in " ".join(section.split())
+    assert {(row["subject"], float(row["threshold"])) for row in standing} == {
+        ("NQ", 0.7), ("NQ", 0.8), ("MATH", 0.9), ("SelfCheckGPT", 0.1)
+    }  # fmt: skip
