@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from calibration.figures.panels import PAGE, draw_interval, nth_colour, nth_look, panels
 from calibration.self_knowledge import (
     ClaimRecord,
     IntervalSettings,
@@ -31,7 +32,6 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.positions import OVERALL
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import draw_interval, legend_below, nth_colour, nth_marker, panels
 from experiments.analyses.papers.sources import DATA_FILE, user_data
 from experiments.analyses.posteriors import atom_posteriors
 from experiments.analyses.prior_transfer import ENCODING, RARE
@@ -423,51 +423,34 @@ def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, PaperT
 
 
 def _figure(frames: Mapping[str, pd.DataFrame], chosen: Mapping[str, float | None]) -> Figure:
-    """Sigma over thresholds and by position beside the factuality, and errors of predictions."""
+    """Sigma and factuality over thresholds and by position, and errors of predictions."""
     swept, placed, ahead = (frames[name] for name in ("thresholds", "in-sample", "prediction"))
-    with panels(1, 3, (7.2, 2.9), width_ratios=(1, 1, 1.1)) as (figure, grid):
-        left, middle, right = grid[0]
-        for at, name in enumerate(chosen):
-            look: dict[str, Any] = {"color": nth_colour(at)}
-            if chosen[name] is not None:
-                line = swept[swept["subject"] == name].sort_values("threshold")
-                left.plot(line["threshold"], line["sigma"], marker=".", **look)
-                left.axhline(line["factuality"].iloc[0], linewidth=0.7, linestyle=":", **look)
-                mark = line[line["threshold"] == chosen[name]]
-                left.plot(mark["threshold"], mark["sigma"], "o", mfc="none", markersize=8, **look)
+    with panels(3, len(chosen), (PAGE, 4.6), sharey="row", sharex="row") as (figure, grid):
+        for column, (name, threshold) in zip(grid.T, chosen.items(), strict=True):
+            over, by, errors = column
+            line = swept[swept["subject"] == name].sort_values("threshold")
+            if threshold is not None:
+                over.axvline(threshold, color="0.7", linewidth=0.7)
             own = placed[(placed["subject"] == name) & (placed["position"] != OVERALL)]
-            middle.plot(
-                own["factuality"],
-                own["sigma"],
-                marker=nth_marker(at),
-                linewidth=0,
-                label=name,
-                **look,
+            for place, across, values in (
+                (over, line["threshold"], line),
+                (by, range(1, len(own) + 1), own),
+            ):
+                for at, (quantity, title) in enumerate((("sigma", "σ"), ("factuality", "F"))):
+                    place.plot(across, values[quantity], label=title, **nth_look(at))
+            over.set(title=name, xlabel="threshold", ylim=(-0.03, 1.03))
+            by.set(xlabel="bin of position", ylim=(-0.03, 1.03))
+            (row,) = ahead[(ahead["subject"] == name) & (ahead["position"] == OVERALL)].to_dict(
+                "records"
             )
-        left.set(xlabel="threshold", ylabel="σ (line) and factuality (dotted)", ylim=(-0.02, 1.02))
-        middle.plot((0, 1), (0, 1), color="0.6", linewidth=0.7)
-        middle.set(xlabel="factuality of a fifth", ylabel="σ of it", ylim=(-0.02, 1.02))
-        middle.legend(fontsize=6, loc="upper left")
-        overall = ahead[ahead["position"] == OVERALL]
-        for place, (_, row) in enumerate(overall.iterrows()):
-            for at, (name, title) in enumerate(PREDICTORS.items()):
-                stem = f"rmse_{name}"
+            for height, predictor in enumerate(PREDICTORS):
+                ends = [row[f"rmse_{predictor}{end}"] for end in ("", "_lower", "_upper")]
                 draw_interval(
-                    right,
-                    place + 0.18 * (at - 1.5),
-                    (row[stem], row[f"{stem}_lower"], row[f"{stem}_upper"]),
-                    # Colours are the subjects'.
-                    color=str(0.22 * at),
-                    fmt=nth_marker(at),
-                    markersize=3,
-                    label=title if place == 0 else None,
+                    errors, height, (ends[0], ends[1], ends[2]), color=nth_colour(0), fmt="o"
                 )
-        right.set_yticks(range(len(overall)), overall["subject"])
-        right.set(
-            # Rogan and Gladen's estimate is not confined to [0, 1]: its errors may leave the panel.
-            xlim=(0, 0.7),
-            ylim=(len(overall) - 0.5, -0.5),
-            xlabel="RMSE, other half",
-        )
-        legend_below(figure, right)
-    return figure
+            errors.set_xlabel("RMSE")
+            # Rogan and Gladen's estimate is not confined to [0, 1]: its errors leave the panel.
+            errors.set(xlim=(0, 0.7), ylim=(len(PREDICTORS) - 0.5, -0.5))
+        grid[0][0].legend(loc="lower left", frameon=True, framealpha=1.0, edgecolor="none")
+        grid[2][0].set_yticks(range(len(PREDICTORS)), list(PREDICTORS.values()))
+        return figure

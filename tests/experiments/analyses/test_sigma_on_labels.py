@@ -84,11 +84,11 @@ def test_votes_are_counted_at_every_threshold(invoke: Invoke) -> None:
 def test_files_of_confidences_and_of_asked_models_are_subjects(
     folder: Path, invoke: Invoke
 ) -> None:
-    answers: list[dict[str, Any]] = []
+    answers = []
     for at in range(6):
-        claims = [
-            {"subclaim": "t", "gpt-score": sure, "annotation": mark}
-            for sure, mark in zip((1.0, 0.9, 0.6), ("Y", "NY"[at % 2], "YN"[at % 2]), strict=True)
+        marks = zip((1.0, 0.9, 0.6), ("Y", "NY"[at % 2], "YN"[at % 2]), strict=True)
+        claims: list[dict[str, Any]] = [
+            {"subclaim": "t", "gpt-score": sure, "annotation": mark} for sure, mark in marks
         ]
         answers.append({"original-output": "x", "claims": claims})
     (folder / "nq.json").write_text(json.dumps({"data": answers}))
@@ -107,13 +107,10 @@ def test_files_of_confidences_and_of_asked_models_are_subjects(
     assert result.exit_code == 0, result.stderr
     assert "Without MATH: datasets.self-judged in data.yaml" in result.stdout
     frame = pd.read_csv("out/in-sample.csv")
-    claims = [
-        (one["annotation"] == "Y", one["gpt-score"] >= 0.9)
-        for answer in answers
-        for one in answer["claims"]
-    ]
+    every: Any = [one for answer in answers for one in answer["claims"]]
+    judged = [(one["annotation"] == "Y", one["gpt-score"] >= 0.9) for one in every]
     expected = {
-        "NQ": shares(claims),
+        "NQ": shares(judged),
         "ours, direct asking": shares(
             [(one["label"] == "S", one["judgements"]["direct_asking"] == "true") for one in asked]
         ),
