@@ -435,9 +435,9 @@ class CoverageDesign:
         """Return the cells of all scores."""
         if self.interval == OWN:
             return coverage(400, self.n_responses, self.correlation, self.sizes)
-        return {PERCENTILE: percentile_coverage, DIFFERENCE: difference_coverage}[self.interval](
-            200, self.n_responses
-        )
+        if self.interval == DIFFERENCE:
+            return difference_coverage(100, self.n_responses)
+        return percentile_coverage(200, self.n_responses)
 
 
 def designs(n_responses: int) -> list[CoverageDesign]:
