@@ -266,7 +266,12 @@ def make_plan(
     # The relations of the widest variant hold those of the others.
     widest = max(options.variants, key=EXTRACTED_VARIANTS.index)
     shared = model if relations == "model" else LocalRelations(model)
-    stages.append(relation_stage(shared, widest, least))
+    told = facts
+    if relations == "model":
+        method: Any = options.method
+        asked = prompts_of(options.model)
+        told = facts | relation_model_facts("prompted", method=method, prompts=asked)
+    stages.append(relation_stage(shared, widest, least, told))
     if options.assessors:
         if len(set(options.assessors)) < len(options.assessors):
             given = ", ".join(options.assessors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relations import LEAST_PROBABILITY, with_relations
+from factormodels.extraction.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
@@ -141,11 +142,25 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
     return stage
 
 
-def relation_stage(model: RelationModel, variant: str, least: float = LEAST_PROBABILITY) -> Stage:
-    """Stage that merges equal contexts and asks for the relations of a variant."""
+def relation_stage(
+    model: RelationModel,
+    variant: str,
+    least: float = LEAST_PROBABILITY,
+    facts: Mapping[str, Any] | None = None,
+) -> Stage:
+    """Stage that merges equal contexts and asks for the relations of a variant.
+
+    Args:
+        model: what judges the pairs.
+        variant: "FR1", "FR2" or "FR3".
+        least: see `factormodels.extraction.relations.with_relations`.
+        facts: what else the answers depend on, such as prompts, for `metadata["relations"]`.
+    """
 
     def stage(graph: FactGraph) -> FactGraph:
-        return with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+        found = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+        told = {**found.metadata[RELATIONS_KEY], **(facts or {})}
+        return replace(found, metadata={**found.metadata, RELATIONS_KEY: told})
 
     return stage
 

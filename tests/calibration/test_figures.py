@@ -29,7 +29,7 @@ def test_points_bands_and_rug_are_those_of_the_bins() -> None:
     diagonal, *curves = panel.lines
     assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
     rugs = [patch.get_data() for patch in panel.patches if isinstance(patch, StepPatch)]
-    bars = np.array([rug.values - rug.baseline for rug in rugs])
+    bars = np.array([values - baseline for values, _, baseline in rugs])
     for curve, band, heights, bins in zip(
         curves, panel.collections, bars, methods.values(), strict=False
     ):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from factormodels import read_many
+from factormodels.extraction.asking import identity_of
 from tests.experiments.assess.test_assess_model import (
     arguments,
     notes,
@@ -114,7 +115,10 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
     assert result.stderr.count(told) == 1
     assert "probabilities of relations: 4 verbalised" in result.stderr
     graph = read_many(notes / "o.jsonl")[0]
-    assert graph.metadata["relations"]["origins"] == {"verbalised": 2}
+    relations = graph.metadata["relations"]
+    assert (relations["method"], relations["origins"]) == ("automatic", {"verbalised": 2})
+    prompts = ("relation", "relation_verbalised")
+    assert relations["prompts"] == [identity_of(name) for name in prompts]
     assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
     replayed = invoke(*options[:-1], "again.jsonl", "--replay")
     assert replayed.exit_code == 0, replayed.output
