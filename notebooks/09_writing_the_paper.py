@@ -44,7 +44,7 @@ from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.paper import study_table as tables
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure
 from experiments.paper.notebook import fast, preview, results_folder, write_results
-from experiments.paper.page import Paper, one_page, page_image
+from experiments.paper.page import Paper, PaperSection, page_image, write_paper
 from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results import significance
 from experiments.run.runner import Execution, design, run_study
@@ -207,10 +207,16 @@ paper = Paper(
     title="Does the prior of a passage matter?",
     authors=("A. Researcher", "B. Colleague"),
     abstract=abstract,
-    tables={"table": table, "significance": tests},
-    figure="figure",
-    caption="Brier scores by the prior of contexts, with 95% intervals over responses (a); "
-    "differences paired by response, with stars as in the second table (b).",
+    sections=(
+        PaperSection(
+            tables={"table": table, "significance": tests},
+            figures={
+                "figure": "Brier scores by the prior of contexts, with 95% intervals over "
+                "responses (a); differences paired by response, with stars as in the second table "
+                "(b)."
+            },
+        ),
+    ),
 )
-one_page(paper, folder, origin)
+write_paper(paper, folder, origin)
 Image(page_image(paper, folder, origin), width=600)

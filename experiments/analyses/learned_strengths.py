@@ -242,19 +242,38 @@ def learned(
     """Posteriors under what the other folds teach."""
 
     def method(task: CrossFitTask) -> Floats:
-        graphs = [make(graph) for graph in task.graphs]
         chosen = specification()
-        crossing = cross_fitting(
-            graphs, chosen, n_folds=task.n_folds, seed=task.seed, backend=backend, penalty=PENALTY
-        )
-        fits = [crossing.without(number) for number in range(task.n_folds)]
-        applied = [
-            fits[own].apply(graph)
-            for graph, own in zip(crossing.graphs, crossing.fold.tolist(), strict=True)
-        ]
+        applied = taught(task, make, chosen, backend)
         return atom_posteriors(applied, chosen.encoding, backend)[task.atoms.kept]
 
     return method
+
+
+def taught(
+    task: CrossFitTask, make: Make, specification: Specification, backend: str = "exact"
+) -> list[FactGraph]:
+    """Every response's graph with what the folds without it teach, in order."""
+    crossing = cross_fitting(
+        [make(graph) for graph in task.graphs],
+        specification,
+        n_folds=task.n_folds,
+        seed=task.seed,
+        backend=backend,
+        penalty=PENALTY,
+    )
+    fits = [crossing.without(number) for number in range(task.n_folds)]
+    return [
+        fits[own].apply(graph)
+        for graph, own in zip(crossing.graphs, crossing.fold.tolist(), strict=True)
+    ]
+
+
+def taught_classes(task: CrossFitTask, view: str) -> list[FactGraph]:
+    """Every response's graph of a view with six classes' strengths from the folds without it.
+
+    They are to be encoded by *implication*.
+    """
+    return taught(task, _view(view), _classes(), "exact" if view == "FR1" else "lbp")
 
 
 def _fr1(graph: FactGraph) -> FactGraph:

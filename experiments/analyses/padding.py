@@ -80,7 +80,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     from experiments.assess.setup import AssessmentOptions, relation_model
 
     loaded = load(settings.data, context, settings.data_file)
-    graphs, remark = _with_a_true_claim(loaded)
+    graphs, remark = with_a_true_claim(loaded)
     choices = CoreChoices(
         relation_model(settings.relations, AssessmentOptions())[0],
         settings.weights,
@@ -114,7 +114,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     return with_published(tables, settings.published, remark, figures)
 
 
-def _with_a_true_claim(loaded: Loaded) -> tuple[list[FactGraph], str]:
+def with_a_true_claim(loaded: Loaded) -> tuple[list[FactGraph], str]:
     """The responses that repetition can pad, and the remark on the data."""
     graphs = [graph for graph in loaded.graphs if any(atom.label for atom in graph.atoms)]
     if not graphs:

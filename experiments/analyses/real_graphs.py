@@ -1,7 +1,7 @@
 """Does inference matter on real graphs: views, encodings and backends on the same labelled claims.
 
-And the decline with position: whether evidence falls as truth does, from the first sentences of a
-response to its last.
+The reference is exact inference, and certified intervals where that would take too long. And the
+decline with position: whether evidence falls as truth does, from the first sentences to the last.
 """
 
 from __future__ import annotations
@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from calibration.figures.panels import name_lines, nth_look, panel_grid, reach
+from calibration.figures.panels import (
+    draw_interval,
+    name_lines,
+    nth_colour,
+    nth_look,
+    nth_marker,
+    panel_grid,
+    panels,
+    reach,
+)
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.learned_strengths import problem, taught_classes
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -25,9 +35,12 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.resampled import difference_of_clusters, mean_of_clusters, named, tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
-from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
+from experiments.study.config import STRICT, BackendChoice, Count, DatasetChoice, Encoding
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
+from inference.exact.backend import Exact
+from inference.messages.frustration import frustration
+from inference.mini_buckets.intervals import certified_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,22 +48,56 @@ if TYPE_CHECKING:
 
 FIFTHS = ("0-20 %", "20-40 %", "40-60 %", "60-80 %", "80-100 %")
 
+CHANGE = "last less first"
+
+EXACT, CERTIFIED = "exact", "exact or certified"
+
+FOLDS = 5
+"""Folds of responses in which strengths are learned."""
+
 
 @dataclass(frozen=True)
-class Case:
-    """One view under one encoding by one backend.
+class View:
+    """One view of the responses under one encoding, and what approximates its posteriors.
 
     Attributes:
         variant: FR1, FR2 or FR3.
-        encoding: encoding of the relations.
-        backend: the backend.
+        encoding: encoding of the relations; "implication" where strengths are learned.
+        backends: the approximations.
+        learned: whether a prior and the strengths of six classes are learned from the other folds
+            of responses; data must state distributions.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
     variant: str
     encoding: Encoding
-    backend: BackendChoice
+    backends: tuple[BackendChoice, ...] = ()
+    learned: bool = False
+
+    def __post_init__(self) -> None:
+        if self.learned and self.encoding != "implication":
+            raise ValueError("strengths are learned under implication; write encoding: implication")
+
+    @property
+    def title(self) -> str:
+        """What tables call its encoding."""
+        return "learned" if self.learned else self.encoding
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Responses and how they are viewed.
+
+    Attributes:
+        dataset: labelled responses.
+        views: what is compared; scores are compared with those of the first.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    dataset: DatasetChoice
+    views: Annotated[tuple[View, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -58,74 +105,219 @@ class Settings:
     """What is compared.
 
     Attributes:
-        dataset: labelled responses with sentences.
-        cases: what their posteriors are computed by; others are compared with the first, and with
-            the first of their own view and encoding.
+        data: the responses; positions are those of the first.
+        exact_seconds: responses whose exact inference is predicted to take longer get certified
+            intervals in its place.
+        i_bound: of the mini-buckets of the intervals.
+        iterations: of the same.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    dataset: DatasetChoice
-    cases: Annotated[tuple[Case, ...], Field(min_length=2)]
+    data: Annotated[tuple[Compared, ...], Field(min_length=1)]
+    exact_seconds: Annotated[float, Field(ge=0)] = 1.0
+    i_bound: Count = 6
+    iterations: Count = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What is known of the posteriors of labelled atoms.
+
+    Attributes:
+        p: the posterior: exact, or the middle of the certified interval, (n,).
+        lower, upper: ends of the certified interval, `p` itself where that is exact, (n,).
+        shape: what a table says of the graphs.
+    """
+
+    p: Floats
+    lower: Floats
+    upper: Floats
+    shape: Mapping[str, float]
+
+
+Found = dict[tuple[str, str, str], Floats]
+"""Posteriors of labelled atoms by view, encoding and backend."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Scores of every case, and truth beside posteriors by position."""
-    (data,) = context.load([settings.dataset], "dataset")
-    atoms = labelled_atoms(data.graphs, data.name)
-    found: dict[tuple[str, str, str], Floats] = {}
-    views: dict[str, Sequence[FactGraph]] = {}
-    with context.track("cases", len(settings.cases)) as step:
-        for at, case in enumerate(settings.cases):
-            if case.variant not in views:
-                views[case.variant] = [variant(graph, case.variant) for graph in data.graphs]
-            place = f"{context.where}: settings.cases[{at}].backend"
-            ((label, backend),) = built_backends([case.backend], place)
-            p = atom_posteriors(views[case.variant], case.encoding, backend)[atoms.kept]
-            found[case.variant, case.encoding, label] = p
-            step()
-    frame = data_frame(case_rows(found, atoms, context.seed))
-    positions = data_frame(position_rows(data.graphs, found, atoms, context.seed))
+    loaded = context.load([each.dataset for each in settings.data], "data")
+    scores: list[dict[str, Any]] = []
+    errors: list[dict[str, Any]] = []
+    shapes: list[dict[str, Any]] = []
+    positions: list[dict[str, Any]] = []
+    total = sum(1 + len(view.backends) for each in settings.data for view in each.views)
+    with context.track("posteriors", total) as step:
+        for at, (asked, data) in enumerate(zip(settings.data, loaded, strict=True)):
+            kept = [g for g in data.graphs if any(a.label is not None for a in g.atoms)]
+            atoms = labelled_atoms(kept, data.name)
+            found: Found = {}
+            for number, view in enumerate(asked.views):
+                if view.learned:
+                    task = problem(kept, FOLDS, context.seed, data.name)
+                    graphs = taught_classes(task, view.variant)
+                else:
+                    graphs = [variant(graph, view.variant) for graph in kept]
+                known = reference(graphs, view.encoding, atoms, settings)
+                step()
+                own = view.variant, view.title
+                certain = EXACT if known.shape["certified"] == 0 else CERTIFIED
+                found[(*own, certain)] = known.p
+                shapes.append({"dataset": data.name, "variant": own[0], "encoding": own[1]})
+                shapes[-1] |= known.shape
+                place = f"{context.where}: settings.data[{at}].views[{number}].backends"
+                for label, backend in built_backends(view.backends, place):
+                    p = atom_posteriors(graphs, view.encoding, backend)[atoms.kept]
+                    found[(*own, label)] = p
+                    row = {"dataset": data.name, "variant": own[0], "encoding": own[1]}
+                    errors.append(
+                        {**row, "backend": label, **error_row(p, known, atoms, context.seed)}
+                    )
+                    step()
+            scores += [{"dataset": data.name, **r} for r in case_rows(found, atoms, context.seed)]
+            if not at:
+                positions = position_rows(kept, found, atoms, context.seed)
+    frames = {
+        "graphs": data_frame(shapes),
+        "cases": data_frame(scores),
+        "errors": data_frame(errors),
+        "positions": wide_positions(positions),
+    }
+    makers = {
+        "graphs": _graphs_table,
+        "cases": _cases_table,
+        "errors": _errors_table,
+        "positions": _positions_table,
+    }
     return Artefacts(
-        tables={"cases": _cases_table(frame), "positions": _positions_table(positions)},
+        tables={
+            name: make(_headed(frames[name])) for name, make in makers.items() if len(frames[name])
+        },
         figures={
-            "decline": PaperFigure(_figure(positions), positions, "truth and evidence by position")
+            "decline": PaperFigure(
+                decline_figure(frames["positions"]),
+                data_frame(positions),
+                "truth and evidence by position",
+            ),
+            "scores": PaperFigure(
+                scores_figure(frames["cases"]), frames["cases"], "Brier score of every view"
+            ),
         },
     )
 
 
-def case_rows(
-    found: Mapping[tuple[str, str, str], Floats], atoms: LabelledAtoms, seed: int
-) -> list[dict[str, Any]]:
-    """Scores of every case, its difference from the first, and its distance from its own first."""
-    from calibration.scores.measures import entropy_measure
+def reference(
+    graphs: Sequence[FactGraph], encoding: str, atoms: LabelledAtoms, settings: Settings
+) -> Reference:
+    """Exact posteriors of labelled atoms, certified intervals of those of difficult graphs."""
+    exact = Exact(search_seconds=0.2)
+    factors = [graph.to_factor_graph(encoding) for graph in graphs]
+    predicted = [exact.predict(each) for each in factors]
+    easy = np.array([each.seconds <= settings.exact_seconds for each in predicted])
+    sizes = [len(graph.atoms) for graph in graphs]
+    of_easy = np.repeat(easy, sizes)
+    p = np.full(len(of_easy), np.nan)
+    if easy.any():
+        chosen = [graph for graph, fits in zip(graphs, easy, strict=True) if fits]
+        p[of_easy] = atom_posteriors(chosen, encoding, exact)
+    lower, upper = p.copy(), p.copy()
+    starts = np.cumsum([0, *sizes])
+    for start, graph, factor, fits in zip(starts, graphs, factors, easy, strict=False):
+        if fits:
+            continue
+        names = [atom.id for atom in graph.atoms if atom.label is not None]
+        found = certified_intervals(
+            factor, names, i_bound=settings.i_bound, iterations=settings.iterations
+        )
+        for at, atom in enumerate(graph.atoms, start=int(start)):
+            if atom.id in found:
+                lower[at], upper[at] = found[atom.id].lower, found[atom.id].upper
+                p[at] = (lower[at] + upper[at]) / 2
+    frustrated = [frustration(each) for each in factors]
+    cycles = sum(each.cycles for each in frustrated)
+    widths = [each.induced_width for each in predicted]
+    open_ends = (upper - lower)[atoms.kept]
+    shape = {
+        "responses": len(graphs),
+        "cycles": cycles,
+        "frustrated": sum(each.frustrated for each in frustrated) / cycles if cycles else np.nan,
+        "unbalanced": sum(not each.balanced for each in frustrated),
+        "width": float(np.median(widths)),
+        "widest": max(widths),
+        "certified": int((~easy).sum()),
+        "interval": float(open_ends.max()),
+    }
+    return Reference(p[atoms.kept], lower[atoms.kept], upper[atoms.kept], shape)
+
+
+def error_row(p: Floats, known: Reference, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
+    """Error of an approximation, and what it moves in the Brier score.
+
+    The error of an atom is its distance from the certified interval, which is at most what the
+    posterior is off by, and at least that less the interval's width.
+    """
+    from calibration.scores.measures import verdicts
+
+    error = np.maximum(np.maximum(known.lower - p, p - known.upper), 0.0)
+    sums = [(atoms.grouping.sums((q - atoms.labels) ** 2), atoms.grouping.sizes)
+            for q in (p, known.p)]  # fmt: skip
+    briers = [float(((q - atoms.labels) ** 2).mean()) for q in (p, known.p)]
+    return {
+        "error": float(error.mean()),
+        "largest": float(error.max()),
+        "verdicts": float((np.sign(verdicts(p)) != np.sign(verdicts(known.p))).mean()),
+        **named("moved", difference_of_clusters(sums[0], sums[1], seed)),
+        "digit": _moved_digit(*briers),
+    }
+
+
+def _moved_digit(one: float, other: float) -> str:
+    """The first digit behind the point at which two numbers are printed differently, up to 6."""
+    moved = [digits for digits in range(1, 7) if f"{one:.{digits}f}" != f"{other:.{digits}f}"]
+    return str(moved[0]) if moved else "none of 6"
+
+
+def case_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+    """Scores of every case with intervals, and their differences from the first's, paired."""
     from calibration.scores.ranking import clustered_auroc
 
     grouping, labels = atoms.grouping, atoms.labels
-    ranks = clustered_auroc(list(found.values()), labels, grouping)
-    sums = [grouping.sums((p - labels) ** 2) for p in found.values()]
-    own: dict[tuple[str, str], Floats] = {}
+    # What differs by rounding alone is tied.
+    ranks = clustered_auroc([p.round(9) for p in found.values()], labels, grouping)
+    first: dict[str, Floats] = {}
     rows = []
     for at, ((view, encoding, backend), p) in enumerate(found.items()):
-        reference = own.setdefault((view, encoding), p)
-        right = np.clip(np.where(labels == 1, p, 1 - p), 1e-6, 1.0)
         row: dict[str, Any] = {"variant": view, "encoding": encoding, "backend": backend}
-        row |= named("brier", mean_of_clusters(sums[at], grouping.sizes, seed))
-        row["log_loss"] = float(-np.log(right).mean())
-        half = 1.96 * float(np.sqrt(ranks.covariance[at, at]))
-        value = float(ranks.value[at])
-        row |= named("auroc", (value, value - half, value + half))
-        row["entropy"] = entropy_measure(p)
-        one, first = (sums[at], grouping.sizes), (sums[0], grouping.sizes)
-        row |= named("difference", difference_of_clusters(one, first, seed))
-        row["distance"] = float(np.abs(p - reference).mean())
+        for name, losses in _losses(p, labels).items():
+            sums = grouping.sums(losses)
+            row |= named(name, mean_of_clusters(sums, grouping.sizes, seed))
+            one, other = (sums, grouping.sizes), (first.setdefault(name, sums), grouping.sizes)
+            row |= named(f"{name}_change", difference_of_clusters(one, other, seed))
+        covariance = ranks.covariance[np.ix_([at, 0], [at, 0])]
+        row |= _normal("auroc", float(ranks.value[at]), float(covariance[0, 0]))
+        spread = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+        change = float(ranks.value[at] - ranks.value[0])
+        row |= _normal("auroc_change", change, spread)
         rows.append(row)
     return rows
 
 
+def _losses(p: Floats, labels: Floats) -> dict[str, Floats]:
+    from calibration.scores.measures import entropy_terms
+
+    right = np.clip(np.where(labels == 1, p, 1 - p), 1e-6, 1.0)
+    return {"brier": (p - labels) ** 2, "log_loss": -np.log(right), "entropy": entropy_terms(p)}
+
+
+def _normal(name: str, value: float, variance: float) -> dict[str, float]:
+    half = 1.96 * float(np.sqrt(max(variance, 0.0)))
+    return named(name, (value, value - half, value + half))
+
+
 def position_rows(
     graphs: Sequence[FactGraph],
-    found: Mapping[tuple[str, str, str], Floats],
+    found: Found,
     atoms: LabelledAtoms,
     seed: int,
 ) -> list[dict[str, Any]]:
@@ -163,60 +355,145 @@ def position_rows(
                 {"of": name, "position": title, **named("mean", mean_of_clusters(*per[at], seed))}
             )
         fall = named("mean", difference_of_clusters(per[-1], per[0], seed))
-        rows.append({"of": name, "position": "last less first", **fall})
+        rows.append({"of": name, "position": CHANGE, **fall})
     return rows
+
+
+def wide_positions(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One row for truth and for each view, with a column for each fifth and for the change."""
+    wide: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        own = wide.setdefault(row["of"], {"of": row["of"]})
+        own |= {f"{row['position']}{end}": row[f"mean{end}"] for end in ("", "_lower", "_upper")}
+    return data_frame(list(wide.values()))
+
+
+def _headed(frame: pd.DataFrame) -> pd.DataFrame:
+    if "dataset" not in frame:
+        return frame
+    return frame.assign(head=frame["dataset"] + ", " + frame["variant"])
+
+
+_CASE = (PaperColumn("encoding", "encoding"), PaperColumn("backend", "backend"))
 
 
 def _cases_table(frame: pd.DataFrame) -> PaperTable:
     return PaperTable(
         frame,
         (
-            PaperColumn("encoding", "encoding"),
-            PaperColumn("backend", "backend"),
+            *_CASE,
             interval_column("brier", "Brier", 4),
-            PaperColumn("log_loss", "log loss", digits=3),
+            interval_column("log_loss", "log loss", 3),
             interval_column("auroc", "AUROC", 3),
-            PaperColumn("entropy", "E", digits=4),
-            interval_column("difference", "less the first", 4),
-            PaperColumn("distance", "mean |Δp|", show=tiny, right=True),
+            interval_column("entropy", "E", 4),
+            interval_column("brier_change", "Brier less the first", 4),
         ),
         "Posteriors of real graphs by view, encoding and backend",
-        group="variant",
+        group="head",
         note=(
-            "Intervals: 95 % over responses. Less the first: Brier score less that of the first "
-            "row of all, paired. mean |Δp|: from the first backend of the same view and encoding."
+            "Intervals: 95 % over responses. Less the first: paired with the first row of the same "
+            "data; the file has the other scores' differences too."
+        ),
+    )
+
+
+def _errors_table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            *_CASE,
+            PaperColumn("error", "mean |Δp|", show=tiny, right=True),
+            PaperColumn("largest", "largest", show=tiny, right=True),
+            PaperColumn("verdicts", "verdicts", digits=4),
+            interval_column("moved", "Δ Brier", 6),
+            PaperColumn("digit", "moves digit", right=True),
+        ),
+        "What approximate inference moves on real graphs",
+        group="head",
+        note=(
+            "Against exact inference, and certified intervals where it does not fit. Verdicts: "
+            "share of claims on the other side of 1/2. Moves digit: the first digit of the Brier "
+            "score that is printed differently. Intervals: 95 % over responses, paired."
+        ),
+    )
+
+
+def _graphs_table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            PaperColumn("encoding", "encoding"),
+            PaperColumn("responses", "responses", digits=0),
+            PaperColumn("cycles", "cycles", digits=0),
+            PaperColumn("frustrated", "frustrated", digits=3),
+            PaperColumn("unbalanced", "unbalanced", digits=0),
+            PaperColumn("width", "width", digits=0),
+            PaperColumn("widest", "widest", digits=0),
+            PaperColumn("certified", "certified", digits=0),
+            PaperColumn("interval", "interval", show=tiny, right=True),
+        ),
+        "Cycles and width of real graphs",
+        group="head",
+        note=(
+            "Frustrated: share of the cycles of a basis. Unbalanced: responses with a frustrated "
+            "cycle. Width: median induced width. Certified: responses on which exact inference is "
+            "predicted to take too long. Interval: the widest certified one of an atom."
         ),
     )
 
 
 def _positions_table(frame: pd.DataFrame) -> PaperTable:
+    fifths = tuple(interval_column(title, title, 3) for title in (*FIFTHS, CHANGE))
     return PaperTable(
         frame,
-        (PaperColumn("position", "position"), interval_column("mean", "mean", 3)),
+        (PaperColumn("of", "of"), *fifths),
         "Truth and posteriors by position, every sentence counting the same",
-        group="of",
+        note="Intervals: 95 % over responses.",
     )
 
 
-def _figure(frame: pd.DataFrame) -> Figure:
-    shown = frame[frame["position"].isin(FIFTHS)]
-    found = {str(name): own for name, own in shown.groupby("of", sort=False)}
-    # A panel for each encoding, with what is true in all of them.
+def decline_figure(wide: pd.DataFrame) -> Figure:
+    """The share of true claims and mean posteriors by fifth, a panel for each encoding.
+
+    Args:
+        wide: the table of positions.
+    """
+    found = {row["of"]: row for row in wide.to_dict("records")}
+    # In every panel what is true.
     encodings = list(dict.fromkeys(name.partition(", ")[2] for name in found if ", " in name))
     with panel_grid(len(encodings), (2.3, 2.2), sharey=True) as (figure, places):
         for place, encoding in zip(places, encodings, strict=True):
             lines: dict[str, Any] = {}
-            for name, own in found.items():
+            for name, row in found.items():
                 view, _, encoded = name.partition(", ")
                 if encoded not in ("", encoding):
                     continue
-                arms = reach(own["mean"], own["mean_lower"], own["mean_upper"])
+                ends = [[row[f"{at}{end}"] for at in FIFTHS] for end in ("", "_lower", "_upper")]
                 across = [fifth + 0.06 * len(lines) for fifth in range(len(FIFTHS))]
                 look = nth_look(len(lines)) | {"elinewidth": 0.8}
-                lines[view] = place.errorbar(across, own["mean"], yerr=arms, **look).lines[0]
+                lines[view] = place.errorbar(across, ends[0], yerr=reach(*ends), **look).lines[0]
             place.set_xticks(range(len(FIFTHS)), [each.removesuffix(" %") for each in FIFTHS])
             place.tick_params(axis="x", labelsize=6.0)
             place.set(xlabel="position in the response, %", title=encoding)
             name_lines(place, lines)
         places[0].set_ylabel("share true, or mean posterior")
         return figure
+
+
+def scores_figure(cases: pd.DataFrame) -> Figure:
+    """The Brier score of every view under every encoding by its reference.
+
+    Args:
+        cases: the table of cases.
+    """
+    shown = cases[cases["backend"].isin([EXACT, CERTIFIED])].to_dict("records")
+    names = [f"{row['dataset']}, {row['variant']}, {row['encoding']}" for row in shown]
+    encodings = list(dict.fromkeys(row["encoding"] for row in shown))
+    with panels(1, 1, (5.5, 0.8 + 0.19 * len(shown))) as (figure, ((place,),)):
+        for height, row in zip(reversed(range(len(shown))), shown, strict=True):
+            at = encodings.index(row["encoding"])
+            ends = row["brier"], row["brier_lower"], row["brier_upper"]
+            draw_interval(place, height, ends, color=nth_colour(at), marker=nth_marker(at))
+        place.set_yticks(range(len(shown) - 1, -1, -1), names)
+        place.set_xlabel("Brier score")
+    return figure

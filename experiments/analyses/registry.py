@@ -32,6 +32,7 @@ _NAMES = (
     "learned-strengths",
     "prior-transfer",
     "real-graphs",
+    "core-on-biographies",
     "misspecification",
     "sigma-shift",
     "sigma-on-labels",

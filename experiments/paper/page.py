@@ -1,15 +1,15 @@
-"""A page of a paper from the tables and the figure of a study: as PDF, and as LaTeX to go on from.
+"""A paper from the tables and figures of studies: as PDF, and as LaTeX to go on from.
 
 The PDF is set by Typst, which comes as a library with its own fonts, so that no LaTeX is needed;
-the LaTeX takes in the very files of the tables and the figure, and needs the packages it names.
+the LaTeX takes in the very files of the tables and figures, and needs the packages it names.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -28,50 +28,66 @@ TALLEST = "10cm"
 
 
 @dataclass(frozen=True)
+class PaperSection:
+    """A section of a paper: its text, then its tables, then its figures.
+
+    Attributes:
+        title: its title; empty: none.
+        paragraphs: paragraphs of plain text.
+        tables: the tables by the stem of their files, in order.
+        figures: what each figure shows, by the stem of its files, in order.
+    """
+
+    title: str = ""
+    paragraphs: tuple[str, ...] = ()
+    tables: Mapping[str, PaperTable] = field(default_factory=dict)
+    figures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Paper:
-    """What stands on the page, from top to bottom.
+    """What stands in the paper, from top to bottom.
 
     Attributes:
         title: its title.
         authors: who wrote it, in order.
         abstract: a paragraph of plain text.
-        tables: the tables by the stem of their files, in order.
-        figure: the stem of the figure's files.
-        caption: what the figure shows.
+        sections: its sections, in order.
+        pages: how many pages it may take.
     """
 
     title: str
     authors: tuple[str, ...]
     abstract: str
-    tables: Mapping[str, PaperTable]
-    figure: str
-    caption: str
+    sections: tuple[PaperSection, ...]
+    pages: int = 1
 
 
-def one_page(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> tuple[Path, Path]:
-    """Write a paper as paper.pdf, one page of A4, and as paper.tex; return their paths.
+def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> tuple[Path, Path]:
+    """Write a paper as paper.pdf, on pages of A4, and as paper.tex; return their paths.
 
-    The tables show the value, interval, bold and stars of every column. The foot of the page names
-    the study and its hash. Equal papers make equal files.
+    The tables show the value, interval, bold and stars of every column. The foot of every page
+    names the study and its hash. Equal papers make equal files.
 
     Args:
         paper: the paper.
-        folder: where STEM.tex of every table and STEM.pdf of the figure lie, and the paper goes.
+        folder: where STEM.tex of every table and STEM.pdf of every figure lie, and the paper goes.
         origin: where they come from.
 
     Raises:
-        InputError: if one of these files is missing or cannot be read or written, the figure is no
-            PDF that can be set, or all of it does not fit on a page.
+        InputError: if one of these files is missing or cannot be read or written, a figure is no
+            PDF that can be set, or all of it does not fit on the pages.
         MissingDependencyError: if typst is not installed.
     """
     place = Path(folder)
-    # The LaTeX takes in all of these files, the PDF only the figure.
-    for name in (*(f"{stem}.tex" for stem in paper.tables), f"{paper.figure}.pdf"):
-        if not (place / name).is_file():
-            raise InputError(
-                f"{place / name}: the paper takes in this file and it is not there; write the "
-                "tables and the figure first"
-            )
+    # The LaTeX takes in all of these files, the PDF only the figures.
+    for section in paper.sections:
+        for name in (*(f"{s}.tex" for s in section.tables), *(f"{s}.pdf" for s in section.figures)):
+            if not (place / name).is_file():
+                raise InputError(
+                    f"{place / name}: the paper takes in this file and it is not there; write the "
+                    "tables and the figures first"
+                )
     # The time of day would make every file another one.
     content = _set(paper, place, origin, format="pdf", timestamp=0)
     with atomic_path(place / PDF) as temporary:
@@ -106,23 +122,31 @@ def latex_document(paper: Paper, origin: Origin) -> str:
         r"\end{center}",
         rf"\begin{{quote}}\small\textbf{{Abstract.}} {escape_latex(paper.abstract)}\end{{quote}}",
     ]
-    for stem, table in paper.tables.items():
-        lines += [
-            r"\begin{table}[!htbp]\centering\small",
-            rf"\caption{{{escape_latex(table.caption)}}}",
-            rf"\fitted{{\input{{{stem}.tex}}\unskip}}",
-            *_latex_note(table),
-            r"\end{table}",
-        ]
+    for section in paper.sections:
+        lines += _latex_section(section)
     lines += [
-        r"\begin{figure}[!htbp]\centering",
-        rf"\fitted{{\includegraphics{{{paper.figure}.pdf}}}}",
-        rf"\caption{{{escape_latex(paper.caption)}}}",
-        r"\end{figure}",
         rf"\noindent{{\scriptsize {escape_latex(_origin_line(origin))}}}",
         r"\end{document}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _latex_section(section: PaperSection) -> Iterator[str]:
+    if section.title:
+        yield rf"\section*{{{escape_latex(section.title)}}}"
+    for paragraph in section.paragraphs:
+        yield f"{escape_latex(paragraph)}\n"
+    for stem, table in section.tables.items():
+        yield r"\begin{table}[!htbp]\centering\small"
+        yield rf"\caption{{{escape_latex(table.caption)}}}"
+        yield rf"\fitted{{\input{{{stem}.tex}}\unskip}}"
+        yield from _latex_note(table)
+        yield r"\end{table}"
+    for stem, caption in section.figures.items():
+        yield r"\begin{figure}[!htbp]\centering"
+        yield rf"\fitted{{\includegraphics{{{stem}.pdf}}}}"
+        yield rf"\caption{{{escape_latex(caption)}}}"
+        yield r"\end{figure}"
 
 
 def _latex_note(table: PaperTable) -> Sequence[str]:
@@ -135,7 +159,7 @@ def _origin_line(origin: Origin) -> str:
 
 
 def page_image(paper: Paper, folder: str | os.PathLike[str], origin: Origin) -> bytes:
-    """The page that `one_page` writes as PNG, for the eye; the same errors are raised."""
+    """A paper of one page that `write_paper` writes as PNG; the same errors are raised."""
     return _set(paper, Path(folder), origin, format="png", ppi=_PREVIEW_PPI)
 
 
@@ -143,7 +167,7 @@ _PREVIEW_PPI = 120
 
 
 def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
-    """The page as bytes of a format that Typst writes; an error if it is more than one."""
+    """The pages as bytes of a format that Typst writes; an error if they are too many."""
     typst = optional_module("typst", "notebooks")
     template = resources.files(__package__).joinpath("page.typ").read_bytes()
     inputs = {"paper": json.dumps(_plain(paper, origin))}
@@ -152,14 +176,16 @@ def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
     try:
         # A compiler that has compiled cannot be asked any more, so there are two of them.
         pages = json.loads(typst.Compiler(template, **asked).query("<pages>", "value", one=True))
-        content = typst.Compiler(template, **asked).compile(**output) if pages == 1 else b""
+        content = (
+            typst.Compiler(template, **asked).compile(**output) if pages <= paper.pages else b""
+        )
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{folder / PDF}: the page cannot be set ({reason})") from None
-    if pages != 1:
+    if pages > paper.pages:
         raise InputError(
-            f"{folder / PDF}: it takes {pages} pages; leave a table out, show fewer measures or "
-            "rows, or shorten the texts"
+            f"{folder / PDF}: it takes {pages} pages, and may take {paper.pages}; leave a table "
+            "out, show fewer measures or rows, or shorten the texts"
         )
     return bytes(content)
 
@@ -171,9 +197,18 @@ def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
         "abstract": paper.abstract,
         "keywords": [f"{key} {value}" for key, value in origin.metadata().items()],
         "origin": _origin_line(origin),
-        "tables": [_plain_table(table) for table in paper.tables.values()],
-        "figure": f"/{paper.figure}.pdf",
-        "caption": paper.caption,
+        "sections": [
+            {
+                "title": section.title,
+                "paragraphs": list(section.paragraphs),
+                "tables": [_plain_table(table) for table in section.tables.values()],
+                "figures": [
+                    {"file": f"/{stem}.pdf", "caption": caption}
+                    for stem, caption in section.figures.items()
+                ],
+            }
+            for section in paper.sections
+        ],
         "tallest": TALLEST,
     }
 

@@ -138,3 +138,31 @@ def test_positions_weigh_sentences_alike() -> None:
     assert found["true", "40-60 %"] == pytest.approx(first)
     assert found["FR1, implication", "40-60 %"] == pytest.approx(first / 2)
     assert np.isnan(found["true", "0-20 %"])
+
+
+def test_what_approximations_move_is_held_to_enumeration() -> None:
+    graphs = [replace(g, contexts=tuple(replace(c, prior=0.8) for c in g.contexts))
+              for g in biographies(3, 6)]  # fmt: skip
+    atoms = labelled_atoms(graphs, "data")
+    true = np.array([oracle(g.to_factor_graph("mixture")).marginals[a.id][1]
+                     for g in graphs for a in g.atoms])  # fmt: skip
+    settings = real_graphs.Settings(data=())
+    exact = real_graphs.reference(graphs, "mixture", atoms, settings)
+    np.testing.assert_allclose(exact.p, true, atol=1e-12)
+    assert exact.shape["certified"] == 0
+    bounded = real_graphs.reference(graphs, "mixture", atoms, replace(settings, exact_seconds=0.0))
+    assert bounded.shape["certified"] == 3
+    assert ((bounded.lower <= true) & (true <= bounded.upper)).all()
+    row = real_graphs.error_row(true + 0.01, exact, atoms, 0)
+    assert row["error"] == pytest.approx(0.01)
+    moved = np.mean((true + 0.01 - atoms.labels) ** 2) - np.mean((true - atoms.labels) ** 2)
+    assert row["moved"] == pytest.approx(moved, abs=1e-12)
+    found = {("FR1", "mixture", "exact"): true, ("FR1", "mixture", "other"): 1 - true}
+    first, second = real_graphs.case_rows(found, atoms, 0)
+    assert first["auroc"] == pytest.approx(1 - second["auroc"])
+    assert second["brier_change"] == pytest.approx(second["brier"] - first["brier"], abs=1e-12)
+
+
+def test_strengths_are_learned_under_implication_alone() -> None:
+    with pytest.raises(ValueError, match="write encoding: implication"):
+        real_graphs.View("FR1", "mixture", learned=True)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from calibration.self_knowledge import IntervalSettings
+from experiments.analyses import core_on_biographies
+from experiments.analyses.context import AnalysisContext
+from experiments.analyses.core_on_biographies import kept_rows
+from experiments.analyses.papers.sources import DATA_FILE
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
@@ -109,3 +115,39 @@ def test_the_command_writes_tables_and_a_figure(invoke: Invoke, tmp_path: Path) 
     result = invoke("select", str(path), "--rule", "none")
     assert result.exit_code == 2
     assert "the edge rule 'none' is unknown" in result.output
+
+
+def test_what_is_kept_by_sentence_is_counted_with_paired_changes() -> None:
+    choices = CoreChoices(LexicalRelations(), "uniform")
+    rows = {r["sentence"]: r for r in kept_rows([response(n) for n in "ghi"], choices, 1, 0)}
+    # Of each response a repetition goes; of the second sentence nothing does.
+    assert [rows[name]["kept"] for name in ("1", "from 2", "all")] == [0.5, 1.0, 0.75]
+    assert (rows["all"]["claims"], rows["all"]["true"]) == (12, 0.75)
+    assert rows["all"]["true_kept"] == pytest.approx(2 / 3)
+    assert rows["all"]["change"] == pytest.approx(2 / 3 - 0.75)
+    without = FactGraph("w", (Atom("a", "The Xanadu bridge opened.", label=True),))
+    with pytest.raises(InputError, match="the atom 'a' does not say its sentence"):
+        kept_rows([without], choices, 1, 0)
+
+
+def test_the_study_of_core_pads_in_three_ways(tmp_path: Path) -> None:
+    write_many([response("g"), response("h")], tmp_path / "own.jsonl")
+    (tmp_path / DATA_FILE).write_text("datasets:\n  core-responses: own.jsonl\n")
+    data = tmp_path / DATA_FILE
+    settings = core_on_biographies.Settings(
+        "core-responses", weights="uniform", appended=4, data_file=str(data)
+    )
+    context = AnalysisContext("s", 0, tmp_path, "here", untracked)
+    tables = core_on_biographies.run(settings, context).tables
+    gains = tables["gains"].frame.set_index(["judge", "kind"])
+    # Four true claims join three of four: 7/8. Who sees through repetition gives it nothing.
+    for kind in ("repetitive", "uninformative", "off-topic"):
+        assert gains.plain[core_on_biographies.BLIND, f"{kind}, appended"] == pytest.approx(1 / 8)
+    assert gains.core[core_on_biographies.KNOWN, "repetitive, appended"] == 0
+    assert tables["kept"].frame.claims.tolist() == [4, 4, 8]
+
+
+@contextmanager
+def untracked(_what: str, _steps: int) -> Iterator[Callable[[], None]]:
+    """Show no progress."""
+    yield lambda: None

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from pypdf import PdfReader
 
 from experiments.paper.artefacts import Origin, write_figure, write_table
-from experiments.paper.page import Paper, latex_document, one_page, page_image
+from experiments.paper.page import Paper, PaperSection, latex_document, page_image, write_paper
 from experiments.paper.table import PaperColumn, PaperTable
 from factormodels.errors import InputError
 
@@ -46,20 +46,23 @@ SCORES = PaperTable(
     note="* p < 0.05, *** p < 0.001; in [brackets] intervals.",
 )
 
+CAPTION = "A line_1 & more."
+
 PAPER = Paper(
     title="On $5 & 100% of <it>: _a_ #study",
     authors=("Zoë Müller", "A. N. Other"),
     abstract="Plain text: a_b, 50%, C:\\path, {braces}, #hash, *stars*, ~tilde^.",
-    tables={"scores": SCORES, "again": replace(SCORES, group="", note="")},
-    figure="figure",
-    caption="A line_1 & more.",
+    sections=(
+        PaperSection(tables={"scores": SCORES, "again": replace(SCORES, group="", note="")}),
+        PaperSection("Of #2 & _two_", ("One <par> of 100%.",), figures={"figure": CAPTION}),
+    ),
 )
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     """A folder with the files that the paper takes in."""
-    for stem, table in PAPER.tables.items():
+    for stem, table in PAPER.sections[0].tables.items():
         write_table(table, tmp_path, stem, ORIGIN)
     figure = Figure(figsize=(3.0, 2.0))
     figure.add_subplot().plot([0, 1], [1, 0])
@@ -90,9 +93,16 @@ def fonts_of(path: Path) -> list[Any]:
 
 
 def test_the_page_holds_everything_as_it_was_written(written: Path) -> None:
-    pdf, latex = one_page(PAPER, written, ORIGIN)
+    pdf, latex = write_paper(PAPER, written, ORIGIN)
     text = " ".join(text_of(pdf).split())
-    for part in (PAPER.title, *PAPER.authors, PAPER.abstract, PAPER.caption):
+    for part in (
+        PAPER.title,
+        *PAPER.authors,
+        PAPER.abstract,
+        CAPTION,
+        "Of #2 & _two_",
+        "One <par> of 100%.",
+    ):
         assert part in text
     for part in (SCORES.caption, SCORES.note, "one_way", "#other <*>", "50% of {data}", "$n$"):
         assert part in text
@@ -108,7 +118,7 @@ def test_the_page_holds_everything_as_it_was_written(written: Path) -> None:
 
 
 def test_bold_is_of_the_best_alone(written: Path) -> None:
-    one_page(PAPER, written, ORIGIN)
+    write_paper(PAPER, written, ORIGIN)
     bold = []
 
     def visit(text: str, _cm: Any, _tm: Any, font: Any, _size: Any) -> None:
@@ -122,7 +132,7 @@ def test_bold_is_of_the_best_alone(written: Path) -> None:
 
 
 def test_fonts_are_in_the_file(written: Path) -> None:
-    pdf, _ = one_page(PAPER, written, ORIGIN)
+    pdf, _ = write_paper(PAPER, written, ORIGIN)
     fonts = fonts_of(pdf)
     assert any("NewCM" in font["/FontName"] for font in fonts)
     # That of matplotlib, which set the figure.
@@ -132,11 +142,11 @@ def test_fonts_are_in_the_file(written: Path) -> None:
 
 
 def test_equal_papers_make_equal_files(written: Path) -> None:
-    pdf, latex = one_page(PAPER, written, ORIGIN)
+    pdf, latex = write_paper(PAPER, written, ORIGIN)
     before = pdf.read_bytes(), latex.read_bytes()
-    one_page(PAPER, written, ORIGIN)
+    write_paper(PAPER, written, ORIGIN)
     assert (pdf.read_bytes(), latex.read_bytes()) == before
-    one_page(replace(PAPER, title="Another"), written, ORIGIN)
+    write_paper(replace(PAPER, title="Another"), written, ORIGIN)
     assert pdf.read_bytes() != before[0]
 
 
@@ -153,33 +163,35 @@ def test_a_large_figure_is_made_to_fit(written: Path, size: tuple[float, float])
     figure = Figure(figsize=size)
     figure.add_subplot()
     write_figure(figure, pd.DataFrame({"x": [0]}), written, "figure", ORIGIN)
-    pdf, _ = one_page(PAPER, written, ORIGIN)
-    assert PAPER.caption in text_of(pdf)
+    pdf, _ = write_paper(PAPER, written, ORIGIN)
+    assert CAPTION in text_of(pdf)
 
 
 def test_what_does_not_fit_on_a_page_is_refused_and_nothing_written(written: Path) -> None:
     long = replace(PAPER, abstract="Too many words. " * 800)
-    with pytest.raises(InputError, match=r"paper\.pdf: it takes [2-9] pages"):
-        one_page(long, written, ORIGIN)
+    with pytest.raises(InputError, match=r"paper\.pdf: it takes [2-9] pages, and may take 1;"):
+        write_paper(long, written, ORIGIN)
     assert not list(written.glob("paper.*"))
+    pdf, _ = write_paper(replace(long, pages=9), written, ORIGIN)
+    assert 1 < len(PdfReader(pdf).pages) <= 9
 
 
 @pytest.mark.parametrize("name", ["scores.tex", "figure.pdf"])
 def test_a_missing_file_is_named(written: Path, name: str) -> None:
     (written / name).unlink()
     with pytest.raises(InputError, match=rf"{re.escape(name)}: the paper takes in this file"):
-        one_page(PAPER, written, ORIGIN)
+        write_paper(PAPER, written, ORIGIN)
 
 
 def test_a_figure_that_is_no_pdf_is_refused(written: Path) -> None:
     (written / "figure.pdf").write_text("no figure")
     with pytest.raises(InputError, match=r"paper\.pdf: the page cannot be set \("):
-        one_page(PAPER, written, ORIGIN)
+        write_paper(PAPER, written, ORIGIN)
     assert not list(written.glob("paper.*"))
 
 
 def test_the_latex_takes_in_the_files_of_the_study(written: Path) -> None:
-    one_page(PAPER, written, ORIGIN)
+    write_paper(PAPER, written, ORIGIN)
     text = (written / "paper.tex").read_text(encoding="utf-8")
     taken = re.findall(r"\\(?:input|includegraphics)\{([^#}]+)\}", text)
     assert taken == ["scores.tex", "again.tex", "figure.pdf"]
@@ -191,7 +203,7 @@ def test_the_latex_takes_in_the_files_of_the_study(written: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
 def test_the_latex_compiles(written: Path) -> None:
-    one_page(PAPER, written, ORIGIN)
+    write_paper(PAPER, written, ORIGIN)
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-jobname=own", "paper.tex"],
         cwd=written,
