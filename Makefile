@@ -36,7 +36,7 @@ QUICK := not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test quick lint docs bench notebooks fuzz endurance core lock sbom licences release browser
+.PHONY: help install run test quick lint docs bench draft notebooks fuzz endurance core lock sbom licences release browser
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -62,6 +62,9 @@ docs: install ## Build the documentation into results/docs; a warning is an erro
 
 bench: install ## Measure accuracy against time beside other libraries; docs/measurements.md anew
 	$(VENV)/bin/python docs/make_measurements.py --run
+
+draft: install ## Write a draft of four pages from docs/results into results/draft
+	$(VENV)/bin/python docs/make_draft.py results/draft
 
 notebooks: install ## Execute every notebook into results/notebooks
 	$(VENV)/bin/python -m tests.execute_notebooks notebooks results/notebooks

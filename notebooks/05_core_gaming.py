@@ -31,11 +31,13 @@
 # half of their true claims turned false. A guarded score should not rise with padding, and no
 # corrupted response should pass its clean version.
 #
-# The responses are the embedded demonstration corpus with its labels; the padding comes from
-# templates of this project. A language model that writes to pass may find other ways.
+# The responses are the embedded demonstration corpus with its labels, and after it real
+# biographies; the padding comes from templates of this project. A language model that writes to
+# pass may find other ways.
 
 # %%
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -57,7 +59,7 @@ from experiments.padding.robustness import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, interval_column
 from factormodels import datasets
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 
@@ -203,6 +205,20 @@ for graph in graphs:
 np.mean(repeated).round(3)
 
 # %% [markdown]
+# ## Real biographies
+#
+# The same on 153 biographies of ChatGPT whose claims people labelled, with a third kind of padding:
+# true claims of *other* biographies. Their texts are not shipped, so that the numbers are those
+# that `factormodels run ours/core-on-biographies` wrote from the owners' file.
+
+# %%
+KEPT = Path("../docs/results/core-on-biographies")
+real = pd.read_csv(KEPT / "gains.csv")
+real = real[(real.judge == "words alone") & real.kind.str.endswith("appended")]
+sentences = pd.read_csv(KEPT / "kept.csv", dtype={"sentence": str})
+real[["kind", "plain", "core", "core_lower", "core_upper"]].round(3)
+
+# %% [markdown]
 # ## The figure
 
 # %%
@@ -296,6 +312,16 @@ print(
 )
 for row in price.itertuples():
     print(f"Price: of {row.claims} {row.label} claims that nobody padded {row.left_out:.0%} go.")
+for row in real.itertuples():
+    print(
+        f"Real biographies, {row.kind}: gain {row.plain:.3f} without Core, {row.core:.3f} "
+        f"[{row.core_lower:.3f}, {row.core_upper:.3f}] with it (words)."
+    )
+whole = sentences.set_index("sentence").loc["all"]
+print(
+    f"Of their {whole.claims} claims {whole.kept:.0%} are kept; the share of true ones changes by "
+    f"{whole.change:+.3f} [{whole.change_lower:+.3f}, {whole.change_upper:+.3f}]."
+)
 
 # %% [markdown]
 # Twenty true sentences lift every response, whatever they say, and lift most corrupted ones above
@@ -313,6 +339,10 @@ for row in price.itertuples():
 # selecting, but needs a count of claims that somebody made, and paraphrases of one claim in just
 # that number score a perfect 1. Precision after Core has the opposite blindness: it is 1 for one
 # repeated true claim alone, wherever that claim is kept, and does not say how much is missing.
+#
+# Real biographies confirm both halves, at the same prices, and show a third way of buying that Core
+# was not made for: true claims about somebody else are neither redundant nor empty. All are kept,
+# and beside fewer claims of the response's own they count for more than without Core.
 
 # %%
 write_results(
@@ -367,6 +397,17 @@ write_results(
                     PaperColumn("left_out", "Left out", digits=2),
                 ),
                 "What Core with paraphrases known leaves out of responses that nobody padded.",
+            ),
+            "real": PaperTable(
+                real,
+                (
+                    PaperColumn("kind", "Padding"),
+                    interval_column("plain", "Gain without Core", 3),
+                    interval_column("core", "with Core", 3),
+                    interval_column("kept_off", "kept off", 3),
+                ),
+                "What padding gains in precision on 153 labelled biographies.",
+                note="95% intervals over biographies, paired.",
             ),
         },
         figures={"figure": PaperFigure(figure, curves, "Padding a response, and guards")},

@@ -74,7 +74,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     gains = data_frame(rows)
     figure = core_figure(kept, gains)
     return Artefacts(
-        tables={"kept": _kept_table(kept, loaded.remark), "gains": _gains_table(gains, remark)},
+        tables={"kept": _kept_table(kept, loaded.remark), "gains": gains_table(gains, remark)},
         figures={"core": PaperFigure(figure, gains, "what Core keeps, and what padding gains")},
     )
 
@@ -145,7 +145,8 @@ def _kept_table(frame: pd.DataFrame, remark: str) -> PaperTable:
     )
 
 
-def _gains_table(frame: pd.DataFrame, remark: str) -> PaperTable:
+def gains_table(frame: pd.DataFrame, remark: str) -> PaperTable:
+    """The table of gains, with a remark on the data."""
     columns = (
         PaperColumn("kind", "padding"),
         interval_column("plain", "gain without Core", 3),
@@ -184,7 +185,7 @@ def core_figure(kept: pd.DataFrame, gains: pd.DataFrame) -> Figure:
             left.errorbar(across + 0.06 * at, rows[name], yerr=arms, label=label, **look)
         left.set_xticks(across, rows["sentence"])
         left.set(xlabel="sentence", ylabel="share", ylim=(0, 1))
-        left.legend()
+        left.legend(loc="lower left")
         own = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
         heights = np.arange(len(own))[::-1]
         for at, (name, label) in enumerate((("plain", "without Core"), ("core", "with Core"))):
@@ -194,5 +195,5 @@ def core_figure(kept: pd.DataFrame, gains: pd.DataFrame) -> Figure:
         right.axvline(0.0, color="0.6", linewidth=0.7)
         right.set_yticks(heights, [kind.removesuffix(", appended") for kind in own["kind"]])
         right.set_xlabel("gain in precision")
-        right.legend()
+        right.legend(loc="center left")
     return figure

@@ -124,12 +124,14 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             step()
     scores = data_frame(score_rows(found, task))
     differences = data_frame(difference_rows(found, task))
-    tables = {"scores": _scores_table(scores)}
+    tables = {"scores": scores_table(scores)}
     if len(found) > 1:
         tables["differences"] = _differences_table(differences)
     return Artefacts(
         tables=tables,
-        figures={"ladder": PaperFigure(_figure(scores), scores, "Brier score of every method")},
+        figures={
+            "ladder": PaperFigure(ladder_figure(scores), scores, "Brier score of every method")
+        },
     )
 
 
@@ -467,7 +469,8 @@ def _losses(p: Floats, labels: Floats) -> dict[str, Floats]:
     return {"brier": (p - labels) ** 2, "log_loss": -np.log(right)}
 
 
-def _scores_table(scores: pd.DataFrame) -> PaperTable:
+def scores_table(scores: pd.DataFrame) -> PaperTable:
+    """The table of `score_rows`."""
     return PaperTable(
         scores,
         (
@@ -500,7 +503,12 @@ def _differences_table(differences: pd.DataFrame) -> PaperTable:
     )
 
 
-def _figure(scores: pd.DataFrame) -> Figure:
+def ladder_figure(scores: pd.DataFrame) -> Figure:
+    """The Brier score of every method.
+
+    Args:
+        scores: the table of scores.
+    """
     names = scores["method"].tolist()
     with panels(1, 1, (PAGE, 0.7 + 0.19 * len(names))) as (figure, ((place,),)):
         for height, row in zip(reversed(range(len(names))), scores.to_dict("records"), strict=True):

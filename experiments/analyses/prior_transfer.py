@@ -87,10 +87,14 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     return Artefacts(
         tables={
             "transfer": _transfer_table(frame),
-            "shares": _shares_table(data_frame(estimates)),
+            "shares": shares_table(data_frame(estimates)),
             "identified": _identified_table(simulated),
         },
-        figures={"directions": PaperFigure(_figure(frame), frame, "transfer in every direction")},
+        figures={
+            "directions": PaperFigure(
+                directions_figure(frame), frame, "transfer in every direction"
+            )
+        },
     )
 
 
@@ -251,7 +255,8 @@ def _transfer_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _shares_table(frame: pd.DataFrame) -> PaperTable:
+def shares_table(frame: pd.DataFrame) -> PaperTable:
+    """The table of shares that were estimated anew."""
     return PaperTable(
         frame,
         (
@@ -284,7 +289,12 @@ def _identified_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _figure(frame: pd.DataFrame) -> Figure:
+def directions_figure(frame: pd.DataFrame) -> Figure:
+    """What every method changes in every direction.
+
+    Args:
+        frame: the table of transfer.
+    """
     names = list(dict.fromkeys(frame["pair"]))
     methods = [name for name in dict.fromkeys(frame["method"]) if name != "no adaptation"]
     size = (PAGE, 0.8 + 0.2 * len(names))

@@ -57,7 +57,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
-class View:
+class ApproximatedView:
     """One view of the responses under one encoding, and what approximates its posteriors.
 
     Attributes:
@@ -86,7 +86,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedViews:
     """Responses and how they are viewed.
 
     Attributes:
@@ -97,7 +97,7 @@ class Compared:
     __pydantic_config__: ClassVar = STRICT
 
     dataset: DatasetChoice
-    views: Annotated[tuple[View, ...], Field(min_length=1)]
+    views: Annotated[tuple[ApproximatedView, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class Settings:
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: Annotated[tuple[Compared, ...], Field(min_length=1)]
+    data: Annotated[tuple[ComparedViews, ...], Field(min_length=1)]
     exact_seconds: Annotated[float, Field(ge=0)] = 1.0
     i_bound: Count = 6
     iterations: Count = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class KnownPosteriors:
     """What is known of the posteriors of labelled atoms.
 
     Attributes:
@@ -187,7 +187,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     makers = {
         "graphs": _graphs_table,
         "cases": _cases_table,
-        "errors": _errors_table,
+        "errors": errors_table,
         "positions": _positions_table,
     }
     return Artefacts(
@@ -209,7 +209,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 def reference(
     graphs: Sequence[FactGraph], encoding: str, atoms: LabelledAtoms, settings: Settings
-) -> Reference:
+) -> KnownPosteriors:
     """Exact posteriors of labelled atoms, certified intervals of those of difficult graphs."""
     exact = Exact(search_seconds=0.2)
     factors = [graph.to_factor_graph(encoding) for graph in graphs]
@@ -248,10 +248,10 @@ def reference(
         "certified": int((~easy).sum()),
         "interval": float(open_ends.max()),
     }
-    return Reference(p[atoms.kept], lower[atoms.kept], upper[atoms.kept], shape)
+    return KnownPosteriors(p[atoms.kept], lower[atoms.kept], upper[atoms.kept], shape)
 
 
-def error_row(p: Floats, known: Reference, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
+def error_row(p: Floats, known: KnownPosteriors, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
     """Error of an approximation, and what it moves in the Brier score.
 
     The error of an atom is its distance from the certified interval, which is at most what the
@@ -397,7 +397,8 @@ def _cases_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _errors_table(frame: pd.DataFrame) -> PaperTable:
+def errors_table(frame: pd.DataFrame) -> PaperTable:
+    """The table of what approximate inference moves, its blocks headed by the column `head`."""
     return PaperTable(
         frame,
         (

@@ -42,3 +42,9 @@ def test_numbers(tmp_path: Path) -> None:
     assert gaps["mean"]["0.5"] == pytest.approx(0.5, abs=1e-12)
     # Claims with one partial support of 0.7 are true more often, and told apart from chance.
     assert gaps.lower["to 0.75"] > 0
+
+    weak = pd.read_csv(folder / "biographies.csv").set_index("rival")
+    own = weak.learned - weak.brier
+    assert weak.difference.to_numpy() == pytest.approx(own.to_numpy(), abs=1e-12)
+    # On stars a prior and a temperature are Platt scaling of the default (docs/theory.md).
+    assert abs(weak.difference["platt"]) < 1e-3 < abs(weak.difference["default"])

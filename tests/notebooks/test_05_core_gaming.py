@@ -58,3 +58,9 @@ def test_numbers(tmp_path: Path) -> None:
         for padding in ("repetitive", "uninformative"):
             padded = kinds.loc[(assessor, "with", f"{padding}, appended")]
             assert padded.equals(kinds.loc[(assessor, "with", "normal")])
+
+    real: Any = pd.read_csv(folder / "real.csv").set_index("kind")
+    # All padding is true, so that without Core it all gains the same; Core does not see the third.
+    assert real.plain.max() == pytest.approx(real.plain.min(), abs=1e-12)
+    assert real.core_upper["repetitive, appended"] < real.plain_lower["repetitive, appended"] / 2
+    assert real.core_lower["off-topic, appended"] > real.plain_upper["off-topic, appended"]

@@ -7,8 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from factormodels import datasets
 from factormodels.synthetic import FactLaws, fr2, mixed_reliability
+from factormodels.variants import fr2 as fr2_of
 from inference import infer
+from inference.mini_buckets.intervals import certified_intervals
 from tests.notebooks.execution import run
 
 pytestmark = pytest.mark.notebook
@@ -46,3 +49,13 @@ def test_numbers(tmp_path: Path) -> None:
     intervals = pd.read_csv(folder / "intervals.csv").set_index("i_bound")
     assert (intervals.holds == 1.0).all()
     assert intervals.largest_width[8] < intervals.largest_width[4]
+
+    real = pd.read_csv(folder / "real.csv")
+    # One claim clamped either way, bounded by finer mini-buckets: intervals that hold must meet.
+    (biography,) = [g for g in datasets.load("factscore").graphs if len(g.contexts) == 55]
+    wide = fr2_of(biography).to_factor_graph("mixture")
+    finer = certified_intervals(wide, [real.atom[0]], i_bound=6, iterations=5)[real.atom[0]]
+    assert real.lower[0] <= finer.upper
+    assert finer.lower <= real.upper[0]
+    assert (real.width >= 0).all()
+    assert real.width.max() < 0.01

@@ -165,4 +165,4 @@ def test_what_approximations_move_is_held_to_enumeration() -> None:
 
 def test_strengths_are_learned_under_implication_alone() -> None:
     with pytest.raises(ValueError, match="write encoding: implication"):
-        real_graphs.View("FR1", "mixture", learned=True)
+        real_graphs.ApproximatedView("FR1", "mixture", learned=True)

@@ -113,3 +113,29 @@ def test_self_knowledge_of_a_real_model_is_what_one_counts(
     if name == "nq":
         for source, _, printed in rows_of_study("papers/self-known-models"):
             assert ours[source] == printed
+
+
+def test_counts_of_fastfact_are_those_of_its_file(shared_data: Path) -> None:
+    file = json.loads((shared_data / "fastfact" / "annotation_stats.json").read_text("utf-8"))
+    names = ("factcheck-bench", "hellobench", "longfact", "expertqa", "factscore_bio")
+    parts = [*(file["grouped"]["by_prompt_source"][name] for name in names), file["overall"]]
+    text = PAGE.read_text("utf-8").partition("<!-- fastfact: annotation_stats.json -->")[2]
+    lines = [line for line in text.partition("\n\n")[0].splitlines() if "| counted |" in line]
+    assert len(lines) == 10
+    labels = ("supported", "refuted", "not enough evidence", "conflicting evidence")
+    for line in lines:
+        what, _, *cells = (cell.strip() for cell in line.split("|")[1:-1])
+        name = what.partition(",")[0]
+        for cell, part in zip(cells, parts, strict=True):
+            given, agreed = part["annotator_labels"], part["agreements"]
+            n = sum(given.get(label, 0) for label in (*labels, "unsupported", "irrelevant"))
+            if name in labels:
+                value = 100 * given[name] / n
+            elif name in part["operations"]:
+                value = part["operations"][name] / part["count"]
+            elif name == "claims a response":
+                value = n / part["count"]
+            else:
+                left = agreed["agreed"]
+                value = 100 * left / (left + agreed["disagreed_corrected"])
+            assert cell == f"{value:.{len(cell.partition('.')[2])}f}", what

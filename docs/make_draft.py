@@ -1,0 +1,285 @@
+"""Makes a draft of four pages and the figures of docs/findings.md from the results that are kept.
+
+    python docs/make_draft.py results/draft      # `make draft`
+
+The folder gets paper.pdf, set by Typst, paper.tex, and the tables and figures that both take in.
+Every number comes from the files in docs/results, which the commands on docs/findings.md write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.analyses import core_on_biographies, learned_strengths, prior_transfer
+from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.paper.page import Paper, PaperSection, write_paper
+from factormodels.errors import InputError
+from factormodels.io.files import results_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[1]
+
+IMAGES = ROOT / "docs" / "images"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class KeptResults:
+    """The kept results of studies.
+
+    Attributes:
+        folder: holds a folder for each study.
+    """
+
+    folder: Path = ROOT / "docs" / "results"
+
+    def table(self, study: str, stem: str) -> pd.DataFrame:
+        """The numbers of a table.
+
+        Raises:
+            InputError: if they are not there.
+        """
+        import pandas as pd
+
+        path = self.folder / study / f"{stem}.csv"
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file; run factormodels run ours/{study}")
+        return pd.read_csv(path, keep_default_na=False, na_values=[""])
+
+    def row(self, study: str, stem: str, **wanted: str) -> Mapping[str, Any]:
+        """The first row of a table that has the wanted cells.
+
+        Raises:
+            InputError: if none has them.
+        """
+        for row in self.table(study, stem).to_dict("records"):
+            if all(str(row[name]) == value for name, value in wanted.items()):
+                return {str(name): value for name, value in row.items()}
+        raise InputError(f"{self.folder / study / stem}.csv: no row has {wanted}; run it anew")
+
+    def digest(self) -> str:
+        """SHA-256 of all tables."""
+        hashed = hashlib.sha256()
+        for path in sorted(self.folder.glob("*/*.csv")):
+            hashed.update(path.read_bytes())
+        return hashed.hexdigest()
+
+
+def ladder(kept: KeptResults) -> Figure:
+    """Every method of learned priors."""
+    return learned_strengths.ladder_figure(kept.table("learned-priors", "scores"))
+
+
+def directions(kept: KeptResults) -> Figure:
+    """What is used on responses that nobody labelled."""
+    return prior_transfer.directions_figure(kept.table("prior-transfer", "transfer"))
+
+
+def core(kept: KeptResults) -> Figure:
+    """What Core keeps, and what padding gains."""
+    name = "core-on-biographies"
+    return core_on_biographies.core_figure(kept.table(name, "kept"), kept.table(name, "gains"))
+
+
+FIGURES: Mapping[str, Callable[[KeptResults], Figure]] = {
+    "learned-priors": ladder,
+    "prior-transfer": directions,
+    "core-on-biographies": core,
+}
+"""The figures of docs/findings.md by the name of their image."""
+
+
+def number(row: Mapping[str, Any], name: str, digits: int = 4) -> str:
+    """A number of a row with its interval."""
+    value, lower, upper = (f"{row[name + end]:.{digits}f}" for end in ("", "_lower", "_upper"))
+    return f"{value} [{lower}, {upper}]"
+
+
+def artefacts(kept: KeptResults) -> Artefacts:
+    """The tables and figures of the draft."""
+    scores = kept.table("learned-priors", "scores")
+    shares = kept.table("prior-transfer", "shares")
+    gains = kept.table("core-on-biographies", "gains")
+    gains = gains[gains["kind"].str.endswith("appended")]
+    return Artefacts(
+        tables={
+            "scores": learned_strengths.scores_table(scores),
+            "shares": prior_transfer.shares_table(shares),
+            "gains": core_on_biographies.gains_table(gains, "153 biographies with a true claim."),
+        },
+        figures={
+            name: PaperFigure(make(kept), kept.table(study, stem), title)
+            for name, make, study, stem, title in (
+                ("ladder", ladder, "learned-priors", "scores", "Brier score of every method"),
+                ("directions", directions, "prior-transfer", "transfer", "transfer"),
+                ("core", core, "core-on-biographies", "gains", "what padding gains"),
+            )
+        },
+    )
+
+
+def draft(kept: KeptResults, made: Artefacts) -> Paper:
+    """The paper, each number in its text from the kept results."""
+    by = {
+        name: kept.row("learned-priors", "scores", method=name)
+        for name in (
+            "default",
+            "Platt",
+            "six classes",
+            "ranks, causes",
+            "boosted trees, neighbours",
+        )
+    }
+    gain = kept.row("learned-priors", "differences", method="Platt", other="six classes")
+    ceiling = kept.row(
+        "learned-priors", "differences", method="ranks, causes", other="boosted trees, neighbours"
+    )
+    rare = kept.row(
+        "prior-transfer",
+        "transfer",
+        source="factscore, rare",
+        target="factscore, others",
+        method="share adapted",
+    )
+    across = kept.row("prior-transfer", "shares", source="factcheck-bench", target="factscore")
+    gains = {
+        kind: kept.row(
+            "core-on-biographies",
+            "gains",
+            judge=core_on_biographies.BLIND,
+            kind=f"{kind}, appended",
+        )
+        for kind in ("repetitive", "uninformative", "off-topic")
+    }
+    whole = kept.row("core-on-biographies", "kept", sentence="all")
+    n_atoms = int(by["default"]["n_atoms"])
+    abstract = (
+        f"Factor graphs of claims and passages are meant to say how probable each claim of a long "
+        f"answer is. On 157 biographies of a language model with {n_atoms:,} claims that people "
+        f"labelled, and relations of a model of words, posteriors as stated have a Brier score of "
+        f"{number(by['default'], 'brier')}; a learned prior and temperature do what Platt scaling "
+        f"does ({by['Platt']['brier']:.4f}), as they must on stars. Strengths of six classes of "
+        f"relations win {number(gain, 'brier')} more, and hidden causes of sentences reach "
+        f"{by['ranks, causes']['brier']:.4f}; no graph passes boosted trees that see the "
+        f"neighbours ({by['boosted trees, neighbours']['brier']:.4f}). The share of true claims "
+        f"can be estimated anew on responses that nobody labelled, which changes the Brier score "
+        "by "
+        f"{number(rare, 'difference')} from rare subjects to others; relations of another model "
+        f"mislead it, to a share of {across['adapted']:.3f} where {across['true_share']:.3f} is "
+        f"true. Selection by Core keeps "
+        f"{whole['kept']:.0%} of the claims; it takes the gain of repetition from "
+        f"{gains['repetitive']['plain']:.3f} to {gains['repetitive']['core']:.3f} and that of true "
+        f"claims about other topics from {gains['off-topic']['plain']:.3f} to "
+        f"{gains['off-topic']['core']:.3f}: it does not see them."
+    )
+    tables, captions = made.tables, made.figures
+    return Paper(
+        title="What factor graphs of claims are worth on real judgements",
+        authors=("A draft of the project factormodels",),
+        abstract=abstract,
+        pages=4,
+        sections=(
+            PaperSection(
+                "1 Learning strengths",
+                (
+                    "Every method is judged on biographies that it has not seen: five folds of "
+                    "whole biographies, the same for all, and intervals that redraw biographies. "
+                    "In FR1 each claim has passages of its own, so that graphs are forests of "
+                    "stars and learned strengths are a logistic regression on counts of relations. "
+                    "What joins claims is either a shared passage (FR2, FR3) or a hidden cause of "
+                    "each sentence and each biography.",
+                    f"The best graph, ranks with causes, is behind boosted trees with neighbours "
+                    f"by {number(ceiling, 'brier')}, and level with those that see a claim's own "
+                    "relations alone.",
+                ),
+                {"scores": tables["scores"]},
+                {
+                    "ladder": f"{captions['ladder'].title} on biographies not seen, with 95% "
+                    "intervals over biographies."
+                },
+            ),
+            PaperSection(
+                "2 Responses that nobody labelled",
+                (
+                    "A prior and a temperature are learned on some responses and used on others. "
+                    "Strengths should transfer and the share of true claims should not: it is "
+                    "estimated anew on the unlabelled responses by expectation-maximisation over "
+                    "the marginals of their graphs.",
+                    f"From rare subjects to others the change of the Brier score is "
+                    f"{number(rare, 'difference')}. Where relations come from another model the "
+                    "assumption fails that evidence depends on truth as it did before, and the "
+                    "interval, which speaks of sampling alone, does not warn.",
+                ),
+                {"shares": tables["shares"]},
+                {
+                    "directions": "Brier score of every method less that of no adaptation, in "
+                    "every direction of transfer."
+                },
+            ),
+            PaperSection(
+                "3 Selection and padding",
+                (
+                    f"Core keeps {number(whole, 'kept', 2)} of the claims, least of the first "
+                    f"sentence; the share of true ones changes by {number(whole, 'change', 3)}. "
+                    "Twenty sentences are then appended: repetitions of a true claim, sentences "
+                    "from templates that hold of nearly everything, or true claims of other "
+                    "biographies. All of them are true, so that all raise plain precision alike. "
+                    "Core takes the gain of the first two away. It was not made for the third: "
+                    "claims about others are neither redundant nor uninformative, are kept, and "
+                    "weigh more as fewer of the response's own claims are left.",
+                ),
+                {"gains": tables["gains"]},
+                {
+                    "core": "What Core keeps by sentence (left), and what twenty sentences of "
+                    "padding gain in precision, judged by words alone (right)."
+                },
+            ),
+        ),
+    )
+
+
+def write_draft(kept: KeptResults, folder: Path) -> tuple[Path, Path]:
+    """Write the draft with its tables and figures, and return the paths of the PDF and LaTeX.
+
+    Raises:
+        InputError: if kept results are missing, or a file cannot be written.
+    """
+    made = artefacts(kept)
+    origin = Origin("docs/results", kept.digest())
+    with results_folder(folder):
+        write_artefacts(made, folder, origin)
+        return write_paper(draft(kept, made), folder, origin)
+
+
+def main(
+    folder: Annotated[Path, typer.Argument(help="Where the draft goes.")],
+    images: Annotated[bool, typer.Option(help="Draw docs/images anew too.")] = False,
+) -> None:
+    """Write the draft, and draw the figures of docs/findings.md if asked."""
+    logging.basicConfig(format="%(message)s")
+    logger.setLevel(logging.INFO)
+    kept = KeptResults()
+    try:
+        for path in write_draft(kept, folder):
+            logger.info("%s", path)
+        if images:
+            for name, make in FIGURES.items():
+                make(kept).savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
+    except InputError as error:
+        logger.error("%s", error)
+        raise typer.Exit(2) from None
+
+
+if __name__ == "__main__":
+    typer.run(main)
