@@ -179,6 +179,7 @@ def test_make_alone_lists_the_targets() -> None:
             "lint",
             "docs",
             "bench",
+            "draft",
             "notebooks",
             "fuzz",
             "endurance",

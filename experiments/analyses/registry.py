@@ -33,6 +33,7 @@ _NAMES = (
     "prior-transfer",
     "real-graphs",
     "core-on-biographies",
+    "relation-transfer",
     "misspecification",
     "sigma-shift",
     "sigma-on-labels",

@@ -21,6 +21,7 @@ from experiments.assess.relation_quality import (
     RelationForecasts,
     fit_lexical,
     labelled_pairs,
+    of_factcheck_bench,
     relation_forecasts,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
@@ -91,6 +92,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     caption = f"Areas under the ROC curves of relation models. {remark}"
     note = "In brackets: 95% intervals, bootstrap over responses."
+    seen = int(of_factcheck_bench(item.pair for item in pairs).sum())
+    if seen and "lexical" in forecasts:
+        note += f" In-sample: the lexical model was fitted to {seen:,} of the pairs."
     tables = {"auroc": PaperTable(frame, columns, caption, note=note)}
     figures = {
         f"figure-{number}": _figure(number, kind, forecasts, remark)

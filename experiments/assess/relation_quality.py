@@ -13,7 +13,7 @@ from calibration.scores import ScoreRow, score_table
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
-from factormodels.extraction.relation_models.lexical import KINDS
+from factormodels.extraction.relation_models.lexical import KINDS, softmax_against_neutral
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 from factormodels.extraction.relations import ask
 from factormodels.fact_graph import FactGraph
@@ -163,6 +163,24 @@ class LexicalFit:
     intercepts: NDArray[np.float64]
     coefficients: NDArray[np.float64]
     cross_validated: NDArray[np.float64]
+
+    def distributions(self, labelled: Sequence[LabelledPair]) -> NDArray[np.float64]:
+        """(n, 3) probabilities of entailment, contradiction and neutral of other pairs."""
+        features = pair_features([item.pair for item in labelled])
+        return softmax_against_neutral(self.intercepts + features @ self.coefficients.T)
+
+
+def of_factcheck_bench(pairs: Iterable[TextPair]) -> NDArray[np.bool_]:
+    """Whether each pair's passage is one of Factcheck-Bench, to which the lexical model was fitted.
+
+    Its numbers on these are in-sample. Passages are known by their hashes.
+    """
+    from factormodels import datasets
+    from factormodels.io.factcheck_bench import passage_key
+
+    bench = datasets.load("factcheck-bench").graphs
+    known = {context.key for graph in bench for context in graph.contexts if context.key}
+    return np.array([passage_key(pair.premise) in known for pair in pairs], dtype=np.bool_)
 
 
 def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> LexicalFit:

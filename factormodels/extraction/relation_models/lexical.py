@@ -86,10 +86,20 @@ def relation_distributions(features: NDArray[np.float64]) -> NDArray[np.float64]
     Args:
         features: (n, 6) as `pair_features` returns them.
     """
-    logits = np.zeros((len(features), len(KINDS)))
+    logits = np.empty((len(features), 2))
     for column, kind in enumerate(KINDS[:2]):
         weights = np.array([COEFFICIENTS[kind][name] for name in FEATURES])
         logits[:, column] = INTERCEPTS[kind] + features @ weights
+    return softmax_against_neutral(logits)
+
+
+def softmax_against_neutral(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3) probabilities of entailment, contradiction and neutral.
+
+    Args:
+        log_odds: (n, 2) log odds of the first two against neutral.
+    """
+    logits = np.hstack([log_odds, np.zeros((len(log_odds), 1))])
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     distributions: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
     return distributions

@@ -16,7 +16,13 @@ pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "open-questions.md").read_text("utf-8")
 
-KEPT = {"learned-priors", "prior-transfer", "real-graphs", "core-on-biographies"}
+KEPT = {
+    "learned-priors",
+    "prior-transfer",
+    "real-graphs",
+    "core-on-biographies",
+    "relation-transfer",
+}
 """Studies that take minutes: docs/findings.md shows them, from results that are kept."""
 
 STUDIES = sorted(

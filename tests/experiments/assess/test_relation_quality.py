@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from calibration import auroc
+from experiments.analyses.relation_transfer import DATA, IN_SAMPLE, RESPONSES, transfer_rows
 from experiments.assess.relation_quality import (
     fit_lexical,
     labelled_pairs,
+    of_factcheck_bench,
     relation_forecasts,
     relation_scores,
 )
@@ -123,3 +125,30 @@ def test_a_fit_needs_all_relations_and_enough_responses() -> None:
         fit_lexical(labelled, folds=15)
     with pytest.raises(InputError, match="neutral"):
         fit_lexical([item for item in labelled if item.kind is not N])
+
+
+def test_what_a_fit_has_seen_is_said_and_matters() -> None:
+    pairs = labelled_pairs(datasets.load("demonstration").graphs, complete=True)
+    halves = {
+        "odd": [item for item in pairs if int(item.response.split("-")[1]) % 2],
+        "even": [item for item in pairs if not int(item.response.split("-")[1]) % 2],
+    }
+    rows = {(r["used"], r["fitted"], r["seen"]): r for r in transfer_rows(halves, 3, 0)}
+    assert len(rows) == 8
+    for name, other in (("odd", "even"), ("even", "odd")):
+        # Fitted by penalised likelihood, which nothing that was fitted elsewhere can beat by much.
+        own = rows[name, name, IN_SAMPLE]["log_loss"]
+        assert own < rows[name, name, RESPONSES]["log_loss"]
+        assert own < rows[name, other, DATA]["log_loss"] + 0.01
+    own = fit_lexical(halves["odd"], folds=3).distributions(halves["even"])
+    codes = [KINDS.index(item.kind) for item in halves["even"]]
+    right = own[np.arange(len(codes)), codes]
+    assert rows["even", "odd", DATA]["log_loss"] == pytest.approx(-np.log(right).mean())
+
+
+def test_pairs_that_the_lexical_model_was_fitted_to_are_known(shared_data: Path) -> None:
+    path = shared_data / "factcheck_bench" / "factcheck-GPT-benchmark.jsonl"
+    bench = labelled_pairs(read_factcheck_bench(path))
+    assert of_factcheck_bench(item.pair for item in bench).all()
+    own = labelled_pairs(datasets.load("demonstration").graphs)
+    assert not of_factcheck_bench(item.pair for item in own).any()

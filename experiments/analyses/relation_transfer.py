@@ -1,0 +1,168 @@
+"""The lexical relation model fitted to one data set of judged pairs and used on another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from calibration.figures.panels import draw_interval, nth_colour, nth_marker, panels
+from calibration.grouping import group_by_response
+from calibration.validation import Floats
+from experiments.analyses.context import AnalysisContext
+from experiments.analyses.papers.sources import SourceName, absence, user_data
+from experiments.analyses.resampled import mean_of_clusters, named
+from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
+from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.study.config import STRICT, Count
+from factormodels import datasets
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.lexical import KINDS, relation_distributions
+from factormodels.extraction.relation_models.lexical_features import pair_features
+from factormodels.io.factcheck_bench import read_factcheck_bench
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+IN_SAMPLE, RESPONSES, DATA = "in-sample", "other responses", "other data"
+"""What a fit has seen of the pairs that it is used on: all, none of their responses, none."""
+
+BENCH, CORPUS = "Factcheck-Bench", "demonstration"
+
+PUBLISHED = "Factcheck-Bench, as the package has it"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings.
+
+    Attributes:
+        data: name of Factcheck-Bench's own file, with texts and stances.
+        folds: folds of responses.
+        data_file: file that says where data are; None: the default one, if it exists.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: SourceName = "fastfact-bench"
+    folds: Count = 10
+    data_file: str | None = None
+
+
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+    """Scores of every fit on both data sets, each with what it has seen."""
+    user = user_data(settings.data_file)
+    path = user.paths.get(settings.data)
+    if not isinstance(path, Path):
+        raise InputError(f"{context.where}: {absence(settings.data, user)}")
+    neutral = {"irrelevant": (RelationKind.NEUTRAL, 0.9)}
+    sets = {
+        BENCH: labelled_pairs(read_factcheck_bench(path, neutral)),
+        CORPUS: labelled_pairs(datasets.load("demonstration").graphs, complete=True),
+    }
+    with context.track("fits", 1) as step:
+        frame = data_frame(transfer_rows(sets, settings.folds, context.seed, published_on=BENCH))
+        step()
+    return Artefacts(
+        tables={"transfer": _table(frame)},
+        figures={"fits": PaperFigure(_figure(frame), frame, "log loss of every fit")},
+    )
+
+
+def transfer_rows(
+    sets: Mapping[str, Sequence[LabelledPair]], folds: int, seed: int, *, published_on: str = ""
+) -> list[dict[str, Any]]:
+    """A row for every fit and every data set that it is used on.
+
+    A data set's own fit is there twice: in-sample, and cross-fitted by response; so is the fit to
+    all of them together, cross-fitted alone.
+
+    Args:
+        sets: judged pairs by data set.
+        folds: folds of responses.
+        seed: seed of the bootstrap over responses.
+        published_on: the data set that the package's coefficients were fitted to; "": none.
+
+    Raises:
+        InputError: as `fit_lexical`.
+    """
+    fits = {name: fit_lexical(pairs, folds=folds) for name, pairs in sets.items()}
+    together = [
+        replace(item, response=f"{name} {item.response}")
+        for name, pairs in sets.items()
+        for item in pairs
+    ]
+    pooled = fit_lexical(together, folds=folds).cross_validated
+    ends = np.cumsum([0, *map(len, sets.values())])
+    rows = []
+    for at, (used, pairs) in enumerate(sets.items()):
+        found: list[tuple[str, str, Floats]] = []
+        for name, fit in fits.items():
+            if name == used:
+                found.append((name, IN_SAMPLE, fit.distributions(pairs)))
+                found.append((name, RESPONSES, fit.cross_validated))
+            else:
+                found.append((name, DATA, fit.distributions(pairs)))
+        found.append((" and ".join(sets), RESPONSES, pooled[ends[at] : ends[at + 1]]))
+        if published_on:
+            shares = relation_distributions(pair_features([item.pair for item in pairs]))
+            found.append((PUBLISHED, IN_SAMPLE if used == published_on else DATA, shares))
+        base = {"used": used, "pairs": len(pairs)}
+        rows += [
+            {**base, "fitted": name, "seen": seen, **_scores(p, pairs, seed)}
+            for name, seen, p in found
+        ]
+    return rows
+
+
+def _scores(shares: Floats, pairs: Sequence[LabelledPair], seed: int) -> dict[str, float]:
+    from calibration.scores.ranking import clustered_auroc
+
+    grouping = group_by_response(np.array([item.response for item in pairs]))
+    codes = np.array([KINDS.index(item.kind) for item in pairs])
+    losses = -np.log(np.clip(shares[np.arange(len(codes)), codes], 1e-6, 1.0))
+    row = named("log_loss", mean_of_clusters(grouping.sums(losses), grouping.sizes, seed))
+    for column, kind in enumerate(KINDS[:2]):
+        holds = (codes == column).astype(np.float64)
+        found = clustered_auroc([shares[:, column]], holds, grouping)
+        value, half = float(found.value[0]), 1.96 * float(np.sqrt(found.covariance[0, 0]))
+        row |= named(str(kind), (value, value - half, value + half))
+    return row
+
+
+def _table(frame: pd.DataFrame) -> PaperTable:
+    return PaperTable(
+        frame,
+        (
+            PaperColumn("fitted", "fitted to"),
+            PaperColumn("seen", "sample"),
+            interval_column(str(RelationKind.ENTAILMENT), "AUROC, entailment", 3),
+            interval_column(str(RelationKind.CONTRADICTION), "AUROC, contradiction", 3),
+            interval_column("log_loss", "log loss", 3),
+        ),
+        "The lexical relation model on judged pairs, by what it was fitted to",
+        group="used",
+        note=(
+            "Intervals: 95 % over responses. In-sample: fitted to these very pairs; other "
+            "responses: without the fold of the pair's response; other data: to none of them."
+        ),
+    )
+
+
+def _figure(frame: pd.DataFrame) -> Figure:
+    names = [f"{row.fitted} ({row.seen})" for row in frame.itertuples()]
+    sets = list(dict.fromkeys(frame["used"]))
+    with panels(1, 1, (6.5, 0.9 + 0.22 * len(frame))) as (figure, ((place,),)):
+        for height, row in zip(reversed(range(len(frame))), frame.to_dict("records"), strict=True):
+            at = sets.index(row["used"])
+            ends = row["log_loss"], row["log_loss_lower"], row["log_loss_upper"]
+            draw_interval(place, height, ends, color=nth_colour(at), marker=nth_marker(at))
+        place.set_yticks(range(len(frame) - 1, -1, -1), names)
+        place.set_xlabel("log loss on " + ", then ".join(sets))
+    return figure
