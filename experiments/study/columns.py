@@ -10,9 +10,12 @@ from factormodels.io.labels import folded
 RESPONSE = ("response", "response id", "group", "document", "id", "question id", "prompt id")
 LABEL = (
     *("label", "human label", "gold", "gold label", "annotation", "annotator label", "truth"),
-    *("is true", "correct", "supported", "factual", "y"),
+    *("ground truth", "human", "human judgement", "is true", "correct", "supported", "factual"),
+    "y",
 )
-PROBABILITY = ("p", "prob", "probability", "confidence", "score", "p true", "prediction")
+PROBABILITY = (
+    *("p", "prob", "probability", "confidence", "conf", "score", "p true", "prediction"),
+)
 MODEL = ("model", "method", "system")
 """Names by which a column is known, the likeliest first; case, dashes and underscores are alike."""
 

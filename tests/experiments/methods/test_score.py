@@ -145,6 +145,13 @@ def test_claims_without_a_response_or_a_label_are_said() -> None:
     assert "without a label" in text
 
 
+def test_columns_are_known_by_the_names_that_people_give_them() -> None:
+    found = score(drawn().rename(columns={"p": "conf", "label": "human"}), **QUICK)
+    text = " ".join(found.sentences)
+    assert "probability 'conf'" in text
+    assert "label 'human'" in text
+
+
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
