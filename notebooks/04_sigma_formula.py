@@ -36,38 +36,50 @@
 #    it is a function of SK and SU alone. Rogan and Gladen's estimate reads the same line backwards,
 #    from the share judged correct that is seen to $\hat F = (q+SU-1)/(SK+SU-1)$, and follows.
 #
-# No language model is asked here. Judgements are *drawn*: once for simulated responses, once for
-# the human labels of Factcheck-Bench. What is shown is what the formula does, not what any model
-# knows.
+# No language model is asked here. Judgements are first *drawn*, for simulated responses and for the
+# human labels of Factcheck-Bench, which shows what the formula does; then *real*: the votes that
+# SelfCheckGPT published on GPT-3's sentences, and, where `factormodels-data.yaml` names files under
+# `self-judged`, GPT-4's confidence in its own claims. How real factuality moves along a response,
+# the labels of 157 biographies by ChatGPT say.
 
 # %%
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, DASHES, paper_style
+from calibration.intervals import IntervalSettings
 from calibration.self_knowledge import (
     ClaimLabel,
+    ClaimRecord,
     ModelJudgement,
     Setting,
     Truth,
     as_claims,
     claims_of_counts,
+    label_positions,
     label_shift,
+    prediction_errors,
     rejections,
     rogan_gladen,
     sigma,
     simulate_counts,
 )
+from calibration.self_knowledge.balance import judged_counts
 from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
+from experiments.analyses.papers.sources import user_data
+from experiments.analyses.sigma_on_labels import in_sample
 from experiments.analyses.sigma_shift import prediction_row
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.table import PaperColumn, PaperTable, interval_column
+from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
+from factormodels.io.tables import read_table
 
 NOTEBOOK = "04_sigma_formula"
 SEED = 20_261_121
@@ -119,11 +131,11 @@ correct = np.array([0.8 if one.label is ClaimLabel.SUPPORTED else 1 - 0.7 for on
 subjects[BENCHMARK] = []
 for at in range(DRAWN):
     draws = np.random.default_rng(SEED + at).random(len(labelled))
-    judged_claims = [
+    drawn_claims = [
         replace(claim, direct_asking=ModelJudgement.TRUE if yes else ModelJudgement.FALSE)
         for claim, yes in zip(labelled, draws < correct, strict=True)
     ]
-    subjects[BENCHMARK].append(as_claims(judged_claims))
+    subjects[BENCHMARK].append(as_claims(drawn_claims))
 
 samples = pd.DataFrame(
     [
@@ -190,6 +202,60 @@ errors = shown.pivot_table(
 ).reset_index()
 errors.columns.name = None
 errors.round(3)
+
+# %% [markdown]
+# ## Real judgements
+#
+# A sentence counts as judged correct from half of its 20 votes on, a claim from a confidence of 0.9
+# on. The biographies have no judgements: their labels alone stand beside, by fifth.
+
+# %%
+votes = judged_graphs(datasets.load("selfcheck").graphs, "selfcheck")
+ALONE = ("", "")  # neither models nor conditions are told apart
+real: dict[str, list[ClaimRecord]] = {"SelfCheckGPT votes": votes.records(ALONE, 0.5)}
+files = user_data().paths.get("self-judged", {})
+for name, path in files.items() if not isinstance(files, Path) else ():
+    given = judged_claims(read_table(path), ClaimColumns(setting=ASKED))
+    real[f"GPT-4, {name}"] = given.records(ALONE, 0.9)
+
+by_position = pd.DataFrame(
+    [
+        {"subject": name, **row}
+        for name, records in real.items()
+        for row in in_sample(records, 5, IntervalSettings("delta"))
+    ]
+)
+ahead = pd.DataFrame(
+    [
+        {"subject": name, **row}
+        for name, records in real.items()
+        for row in prediction_errors(
+            judged_counts(as_claims(records), ASKED, 1, "incorrect")[:, -1:],
+            n_splits=SPLITS,
+            seed=SEED,
+        ).rows()
+    ]
+)
+biographies = claims_of_graphs(datasets.load("factscore").graphs, "factscore").records
+table = label_positions(biographies, n_positions=5, intervals=IntervalSettings("delta"))
+own = table["factuality"]
+fifths = pd.DataFrame(
+    {
+        "position": table.positions,
+        "factuality": own.estimate,
+        "factuality_lower": own.lower,
+        "factuality_upper": own.upper,
+    }
+)
+WANTED = ["position", "self_known", "self_unknown", "sigma", "factuality", "reading"]
+by_position.set_index("subject")[WANTED].round(3)
+
+# %%
+RMSE = ["rmse_sigma", "rmse_factuality", "rmse_emq", "sigma_less_factuality", "sigma_less_emq"]
+ahead.set_index("subject")[RMSE].round(3)
+
+# %%
+fifths.round(3)
 
 # %% [markdown]
 # ## The figure
@@ -285,6 +351,21 @@ for name, shift in shifts.items():
         f"{worst['emq']:.2f}; EMQ is the better one at {len(best)} of {len(GRID)} factualities."
     )
 
+first_fifth, last_fifth = fifths.factuality.iloc[0], fifths.factuality.iloc[-2]
+print(
+    f"Biographies: factuality {first_fifth:.3f} in the first fifth, {last_fifth:.3f} in the last."
+)
+for name in real:
+    rows = by_position[by_position.subject == name]
+    last = rows.iloc[-1]
+    (error,) = ahead[ahead.subject == name].to_dict("records")
+    print(
+        f"{name}: σ {last.sigma:.3f}, factuality {last.factuality:.3f}, p {last.clustered:.3g}; "
+        f"σ = F rejected in {(rows.reading[:-1] == 'rejected').sum()} of 5 fifths. RMSE of σ less "
+        f"that of the labelled half's factuality {error['sigma_less_factuality']:+.3f} "
+        f"[{error['sigma_less_factuality_lower']:.3f}, {error['sigma_less_factuality_upper']:.3f}]."
+    )
+
 # %% [markdown]
 # σ is a statement about errors, not a prediction of factuality. It equals the factuality of its own
 # sample where unsupported claims judged correct are as many as supported ones judged incorrect, and
@@ -298,9 +379,13 @@ for name, shift in shifts.items():
 # Under label shift σ stays where it is, and is right at one factuality at most. Reading the line
 # backwards from the judgements of the new claims follows the shift, at a price in variance: without
 # a shift it is no better than σ of a model whose errors balance, and with a model that hardly
-# knows, $SK + SU - 1 = 0.1$, it is of little use. All of this rests on drawn judgements whose law
-# stays; whether the law of a real model's judgements stays where its factuality changes is what
-# records of real judgements would have to show.
+# knows, $SK + SU - 1 = 0.1$, it is of little use.
+#
+# Real judgements say the same. The votes are far too strict: σ = F is rejected in every fifth, and
+# σ of one half predicts the other worse than its plain factuality does. Real factuality does move,
+# as the biographies show from their first fifth to their last. `factormodels run
+# ours/sigma-on-labels` has other thresholds, GPT-4's own confidence, and whether the law of real
+# judgements stays where factuality moves.
 
 # %%
 write_results(
@@ -335,6 +420,41 @@ write_results(
                     "prediction of the other half's factuality; Rogan and Gladen's estimate is "
                     "brought into [0, 1]."
                 ),
+            ),
+            "real": PaperTable(
+                by_position,
+                (
+                    PaperColumn("subject", "Judgements"),
+                    PaperColumn("position", "Position"),
+                    interval_column("self_known", "SK", 3),
+                    interval_column("self_unknown", "SU", 3),
+                    interval_column("sigma", "σ", 3),
+                    interval_column("factuality", "F", 3),
+                    PaperColumn("reading", "σ = F", r"$\sigma = F$"),
+                ),
+                "Sigma against human labels, by position.",
+                note="Linearised 95% intervals over responses; by position corrected by Holm.",
+            ),
+            "real-prediction": PaperTable(
+                ahead,
+                (
+                    PaperColumn("subject", "Judgements"),
+                    interval_column("rmse_sigma", "RMSE σ", 3),
+                    interval_column("rmse_factuality", "RMSE F", 3),
+                    interval_column("rmse_emq", "RMSE EMQ", 3),
+                    interval_column("sigma_less_factuality", "σ less F", 3),
+                    interval_column("sigma_less_emq", "σ less EMQ", 3),
+                ),
+                "Errors of predictions of one half of the responses from the other.",
+            ),
+            "biographies": PaperTable(
+                fifths,
+                (
+                    PaperColumn("position", "Position"),
+                    interval_column("factuality", "F", 3),
+                ),
+                "Share of supported claims in 157 biographies by ChatGPT, by position.",
+                note="Mean over sentences, with linearised 95% intervals over responses.",
             ),
             "levels": PaperTable(
                 levels,

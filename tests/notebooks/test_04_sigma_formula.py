@@ -55,3 +55,22 @@ def test_numbers(tmp_path: Path) -> None:
         own = shift.loc[(name, "emq")]
         # The law of judgements is known to about 0.1 from half of 92 or 100 responses.
         assert own["mean"].to_numpy() == pytest.approx(own.prevalence.to_numpy(), abs=0.08)
+
+    # Real judgements: as docs/results/sigma-on-labels, whose study splits more often.
+    kept = Path(__file__).resolve().parents[2] / "docs" / "results" / "sigma-on-labels"
+    subjects = {"SelfCheckGPT votes": "SelfCheckGPT"}
+    keys = ["subject", "position"]
+    made: Any = pd.read_csv(folder / "real.csv").replace({"subject": subjects}).set_index(keys)
+    wanted: Any = pd.read_csv(kept / "in-sample.csv").set_index(keys)
+    assert len(made) == 6
+    for column in ("self_known", "self_unknown", "sigma", "factuality", "clustered"):
+        # The same counts and formulas, to what CSV keeps.
+        assert made[column].to_numpy() == pytest.approx(
+            wanted.loc[made.index, column].to_numpy(), abs=1e-9
+        )
+    assert (made.reading == "rejected").all()
+    ahead: Any = pd.read_csv(folder / "real-prediction.csv")
+    assert (ahead.sigma_less_factuality_lower > 0).all()
+    # As docs/findings.md prints for papers/self-known-positions.
+    fifths: Any = pd.read_csv(folder / "biographies.csv").set_index("position").factuality
+    assert [round(fifths[name], 3) for name in ("0-20%", "80-100%")] == [0.788, 0.465]
