@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibration.figures.panels import draw_line, name_floor, nth_colour, nth_marker, panels
+from calibration.figures.panels import (
+    PAGE,
+    draw_line,
+    name_floor,
+    name_lines,
+    nth_colour,
+    nth_look,
+    nth_marker,
+    panels,
+    parts,
+)
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.graph_shapes import GraphShape, draw_graph
@@ -383,28 +393,35 @@ DRAWN_FLOOR = 1e-9
 
 
 def error_figure(errors: pd.DataFrame) -> Figure:
-    """The mean error of each backend against what is varied, one panel per axis.
+    """The mean error of backends against what is varied: a column per axis, a few in each row.
 
     Args:
         errors: one row per axis, level and backend, with `mean_error` and the ends of its interval.
     """
-    looks = _looks(errors["backend"])
-    names = list(dict.fromkeys(errors["axis"]))
-    with panels(1, len(names), (7.0, 2.7), sharey=True) as (figure, (axes,)):
-        for place, axis in zip(axes, names, strict=True):
-            own = errors[errors["axis"] == axis]
-            levels = sorted(set(own["level"]))
-            for backend, line in own.groupby("backend", sort=False):
-                line = line.sort_values("level")
-                look = looks[str(backend)]
-                draw_line(place, range(len(line)), line, "mean_error", DRAWN_FLOOR, **look)
-            place.set_xticks(range(len(levels)), _level_names(axis, own, levels))
-            place.set(xlabel=TITLES.get(axis, axis), yscale="log")
-            place.margins(x=0.08)
-        axes[0].set_ylabel("mean |Δp|")
-        name_floor(axes[0], DRAWN_FLOOR, 2)
-        _legend(figure, axes[0], looks)
-    return figure
+    axes = list(dict.fromkeys(errors["axis"]))
+    groups = parts(list(dict.fromkeys(errors["backend"])))
+    size = (PAGE, 1.25 * len(groups) + 0.4)
+    shared = {"sharex": "col", "sharey": True}
+    with panels(len(groups), len(axes), size, **shared) as (figure, grid):
+        for row, backends in zip(grid, groups, strict=True):
+            for place, axis in zip(row, axes, strict=True):
+                own = errors[errors["axis"] == axis]
+                levels = sorted(set(own["level"]))
+                lines = {}
+                for at, backend in enumerate(backends):
+                    line = own[own["backend"] == backend].sort_values("level")
+                    across = [levels.index(level) for level in line["level"]]
+                    look = nth_look(at) | {"clip_on": False}
+                    drawn = draw_line(place, across, line, "mean_error", DRAWN_FLOOR, **look)
+                    lines[backend] = drawn
+                place.set_yscale("log")
+                place.set_xticks(range(len(levels)), _level_names(axis, own, levels))
+                place.set_xlabel(TITLES.get(axis, axis) if backends is groups[-1] else "")
+                place.margins(x=0.08)
+            name_lines(row[-1], lines)
+        name_floor(grid[0][0], DRAWN_FLOOR, 2)
+        figure.supylabel("mean |Δp|", fontsize=8.0)
+        return figure
 
 
 def frontier_figure(measured: pd.DataFrame) -> Figure:
@@ -418,7 +435,7 @@ def frontier_figure(measured: pd.DataFrame) -> Figure:
     names = list(dict.fromkeys(measured["axis"]))
     levels = [sorted(set(measured["level"][measured["axis"] == axis])) for axis in names]
     columns = max(map(len, levels))
-    size = (7.0, 1.5 * len(names) + 0.5)
+    size = (PAGE, 1.5 * len(names) + 0.5)
     with panels(len(names), columns, size, sharex=True, sharey=True) as (figure, axes):
         for row, axis, own in zip(axes, names, levels, strict=True):
             for place in row[len(own) :]:

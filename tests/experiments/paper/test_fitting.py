@@ -13,6 +13,8 @@ import pytest
 from experiments.paper import table as paper_table
 from experiments.paper.fitting import MEASURES, Width, fitted, text_width
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.study.reading import embedded_studies
+from tests.experiments.paper.study_tables import kept_tables, table_of
 
 DOCUMENTS: dict[Width, tuple[str, ...]] = {
     "page": (
@@ -92,6 +94,18 @@ def test_letters_have_the_widths_of_computer_modern() -> None:
         assert text_width(text, 10.0) == pytest.approx(10 * em, rel=0.02)
 
 
+def test_tables_of_every_embedded_study_are_kept() -> None:
+    kept = {study for each in kept_tables() for study in each["studies"]}
+    assert kept == set(embedded_studies())
+
+
+@pytest.mark.parametrize("width", MEASURES)
+def test_tables_of_studies_fit_by_measured_widths(width: Width) -> None:
+    for each in kept_tables():
+        form = fitted(table_of(each), width)
+        assert form.width <= MEASURES[width].width, each["studies"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX")
 @pytest.mark.parametrize("width", MEASURES)
@@ -101,20 +115,21 @@ def test_latex_sets_no_table_too_wide(width: Width, tmp_path: Path) -> None:
     )
     if len(found.stdout.split()) < 2:
         pytest.skip("there is no siunitx or no beamer")
-    body = []
-    for name, one in TABLES.items():
+    of_studies = {f"study-{at}": table_of(each) for at, each in enumerate(kept_tables())}
+    for name, one in (TABLES | of_studies).items():
         (tmp_path / f"{name}.tex").write_text(paper_table.latex(one, (), width))
-        frame = (
-            (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if width == "slides" else ("",) * 2
-        )
-        body.append(f"{frame[0]}\n\\input{{{name}}}\n{frame[1]}\n")
+    around = ("", "")
+    if width == "slides":
+        around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}")
     for head in DOCUMENTS[width]:
-        (tmp_path / "paper.tex").write_text(
-            "\n".join([head, *paper_table.PACKAGES, r"\begin{document}", *body, r"\end{document}"])
-        )
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+        # What is set for the narrower page stands on the wider one as it is.
+        names = [*TABLES, *(of_studies if head == DOCUMENTS[width][0] else ())]
+        tables = [f"{around[0]}\n\\input{{{name}}}\n{around[1]}\n" for name in names]
+        parts = [head, *paper_table.PACKAGES, r"\begin{document}", *tables, r"\end{document}"]
+        (tmp_path / "paper.tex").write_text("\n".join(parts))
+        command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error"]
         said = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, errors="replace"
+            [*command, "paper.tex"], cwd=tmp_path, capture_output=True, text=True, errors="replace"
         )
         assert said.returncode == 0, said.stdout[-2000:]
         assert re.findall(r"Overfull .hbox.*", said.stdout) == []

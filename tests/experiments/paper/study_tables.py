@@ -1,0 +1,117 @@
+"""Tables of every embedded study as data: what a run of each shows, its widest rows alone.
+
+    python -m tests.experiments.paper.study_tables ours/i-bound ours/encodings
+
+runs studies that are analyses and need no data of the user's, and keeps their tables anew beside
+this file. Tables of one form, such as those of one paper on several data, are kept once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from experiments.paper.fitting import text_width
+from experiments.paper.table import PaperColumn, PaperTable, blocks, data_frame
+
+KEPT = Path(__file__).with_suffix(".json")
+
+ROWS = 5
+"""Rows that are kept of a table: those with the widest texts."""
+
+
+def kept_tables() -> list[dict[str, Any]]:
+    """What is kept: the studies that a table is of, and the table as `plain` makes it."""
+    found: list[dict[str, Any]] = json.loads(KEPT.read_text("utf-8"))
+    return found
+
+
+def plain(table: PaperTable) -> dict[str, Any]:
+    """A table as JSON takes it: texts as they are shown, numbers as they are."""
+    columns = [replace(column, show=str) for column in table.columns]
+    frame = {
+        column.name: [column.text(value) for value in table.frame[column.name]]
+        if column.digits is None
+        else table.frame[column.name].tolist()
+        for column in table.columns
+    }
+    for column in columns:
+        for name in filter(None, (column.lower, column.upper, column.bold, column.stars)):
+            frame[name] = table.frame[name].tolist()
+    if table.group:
+        frame[table.group] = table.frame[table.group].tolist()
+    whole = replace(table, frame=data_frame(frame), columns=tuple(columns))
+    rows = [row for _, own in blocks(whole) for row in own]
+    widths = [[text_width(cell.text + cell.interval, 10.0) for cell in row] for row in rows]
+    order = sorted(range(len(rows)), key=lambda at: -sum(widths[at]))
+    # Of every column the widest row, then those that are widest on the whole.
+    widest = [int(np.argmax(column)) for column in zip(*widths, strict=True)]
+    chosen = list(dict.fromkeys([*widest, *order]))[: max(ROWS, len(set(widest)))]
+    ordered = _by_group(whole) if table.group else list(range(len(rows)))
+    places = sorted(ordered[at] for at in chosen if rows)
+    return {
+        "columns": [
+            {
+                field.name: getattr(column, field.name)
+                for field in fields(PaperColumn)
+                if field.name != "show" and getattr(column, field.name) != field.default
+            }
+            for column in columns
+        ],
+        "frame": {
+            name: [values[place] for place in sorted(places)] for name, values in frame.items()
+        },
+        "caption": table.caption,
+        "group": table.group,
+        "note": table.note,
+    }
+
+
+def _by_group(table: PaperTable) -> list[int]:
+    """Places of rows in the order of `blocks`."""
+    groups = table.frame.groupby(table.group, sort=False)
+    return [place for _, own in groups for place in own.index]
+
+
+def table_of(kept: Mapping[str, Any]) -> PaperTable:
+    """A kept table as it was."""
+    columns = tuple(PaperColumn(**column) for column in kept["columns"])
+    frame = data_frame(kept["frame"])
+    return PaperTable(frame, columns, kept["caption"], kept["group"], kept["note"])
+
+
+@contextmanager
+def _untracked(_what: str, _steps: int) -> Iterator[Any]:
+    yield lambda: None
+
+
+def main(studies: list[str]) -> None:
+    """Run studies, and keep their tables in place of those that are kept of them."""
+    from experiments.analyses.study import load_analysis, run_analysis
+    from experiments.study.reading import read_raw
+
+    found = [each for each in kept_tables() if not set(each["studies"]) & set(studies)]
+    for study in studies:
+        with TemporaryDirectory() as folder:
+            loaded = load_analysis(read_raw(study))
+            tables = run_analysis(loaded, Path(folder), _untracked).artefacts.tables
+        found += [{"studies": [study], **plain(table)} for table in tables.values()]
+    keep(found)
+
+
+def keep(tables: list[dict[str, Any]]) -> None:
+    """Write what is kept."""
+    text = ",\n".join(json.dumps(each, ensure_ascii=False) for each in tables)
+    KEPT.write_text(f"[\n{text}\n]\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
