@@ -319,7 +319,7 @@ for row in real.itertuples():
     )
 whole = sentences.set_index("sentence").loc["all"]
 print(
-    f"Of their {whole.claims} claims {whole.kept:.0%} are kept; the share of true ones changes by "
+    f"Of their {whole.claims:,.0f} claims {whole.kept:.0%} are kept; the share of true ones changes by "
     f"{whole.change:+.3f} [{whole.change_lower:+.3f}, {whole.change_upper:+.3f}]."
 )
 
