@@ -319,8 +319,8 @@ for row in real.itertuples():
     )
 whole = sentences.set_index("sentence").loc["all"]
 print(
-    f"Of their {whole.claims:,.0f} claims {whole.kept:.0%} are kept; the share of true ones changes by "
-    f"{whole.change:+.3f} [{whole.change_lower:+.3f}, {whole.change_upper:+.3f}]."
+    f"Of their {whole.claims:,.0f} claims {whole.kept:.0%} are kept; the share of true ones "
+    f"changes by {whole.change:+.3f} [{whole.change_lower:+.3f}, {whole.change_upper:+.3f}]."
 )
 
 # %% [markdown]
