@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -12,13 +14,21 @@ from factormodels.variants import COPY_SEPARATOR
 
 if TYPE_CHECKING:
     from inference.exact.backend import Exact
+    from inference.sampling.annealing import AnnealedImportance
 
 
 class Removal(NamedTuple):
-    """The exact posterior of an atom with a context and without it."""
+    """The posterior of an atom with a context and without it, exact where `error` is 0.
+
+    Attributes:
+        present: with it.
+        without: without it.
+        error: standard error of the change, of estimates from draws.
+    """
 
     present: float
     without: float
+    error: float = 0.0
 
     @property
     def change(self) -> float:
@@ -26,8 +36,8 @@ class Removal(NamedTuple):
         return self.present - self.without
 
 
-Removals = dict[tuple[str, str], Removal]
-"""(context, atom) -> what becomes of the atom when the context is taken away."""
+Removals = dict[tuple[str, str], Removal | None]
+"""(context, atom) -> what becomes of the atom when the context is taken away; None: not known."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,8 @@ class ContextEvidence:
         context: id of the context in the response as recorded.
         relation: what the relation is.
         probability: its probability, as the view has it.
-        removal: what becomes of the atom when the context is taken away, computed exactly; None
-            where that was not computed.
+        removal: what becomes of the atom when the context is taken away; None where that is not
+            known.
     """
 
     context: str
@@ -80,7 +90,10 @@ def evidence_of_atoms(
 
 
 def context_removals(
-    seen: FactGraph, factor_graph: FactorGraph, exact: Exact | None = None
+    seen: FactGraph,
+    factor_graph: FactorGraph,
+    exact: Exact | None = None,
+    draws: AnnealedImportance | None = None,
 ) -> Removals | None:
     """What becomes of the atoms when each context is taken away by itself.
 
@@ -88,25 +101,41 @@ def context_removals(
         seen: the view of a response.
         factor_graph: its factor graph.
         exact: settings of the exact computation.
+        draws: settings of the draws that answer where its tables do not fit; None: the standard
+            ones.
 
     Returns:
-        An entry for each context and each atom that a relation joins to it; None where the tables
-        do not fit the memory.
+        An entry for each context and each atom that a relation joins to it; None where tables do
+        not fit the memory and draws do not suffice.
     """
-    from inference import TooLargeError
+    from inference import InferenceError, Status
+    from inference.sampling.annealing import AnnealedImportance
     from inference.tasks import without_variables
 
     if not seen.contexts or not seen.atoms:
         return {}
     try:
-        effects = without_variables(factor_graph, seen.context_ids, exact=exact)
-    except TooLargeError:
+        effects = without_variables(
+            factor_graph, seen.context_ids, exact=exact, otherwise=draws or AnnealedImportance()
+        )
+    except InferenceError:
+        return None
+    if effects.status is Status.NOT_CONVERGED:
         return None
     names = seen.atom_ids + seen.context_ids
+    errors = effects.standard_errors
+    of_change = np.zeros(len(effects.removed)) if errors is None else errors[:, 1]
     return {
-        (names[removed], names[target]): Removal(float(present), float(without))
-        for removed, target, present, without in zip(
-            effects.removed, effects.targets, effects.present, effects.without, strict=True
+        (names[removed], names[target]): (
+            None if np.isnan(without) else Removal(float(present), float(without), float(error))
+        )
+        for removed, target, present, without, error in zip(
+            effects.removed,
+            effects.targets,
+            effects.present,
+            effects.without,
+            of_change,
+            strict=True,
         )
         # Variables are the atoms first, then the contexts; what a context does to others is left
         # out.

@@ -113,8 +113,8 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
     of_atom = dict(zip(seen.atom_ids, p.tolist(), strict=True))
     asked = only_asked(graph, view.variant)
     unanswered = unanswered_atoms(asked)
-    # Removals are computed exactly even if the posterior is approximate, hence `change` may be None
-    # where `p` is there.
+    # Removals are computed exactly where that fits, else from draws, whatever the posterior is by;
+    # hence `change` may be None where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
     return {
         "encoding": view.encoding,
@@ -145,12 +145,15 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
 
 
 def _plain(item: ContextEvidence) -> dict[str, Any]:
-    return {
+    plain: dict[str, Any] = {
         "context": item.context,
         "relation": str(item.relation),
         "probability": item.probability,
         "change": None if item.removal is None else item.removal.change,
     }
+    if item.removal is not None and item.removal.error:
+        plain["change_error"] = item.removal.error
+    return plain
 
 
 @dataclass(frozen=True)

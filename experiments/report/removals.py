@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VIEW_SECONDS = 5.0
 REPORT_SECONDS = 120.0
-"""Most seconds that the removals of one view, and of a whole report, may be predicted to take."""
+"""Most seconds that exact removals of one view, and all of a report, may be predicted to take."""
 
 _MEMORY = 2**27
 """Bytes of the tables: fixed, since what is free differs between machines and moments."""
@@ -86,11 +86,14 @@ def removals_of(
             cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
             removals = None
             # Only what is done is charged, so one large view does not use up the report's budget.
-            if cost <= min(VIEW_SECONDS, seconds):
-                seconds -= cost
+            # What takes longer is estimated from draws, whose time is no more, and not predicted.
+            within = cost <= VIEW_SECONDS
+            if min(cost, VIEW_SECONDS) <= seconds:
+                seconds -= min(cost, VIEW_SECONDS)
                 # The view names the contexts; the model has the probabilities, learned and
                 # strengthened.
-                removals = context_removals(one.seen, model, exact)
+                allowed = exact if within else replace(exact, memory_limit=1)
+                removals = context_removals(one.seen, model, allowed)
             one = replace(one, removals=removals, reason=_TOO_LONG if removals is None else "")
         result.append(one)
     return result, seconds

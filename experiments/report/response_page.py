@@ -291,11 +291,17 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
                 against=kind is RelationKind.CONTRADICTION,
                 probability=f"{probability:.2f}",
                 without=tuple(_in_views(by_view, len(bearing), lambda one: fixed(one.without))),
-                changes=tuple(_in_views(by_view, len(bearing), lambda one: change(one.change))),
+                changes=tuple(_in_views(by_view, len(bearing), _change)),
             )
             for (context, kind, probability), by_view in ordered
         )
     return rows
+
+
+def _change(one: Removal) -> str:
+    # An estimate has its standard error beside it.
+    error = f" ± {one.error:.3f}" if one.error else ""
+    return f"{change(one.change)}{error}"
 
 
 def _strength(by_view: Mapping[int, Removal | None], probability: float) -> float:

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
-from factormodels.factor_graph import FactorGraph
-from inference.backend import Backend, TooLargeError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import Backend, InferenceError, TooLargeError
+from inference.evidence import checked_graph
 from inference.memory import allowance
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
+from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
-from inference.sampling.path import AnnealingPath, Particles, annealing_path
+from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
 from inference.support import Support, assignment, possible_states, state_starts
 
 _LAST_STEPS = 8
@@ -131,24 +132,20 @@ class AnnealedImportance(Backend):
         if len(groups) < 2 or not np.isfinite(sizes).any():
             return self._failed(support, stats)
         log_z, error, interval = log_mean(sizes, CONFIDENCE)
-        shares = np.exp(sizes - sizes.max())
-        weights = np.stack([group.weights for group in groups])
-        effective = shares.sum() ** 2 / (shares**2 @ (weights**2).sum(axis=1))
-        agreeing = shares.sum() ** 2 / (shares**2).sum()
+        shares, effective, agreeing, status = self._worth(groups)
         sums = np.stack([group.sums for group in groups])
         values, errors = ratio_errors(support.graph, shares, sums, effective)
         offset = support.log_constant + path.log_base
         by_state = _expanded(support, errors)
-        enough = agreeing >= 0.5 * len(groups) and effective >= self.min_effective
         return Posterior(
             marginals=_expanded(support, values),
             log_z=offset + log_z,
             log_z_kind=LogZKind.ESTIMATE,
-            status=Status.CONVERGED if enough else Status.NOT_CONVERGED,
+            status=status,
             stats={
                 **stats,
-                "effective_sample_size": float(effective),
-                "effective_groups": float(agreeing),
+                "effective_sample_size": effective,
+                "effective_groups": agreeing,
                 "log_z_standard_error": error,
                 "log_z_interval": tuple(offset + side for side in interval),
                 "confidence": CONFIDENCE,
@@ -156,13 +153,66 @@ class AnnealedImportance(Backend):
             },
         )
 
-    def _require_memory(self, graph: FactorGraph) -> None:
+    def weighted_draws(self, graph: FactorGraph) -> WeightedDraws:
+        """Assignments with weights, of which every group is a sample of its own.
+
+        `seconds` plays no part: every run draws the same.
+
+        Args:
+            graph: the factor graph, with or without evidence.
+
+        Raises:
+            TooLargeError: if particles, tables and draws would not fit the memory limit.
+            ZeroPartitionError: if no assignment has positive potential.
+            InferenceError: if no particle ended in one.
+        """
+        absorbed = checked_graph(graph).absorb_evidence()
+        support = possible_states(absorbed)
+        path = annealing_path(support.graph, np.random.SeedSequence([self.seed, 0]))
+        each = self.particles * self.draws
+        if isinstance(path, Posterior):
+            forest = support.graph
+            seed = np.random.SeedSequence([self.seed, 2])
+            drawn = forest_draws(forest, self.groups * each, seed)
+            states = drawn.reshape(self.groups, each, forest.n_variables)
+            weights = np.full((self.groups, each), 1.0 / (self.groups * each))
+            effective, status = float(self.groups * each), Status.CONVERGED
+        else:
+            self._require_memory(path.graph, self.groups * each)
+            steps = self._schedule(path, math.inf)
+            groups = self._groups(path, steps, math.inf, keep=True)
+            shares, effective, _, status = self._worth(groups)
+            if not shares.any():
+                raise InferenceError("no particle of 'ais' ended in a possible state; ask for more")
+            states = np.stack([group.states for group in groups])
+            own = np.stack([group.weights for group in groups])
+            weights = np.tile(own, self.draws) * (shares / shares.sum() / self.draws)[:, None]
+        whole = support.expand_states(states)
+        observed = graph.evidence != UNOBSERVED
+        whole[..., observed] = graph.evidence[observed]
+        return WeightedDraws(whole, weights, effective, status)
+
+    def _worth(self, groups: list[_Group]) -> tuple[NDArray[np.float64], float, float, Status]:
+        """Weights of groups, the largest 1, effective numbers of particles and groups, status."""
+        sizes = np.array([group.log_z for group in groups])
+        if not np.isfinite(sizes).any():
+            return np.zeros(len(groups)), 0.0, 0.0, Status.NOT_CONVERGED
+        shares = np.exp(sizes - sizes.max())
+        weights = np.stack([group.weights for group in groups])
+        effective = float(shares.sum() ** 2 / (shares**2 @ (weights**2).sum(axis=1)))
+        agreeing = float(shares.sum() ** 2 / (shares**2).sum())
+        enough = agreeing >= 0.5 * len(groups) and effective >= self.min_effective
+        status = Status.CONVERGED if enough else Status.NOT_CONVERGED
+        return shares, effective, agreeing, status
+
+    def _require_memory(self, graph: FactorGraph, draws: int = 0) -> None:
         threads = min(self.groups, os.cpu_count() or 1)
         states = float(graph.n_variables * self.particles)
         bytes_ = 8.0 * (
             threads * (2.0 * states + 2.0 * len(graph.log_values))
             + 2.0 * len(graph.log_values)
             + self.groups * state_starts(graph)[-1]
+            + 2.0 * draws * graph.n_variables
         )
         allowed = allowance(self.memory_limit).bytes
         if bytes_ > allowed:
@@ -196,7 +246,9 @@ class AnnealedImportance(Backend):
             steps.append(1.0)
         return np.array(steps)
 
-    def _groups(self, path: AnnealingPath, steps: NDArray[np.float64], end: float) -> list[_Group]:
+    def _groups(
+        self, path: AnnealingPath, steps: NDArray[np.float64], end: float, keep: bool = False
+    ) -> list[_Group]:
         """What independent groups found, of those that end in time."""
 
         def run(number: int) -> _Group | None:
@@ -205,8 +257,14 @@ class AnnealedImportance(Backend):
             population = Particles(path, self.particles, [self.seed, 2, number])
             if not population.advance(steps, self.resample, self.sweeps, end):
                 return None
-            sums = population.average(self.draws, end)
-            return _Group(population.log_z(), population.shares(), sums)
+            states = np.zeros((0, path.graph.n_variables), dtype=np.int64)
+            kept: list[NDArray[np.int64]] | None = [] if keep else None
+            sums = population.average(self.draws, end, kept)
+            if kept:
+                states = np.concatenate(kept)
+            elif keep:
+                states = np.tile(population.states, (self.draws, 1))
+            return _Group(population.log_z(), population.shares(), sums, states)
 
         workers = os.cpu_count() or 1
         found: list[_Group] = []
@@ -248,11 +306,13 @@ class _Group:
         log_z: its estimate of log Z, less that of the start; -inf where no particle is left.
         weights: float64 (n_particles,), the weights at the end, which add up to 1.
         sums: float64 (n_states,), weighted sums of conditional probabilities.
+        states: int64 (n_sweeps * n_particles, n_variables), sweep by sweep, if they were kept.
     """
 
     log_z: float
     weights: NDArray[np.float64]
     sums: NDArray[np.float64]
+    states: NDArray[np.int64]
 
 
 def _expanded(support: Support, values: NDArray[np.float64]) -> Marginals:

@@ -2,14 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
+from inference.posterior import Status
 from inference.support import state_starts
 
 CONFIDENCE = 0.95
 """The probability with which intervals of log Z hold, unless another is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedDraws:
+    """Assignments with weights, in groups that know nothing of each other.
+
+    Attributes:
+        states: whole numbers (n_groups, n_draws, n_variables).
+        weights: float64 (n_groups, n_draws), nonnegative; they add up to 1.
+        effective: effective number of independent draws.
+        status: converged if groups agree and the effective number is large enough.
+    """
+
+    states: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    effective: float
+    status: Status
+
+
+def jackknife(
+    estimate: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    sums: NDArray[np.float64],
+    effective: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What is estimated from sums over groups, and its standard error by leaving each out.
+
+    Args:
+        estimate: from the sum over groups, of the shape of one group's.
+        sums: float64 (n_groups, ...), what each group adds, at least 2 groups.
+        effective: effective number of draws, n: no standard error is below 1 / n.
+    """
+    n = len(sums)
+    total = sums.sum(axis=0)
+    # A sum of the others, not a difference, which leaves nothing of what one group outweighs.
+    without = np.stack([estimate(np.delete(sums, group, axis=0).sum(axis=0)) for group in range(n)])
+    spread = (n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+    return estimate(total), np.sqrt(spread + max(effective, 1.0) ** -2.0)
+
+
+def frequencies(
+    draws: WeightedDraws, numbers: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of 0, 1, ..., count - 1 and their standard errors.
+
+    Args:
+        numbers: int64 (n_groups, n_draws), what each draw says.
+    """
+    sums = np.zeros((len(numbers), count))
+    for group, own in enumerate(numbers):
+        sums[group] = np.bincount(own, draws.weights[group], count)
+    return jackknife(lambda total: total / total.sum(), sums, draws.effective)
 
 
 def log_mean(

@@ -106,7 +106,7 @@ class Particles:
         self._random = random_state(for_moves)
         self._log_weights = np.zeros(particles)
         self._log_z = np.zeros(1)
-        self.states = _forest_draws(path.forest, particles, for_draws)
+        self.states = forest_draws(path.forest, particles, for_draws)
         self.energies = np.zeros((particles, 2))
         self._move(path.fixed, 0, np.zeros(0))
 
@@ -170,16 +170,21 @@ class Particles:
             count = max(1, min(2 * count, int(_LOOK_SECONDS / max(pace, 1e-6))))
         return True
 
-    def average(self, draws: int, end: float) -> NDArray[np.float64]:
+    def average(
+        self, draws: int, end: float, kept: list[NDArray[np.int64]] | None = None
+    ) -> NDArray[np.float64]:
         """Weighted sums of conditional probabilities at inverse temperature 1, flat over states.
 
         Args:
             draws: sweeps over all blocks.
             end: the monotonic time after which no further sweep begins.
+            kept: a list to which the states after every sweep are added; None: they are not kept.
         """
         sums = np.zeros(state_starts(self._path.graph)[-1])
         for _ in range(draws if self.alive else 0):
             self._move(self._path.graph.log_values, 1, sums)
+            if kept is not None:
+                kept.append(self.states.copy())
             if time.monotonic() > end:
                 break
         return sums
@@ -204,7 +209,7 @@ class Particles:
         )
 
 
-def _forest_draws(
+def forest_draws(
     forest: FactorGraph, count: int, seed: np.random.SeedSequence
 ) -> NDArray[np.int64]:
     """Independent draws from a forest, (count, n_variables)."""

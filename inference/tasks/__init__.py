@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from inference.tasks.autodiff import differentiable_log_partition
     from inference.tasks.counts import CountDistribution, count_distribution
     from inference.tasks.gradients import ValueAndGradient, log_partition, log_probability
-    from inference.tasks.joints import joint
+    from inference.tasks.joints import EstimatedJoint, estimated_joint, joint
     from inference.tasks.maximum import Assignment, map_assignment, marginal_map
     from inference.tasks.pairs import pairwise_joints
     from inference.tasks.removals import Effects, without_factors, without_variables
@@ -29,10 +29,12 @@ __all__ = [
     "Assignment",
     "CountDistribution",
     "Effects",
+    "EstimatedJoint",
     "SearchedAssignment",
     "ValueAndGradient",
     "count_distribution",
     "differentiable_log_partition",
+    "estimated_joint",
     "joint",
     "log_partition",
     "log_probability",
@@ -50,10 +52,12 @@ _MODULES = {
     "Assignment": "maximum",
     "CountDistribution": "counts",
     "Effects": "removals",
+    "EstimatedJoint": "joints",
     "SearchedAssignment": "search",
     "ValueAndGradient": "gradients",
     "count_distribution": "counts",
     "differentiable_log_partition": "autodiff",
+    "estimated_joint": "joints",
     "joint": "joints",
     "log_partition": "gradients",
     "log_probability": "gradients",

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import TooLargeError
 from inference.exact.backend import Exact
+from inference.posterior import Status
+from inference.sampling.annealing import AnnealedImportance
+from inference.sampling.estimates import frequencies
 from inference.tasks.kernels.counting import count_states
 from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
@@ -21,9 +25,13 @@ class CountDistribution:
 
     Attributes:
         probabilities: float64 (m + 1,), the probability of each number.
+        status: exact, or of estimates from draws whether these suffice: converged, or not.
+        standard_errors: float64 (m + 1,), of the probabilities; None where they are exact.
     """
 
     probabilities: NDArray[np.float64]
+    status: Status = Status.EXACT
+    standard_errors: NDArray[np.float64] | None = None
 
     @property
     def mean(self) -> float:
@@ -42,6 +50,7 @@ def count_distribution(
     variables: Variables,
     state: int | Sequence[int] = 1,
     exact: Exact | None = None,
+    otherwise: AnnealedImportance | None = None,
 ) -> CountDistribution:
     """How many of some variables are in a state, as a distribution given the evidence.
 
@@ -55,15 +64,31 @@ def count_distribution(
         variables: names or positions of m variables, each once.
         state: the state that counts, or one for each variable.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
+        otherwise: settings of the draws that answer where tables would not fit, with standard
+            errors; None: none do.
 
     Raises:
         InputError: for an unknown or repeated variable or none, or a state that does not exist.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would not fit the memory limit, and no draws are allowed.
         ZeroPartitionError: if no assignment has positive potential.
     """
     exact = exact or Exact()
     wanted = positions(graph, variables, "variables")
     states = wanted_states(graph, wanted, state)
+    try:
+        return _eliminated(graph, wanted, states, exact)
+    except TooLargeError:
+        if otherwise is None:
+            raise
+    draws = otherwise.weighted_draws(graph)
+    numbers = (draws.states[..., wanted] == states).sum(axis=-1)
+    probabilities, errors = frequencies(draws, numbers, len(wanted) + 1)
+    return CountDistribution(probabilities, draws.status, errors)
+
+
+def _eliminated(
+    graph: FactorGraph, wanted: NDArray[np.int64], states: NDArray[np.int64], exact: Exact
+) -> CountDistribution:
     evidence = graph.evidence[wanted]
     free = evidence == UNOBSERVED
     certain = int((evidence == states).sum())

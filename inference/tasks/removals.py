@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,10 +13,17 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import TooLargeError
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.kernels.interaction import factors_by_variable
+from inference.posterior import Status
+from inference.sampling.annealing import AnnealedImportance
+from inference.sampling.estimates import jackknife
+from inference.support import arrays_of
 from inference.tasks.kernels.log_messages import conditionals, log_messages
 from inference.tasks.kernels.removal import posteriors_without
+from inference.tasks.kernels.reweighing import add_without
 from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
@@ -31,13 +40,18 @@ class Effects:
         targets: int64 (n_pairs,), positions of the targets.
         present: float64 (n_pairs,), probability of the target's state in the whole model.
         without: float64 (n_pairs,), the same after the removal; NaN for a variable's effect on
-            itself.
+            itself, and where draws of the whole model say too little of it.
+        status: exact, or of estimates from draws whether these suffice: converged, or not.
+        standard_errors: float64 (n_pairs, 2), of `without` and of `contribution`; None where they
+            are exact.
     """
 
     removed: NDArray[np.int64]
     targets: NDArray[np.int64]
     present: NDArray[np.float64]
     without: NDArray[np.float64]
+    status: Status = Status.EXACT
+    standard_errors: NDArray[np.float64] | None = None
 
     @property
     def contribution(self) -> NDArray[np.float64]:
@@ -87,6 +101,7 @@ def without_variables(
     targets: Variables | None = None,
     state: int = 1,
     exact: Exact | None = None,
+    otherwise: AnnealedImportance | None = None,
 ) -> Effects:
     """Posteriors of targets when each of some variables is removed by itself.
 
@@ -96,6 +111,9 @@ def without_variables(
     variables together cost at most the induced width times one propagation. Targets elsewhere
     are read as in `without_factors`.
 
+    Where that does not fit, draws of the whole model can say it, with standard errors: a draw
+    counts as often in the model without the variable as the variable's factors make it rarer.
+
     Args:
         graph: the factor graph, with or without evidence.
         variables: names or positions of the variables to be removed, each once.
@@ -103,10 +121,13 @@ def without_variables(
             that share a factor with it and have the state.
         state: the state of targets whose probability is wanted.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
+        otherwise: settings of the draws that answer where tables would not fit; None: none do.
 
     Raises:
         InputError: for an unknown or repeated variable, or a target without that state.
-        TooLargeError: if the tables would not fit the memory limit.
+        TooLargeError: if the tables would not fit the memory limit, and no draws are allowed, or
+            a variable has no state that all its factors allow, so that draws of the whole model do
+            not reach all of the one without it.
         ZeroPartitionError: if no assignment has positive potential.
     """
     chosen = positions(graph, variables, "variables")
@@ -117,7 +138,12 @@ def without_variables(
     slots = by_variable[np.repeat(ends[chosen] - counts, counts) + _within(counts)]
     groups = _Groups(chosen, np.concatenate([[0], np.cumsum(counts)]), owners[slots])
     near = _near(graph, groups, state, leave_out=True) if targets is None else None
-    effects = _effects(graph, groups, targets, near, state, exact or Exact())
+    try:
+        effects = _effects(graph, groups, targets, near, state, exact or Exact())
+    except TooLargeError:
+        if otherwise is None or not _reached(graph, groups):
+            raise
+        effects = _estimated(graph, groups, targets, near, state, otherwise)
     effects.without[effects.removed == effects.targets] = np.nan
     return effects
 
@@ -223,6 +249,65 @@ def _effects(
         without = _far_posteriors(model, groups, wanted, present, graph, state, exact).ravel()
         removed = np.repeat(groups.names, len(wanted))
     return Effects(removed, pairs, present[pairs], without)
+
+
+def _reached(graph: FactorGraph, groups: _Groups) -> bool:
+    """Whether each variable has a state to which none of its factors gives zero."""
+    if np.isfinite(graph.log_values).all():
+        return True
+    for number, variable in enumerate(groups.names.tolist()):
+        observed = int(graph.evidence[variable])
+        possible = np.ones(graph.cardinalities[variable], dtype=np.bool_)
+        for factor in groups.factors[groups.starts[number] : groups.starts[number + 1]].tolist():
+            axis = graph.scope(factor).index(variable)
+            table = np.moveaxis(graph.log_table(factor), axis, 0)
+            possible &= np.isfinite(table).reshape(len(possible), -1).all(axis=1)
+        if not (possible.any() if observed == UNOBSERVED else possible[observed]):
+            return False
+    return True
+
+
+def _estimated(
+    graph: FactorGraph,
+    groups: _Groups,
+    targets: Variables | None,
+    near: _Near | None,
+    state: int,
+    settings: AnnealedImportance,
+) -> Effects:
+    if near is not None:
+        pairs, removed = near.targets, np.repeat(groups.names, np.diff(near.starts))
+    else:
+        wanted = positions(graph, targets or (), "targets")
+        pairs, removed = np.tile(wanted, len(groups.names)), np.repeat(groups.names, len(wanted))
+    draws = settings.weighted_draws(graph)
+    by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
+    units = np.full(len(pairs), np.inf)
+    sums = np.zeros((len(draws.weights), len(pairs), 4))
+
+    def add(group: int) -> None:
+        add_without(
+            *arrays_of(graph), *by_variable, graph.evidence, draws.states[group],
+            draws.weights[group], removed, pairs, state, units, sums[group],
+        )  # fmt: skip
+
+    heaviest = int(draws.weights.sum(axis=1).argmax())
+    add(heaviest)  # which sets the units
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(add, (group for group in range(len(sums)) if group != heaviest)))
+
+    def ratios(total: NDArray[np.float64]) -> NDArray[np.float64]:
+        present, rarer, without, _, weight = total.T
+        return np.stack([present / weight, without / rarer, present / weight - without / rarer])
+
+    whole = np.broadcast_to(draws.weights.sum(axis=1)[:, None, None], (*sums.shape[:2], 1))
+    parts = np.concatenate([sums, whole], axis=2)
+    (present, without, _), errors = jackknife(ratios, parts, draws.effective)
+    _, rarer, _, squares, weight = parts.sum(axis=0).T
+    few = draws.effective * rarer**2 / (squares * weight) < settings.min_effective
+    without[few] = np.nan
+    errors[1:, few] = np.inf
+    return Effects(removed, pairs, present, without, draws.status, errors[1:].T)
 
 
 def _propagated(graph: FactorGraph, tree: ClusterTree, exact: Exact) -> _Model:

@@ -261,7 +261,7 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     """Print the atoms of an assessed response under a variant, each with its evidence below.
 
     Evidence: the context, its relation and the relation's probability; "change" is what the
-    posterior loses when the context is taken away.
+    posterior loses when the context is taken away, with its standard error if it is estimated.
     """
     from experiments.assess.response import METADATA_KEY, by_strength
 
@@ -291,6 +291,8 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
             against = item["relation"] == RelationKind.CONTRADICTION
             what = f"{item['relation']} {item['probability']:.2f}"
             change = "" if item["change"] is None else f"{item['change']:+.3f}"
+            if "change_error" in item:
+                change += f" ± {item['change_error']:.3f}"
             row = [f"  {item['context']}", "-" if against else "+", what, change]
             source = _source(contexts[item["context"]])
             table.add_row(*row, *([""] if labelled else []), source, style="dim")

@@ -1,0 +1,148 @@
+"""Posteriors without a variable, from draws of the model that has it (compiled)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.support.consistency import state_offsets
+from inference.sampling.kernels.chain import slot_strides
+
+
+@kernel
+def add_without(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
+    evidence, states, weights, removed, targets, state, units, sums,
+):  # fmt: skip
+    """Add up, over draws, what the posteriors of targets with and without a variable are made of.
+
+    Given all variables but the removed one, c, and the target, t, the target has A(t) R(t) with c
+    and A(t) without it, where R sums the product of the factors on c over its states, and A is the
+    product of the other factors on t. So a draw of the model with c counts sum A / sum A R times in
+    the one without, in which the target has the probability A / sum A.
+
+    Args:
+        evidence: int64 (n_variables,), observed states or -1.
+        states: whole numbers (n_draws, n_variables).
+        weights: float64 (n_draws,).
+        removed, targets: int64 (n_pairs,), c and t.
+        state: the state of targets.
+        units: float64 (n_pairs,), logarithms of what the last two sums are in units of.
+        sums: float64 (n_pairs, 4), to which are added: weight times the probability of the state
+            with c; weight times u = sum A / sum A R, that times the probability without c, and
+            weight times u squared.
+    """
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    starts = state_offsets(cardinalities)
+    strides = slot_strides(cardinalities, scope_starts, scope_variables)
+    places = np.empty(n_factors, dtype=np.int64)
+    asked = np.zeros(n, dtype=np.bool_)
+    for pair in range(len(removed)):
+        asked[removed[pair]] = True
+        asked[targets[pair]] = True
+    # The factors that hold both variables of a pair, and how far apart their states are in each.
+    shared_starts = np.zeros(len(removed) + 1, dtype=np.int64)
+    shared = np.empty((0, 3), dtype=np.int64)
+    for fill_pass in range(2):
+        count = 0
+        for pair in range(len(removed)):
+            c, t = removed[pair], targets[pair]
+            for entry in range(factor_starts[c], factor_starts[c + 1]):
+                f = factors[entry]
+                at_c = at_t = -1
+                for slot in range(scope_starts[f], scope_starts[f + 1]):
+                    if scope_variables[slot] == c:
+                        at_c = slot
+                    if scope_variables[slot] == t:
+                        at_t = slot
+                if at_t >= 0:
+                    if fill_pass == 1:
+                        shared[count, 0] = f
+                        shared[count, 1] = strides[at_c]
+                        shared[count, 2] = strides[at_t]
+                    count += 1
+            shared_starts[pair + 1] = count
+        if fill_pass == 0:
+            shared = np.empty((count, 3), dtype=np.int64)
+    logs = np.empty(starts[n], dtype=np.float64)
+    zeros = np.empty(starts[n], dtype=np.int64)
+    for d in range(len(states)):
+        if weights[d] == 0.0:
+            continue
+        own = states[d]
+        for f in range(n_factors):
+            places[f] = table_starts[f]
+            for slot in range(scope_starts[f], scope_starts[f + 1]):
+                places[f] += own[scope_variables[slot]] * strides[slot]
+        # Products of the factors on a variable for each of its states: zeros are counted apart.
+        logs[:] = 0.0
+        zeros[:] = 0
+        for f in range(n_factors):
+            for slot in range(scope_starts[f], scope_starts[f + 1]):
+                v = scope_variables[slot]
+                if asked[v]:
+                    base = places[f] - own[v] * strides[slot]
+                    for x in range(cardinalities[v]):
+                        value = log_values[base + x * strides[slot]]
+                        if value == -np.inf:
+                            zeros[starts[v] + x] += 1
+                        else:
+                            logs[starts[v] + x] += value
+        for pair in range(len(removed)):
+            c, t = removed[pair], targets[pair]
+            log_all = log_other = log_with = log_own = -np.inf
+            for s in range(cardinalities[t]):
+                if evidence[t] >= 0 and s != evidence[t]:
+                    continue
+                log_a, none_a = logs[starts[t] + s], zeros[starts[t] + s]
+                log_r = -np.inf
+                for x in range(cardinalities[c]):
+                    if evidence[c] >= 0 and x != evidence[c]:
+                        continue
+                    value, none = logs[starts[c] + x], zeros[starts[c] + x]
+                    first = x == own[c]
+                    for entry in range(shared_starts[pair], shared_starts[pair + 1]):
+                        f, of_c, of_t = shared[entry]
+                        base = places[f] - own[c] * of_c - own[t] * of_t
+                        here = log_values[base + x * of_c + own[t] * of_t]
+                        there = log_values[base + x * of_c + s * of_t]
+                        if here == -np.inf:
+                            none -= 1
+                        else:
+                            value -= here
+                        if there == -np.inf:
+                            none += 1
+                        else:
+                            value += there
+                        if first:
+                            if there == -np.inf:
+                                none_a -= 1
+                            else:
+                                log_a -= there
+                    if none == 0:
+                        log_r = _log_add(log_r, value)
+                if none_a > 0:
+                    continue
+                log_all = _log_add(log_all, log_a + log_r)
+                log_other = _log_add(log_other, log_a)
+                if s == state:
+                    log_own = log_a
+                    log_with = log_a + log_r
+            if units[pair] == np.inf:
+                units[pair] = log_other - log_all
+            sums[pair, 0] += weights[d] * math.exp(log_with - log_all)
+            rarer = math.exp(log_other - log_all - units[pair])
+            sums[pair, 1] += weights[d] * rarer
+            sums[pair, 3] += weights[d] * rarer * rarer
+            sums[pair, 2] += weights[d] * math.exp(log_own - log_all - units[pair])
+
+
+@kernel
+def _log_add(first, second):
+    larger = max(first, second)
+    if larger == -np.inf:
+        return larger
+    return larger + math.log(math.exp(first - larger) + math.exp(second - larger))

@@ -1,0 +1,98 @@
+"""Counts, joints and removals from draws, where elimination is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import fr1_forest, fr2, random_graph
+from inference import Status, TooLargeError
+from inference.exact.backend import Exact
+from inference.sampling.annealing import AnnealedImportance
+from inference.tasks import count_distribution, estimated_joint, joint, without_variables
+from tests.inference.graphs import frustrated
+
+NOTHING_FITS = Exact(memory_limit=10)
+DRAWS = AnnealedImportance(particles=32, min_effective=50.0)
+
+
+def graphs() -> Iterator[FactorGraph]:
+    """Yield loopy graphs, some with evidence, more states or zeros, and a forest."""
+    for seed in range(4):
+        yield fr2(5, 3, density=0.4, seed=seed)
+        yield frustrated(3 * seed + 1).with_evidence({1: 0})
+        yield random_graph(9, 14, max_arity=3, max_cardinality=3, seed=seed)
+    yield fr1_forest(4, 2, seed=0)
+
+
+def within(found: list[np.ndarray], truth: list[np.ndarray], errors: list[np.ndarray]) -> None:
+    """Assert that two standard errors hold as often as they should, and that they are small."""
+    off = np.abs(np.concatenate(found) - np.concatenate(truth))
+    bounds = np.concatenate(errors)
+    # Of 0.954 expected; few groups make their spread rough.
+    assert (off <= 2.0 * bounds).mean() > 0.85
+    assert off.mean() < 0.02
+    assert (off <= 8.0 * bounds).all()
+
+
+def test_counts_and_joints_agree_with_elimination_within_their_errors() -> None:
+    found, truth, errors = [], [], []
+    for graph in graphs():
+        variables = [4, 0, 1, 3]
+        states = (graph.cardinalities[variables] - 1).tolist()
+        exact = count_distribution(graph, variables, states)
+        assert exact.status is Status.EXACT
+        assert exact.standard_errors is None
+        with pytest.raises(TooLargeError):
+            count_distribution(graph, variables, states, exact=NOTHING_FITS)
+        count = count_distribution(graph, variables, states, NOTHING_FITS, DRAWS)
+        table = estimated_joint(graph, [3, 1], DRAWS)
+        assert {count.status, table.status} <= {Status.CONVERGED, Status.NOT_CONVERGED}
+        assert count.probabilities.sum() == pytest.approx(1.0)
+        assert table.table.sum() == pytest.approx(1.0)
+        assert count.standard_errors is not None
+        found += [count.probabilities, table.table.ravel()]
+        truth += [exact.probabilities, joint(graph, [3, 1]).ravel()]
+        errors += [count.standard_errors, table.standard_errors.ravel()]
+    within(found, truth, errors)
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_removals_agree_with_elimination_within_their_errors(far: bool) -> None:
+    found, truth, errors, shares = [], [], [], []
+    for graph in graphs():
+        *most, one, other = np.flatnonzero(graph.cardinalities > 1).tolist()
+        variables = most[-3:]
+        targets = [one, other] if far else None
+        exact = without_variables(graph, variables, targets)
+        assert exact.status is Status.EXACT
+        assert exact.standard_errors is None
+        estimate = without_variables(graph, variables, targets, 1, NOTHING_FITS, DRAWS)
+        assert (estimate.removed == exact.removed).all()
+        assert (estimate.targets == exact.targets).all()
+        assert estimate.standard_errors is not None
+        np.testing.assert_allclose(estimate.present, exact.present, atol=0.15)
+        known = np.isfinite(estimate.without)
+        assert np.isinf(estimate.standard_errors[~known]).all()
+        shares.append(known.mean())
+        found += [estimate.without[known], estimate.contribution[known]]
+        truth += [exact.without[known], exact.contribution[known]]
+        errors += list(estimate.standard_errors[known].T)
+    within(found, truth, errors)
+    assert 0.4 < np.mean(shares) < 1.0  # what strong factors make rare is not told
+
+
+def test_draws_are_not_asked_what_they_never_reach() -> None:
+    # With the variable 0, 1 and 2 are always alike; without it they need not be.
+    alike = np.array([[1.0, 0.0], [0.0, 1.0]])
+    graph = FactorGraph.from_factors(
+        [2, 2, 2, 2], [((0, 1), alike), ((0, 2), alike), ((2, 3), [[1, 2], [2, 1]])]
+    )
+    with pytest.raises(TooLargeError):
+        without_variables(graph, [0], None, 1, NOTHING_FITS, DRAWS)
+    # Variable 3 allows everything.
+    effects = without_variables(graph, [3], [1], 1, NOTHING_FITS, DRAWS)
+    np.testing.assert_allclose(effects.without, 0.5, atol=0.1)
