@@ -52,6 +52,9 @@ CHANGE = "last less first"
 
 EXACT, CERTIFIED = "exact", "exact or certified"
 
+WIDEST_REFERENCE = 0.01
+"""Certified intervals that are wider anywhere bound errors, and their middles are no posteriors."""
+
 FOLDS = 5
 """Folds of responses in which strengths are learned."""
 
@@ -135,6 +138,11 @@ class KnownPosteriors:
     upper: Floats
     shape: Mapping[str, float]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether every posterior is known well enough to be scored."""
+        return self.shape["interval"] <= WIDEST_REFERENCE
+
 
 Found = dict[tuple[str, str, str], Floats]
 """Posteriors of labelled atoms by view, encoding and backend."""
@@ -163,7 +171,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 step()
                 own = view.variant, view.title
                 certain = EXACT if known.shape["certified"] == 0 else CERTIFIED
-                found[(*own, certain)] = known.p
+                if known.is_settled:
+                    found[(*own, certain)] = known.p
                 shapes.append({"dataset": data.name, "variant": own[0], "encoding": own[1]})
                 shapes[-1] |= known.shape
                 place = f"{context.where}: settings.data[{at}].views[{number}].backends"
@@ -263,9 +272,10 @@ def error_row(p: Floats, known: KnownPosteriors, atoms: LabelledAtoms, seed: int
     sums = [(atoms.grouping.sums((q - atoms.labels) ** 2), atoms.grouping.sizes)
             for q in (p, known.p)]  # fmt: skip
     briers = [float(((q - atoms.labels) ** 2).mean()) for q in (p, known.p)]
-    return {
-        "error": float(error.mean()),
-        "largest": float(error.max()),
+    row: dict[str, Any] = {"error": float(error.mean()), "largest": float(error.max())}
+    if not known.is_settled:
+        return row | {"verdicts": np.nan, **named("moved", (np.nan,) * 3), "digit": ""}
+    return row | {
         "verdicts": float((np.sign(verdicts(p)) != np.sign(verdicts(known.p))).mean()),
         **named("moved", difference_of_clusters(sums[0], sums[1], seed)),
         "digit": _moved_digit(*briers),

@@ -44,7 +44,7 @@ MEASURES: dict[Width, TableRoom] = {
     "slides": TableRoom(307.0, 7.0, 2.5, 14),
 }
 
-_SPACIOUS = {8.0: 1.0625, 7.0: 1.139, 5.0: 1.361}
+_SPACIOUS = {8.0: 1.0625, 7.0: 1.139, 6.0: 1.222, 5.0: 1.361}
 """How much wider Computer Modern is at a small size than its ten points made smaller."""
 
 _BOLD = 1.16
@@ -91,6 +91,11 @@ class Form:
             if cap
         )
         return max([1, *broken]) + self.below
+
+
+def interval_size(measure: TableRoom, below: bool) -> float:
+    """Size in points of the intervals below their numbers, or beside them."""
+    return INTERVAL_SIZE if below else measure.size - 1
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
@@ -216,8 +221,11 @@ def _widths(table: PaperTable, measure: TableRoom, below: bool) -> list[float]:
         for row in rows:
             cell = row[position]
             text = cell.text + ("***" if column.stars else "")
+            if is_right(column):
+                # A minus is as wide as the widest letters, a hyphen less than half of that.
+                text = text.replace("-", "\N{MINUS SIGN}")
             numbers = max(numbers, text_width(text, size, bold=bold))
-            intervals = max(intervals, text_width(cell.interval, INTERVAL_SIZE))
+            intervals = max(intervals, text_width(cell.interval, interval_size(measure, below)))
         inner = max(numbers, intervals) if below else numbers + intervals
         widths.append(max(widest, inner))
     return widths

@@ -142,7 +142,7 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: Width | None =
         comments: lines for the head of the file, such as its origin.
         width: what it is to fit, as `experiments.paper.fitting` says; as wide as it gets if None.
     """
-    from experiments.paper.fitting import INTERVAL_SIZE, fitted
+    from experiments.paper.fitting import fitted, interval_size
 
     head = [line for text in comments for line in text.splitlines()]
     head += [*PACKAGES, *filter(None, (table.caption, table.note))]
@@ -173,7 +173,8 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: Width | None =
     )
     n_columns = sum(1 + column.interval for column in columns)
     headings = [_latex_heading(column) for column in columns]
-    small = rf"\fontsize{{{INTERVAL_SIZE:g}}}{{{INTERVAL_SIZE + 1:g}}}\selectfont"
+    points = interval_size(form.measure, form.below)
+    small = rf"\fontsize{{{points:g}}}{{{points + 1:g}}}\selectfont"
     texts = []
     for part in _parts(form):
         parts = []
@@ -182,7 +183,9 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: Width | None =
             for row in rows:
                 lines.append(
                     [
-                        _latex_value(column, cell) if cap is None else _breakable(cell, cap, form)
+                        _latex_value(column, cell, small)
+                        if cap is None
+                        else _breakable(cell, cap, form)
                         for column, cell, cap in zip(columns, row, form.caps, strict=True)
                     ]
                 )
@@ -312,7 +315,7 @@ def _latex_heading(column: PaperColumn) -> str:
     return f"{{{title}}}" if column.digits is not None else title
 
 
-def _latex_value(column: PaperColumn, cell: PaperCell) -> str:
+def _latex_value(column: PaperColumn, cell: PaperCell, small: str = r"\footnotesize") -> str:
     value = cell.text
     if column.digits is None:
         return rf"\textbf{{{escape_latex(value)}}}" if cell.bold else escape_latex(value)
@@ -325,7 +328,7 @@ def _latex_value(column: PaperColumn, cell: PaperCell) -> str:
         value += rf"{{\,{cell.stars}}}"
     if not column.interval:
         return value
-    return rf"{value} & {{\footnotesize {cell.interval}}}" if cell.interval else f"{value} &"
+    return rf"{value} & {{{small} {cell.interval}}}" if cell.interval else f"{value} &"
 
 
 def _markdown_value(cell: PaperCell) -> str:

@@ -22,6 +22,7 @@ KEPT = {
     "real-graphs",
     "core-on-biographies",
     "relation-transfer",
+    "sigma-on-labels",
 }
 """Studies that take minutes: docs/findings.md shows them, from results that are kept."""
 
