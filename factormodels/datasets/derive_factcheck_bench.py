@@ -7,13 +7,12 @@ RAW is `factcheck-GPT-benchmark.jsonl` of the release (github.com/yuxiaw/Factche
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
+from factormodels.datasets.deriving import run_derivation
 from factormodels.datasets.factcheck_file import record_line
-from factormodels.errors import FactormodelsError
 from factormodels.io.factcheck_bench import split_record
 from factormodels.io.files import write_text
 from factormodels.io.json_text import read_json_lines
@@ -32,20 +31,13 @@ def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m factormodels.datasets.derive_factcheck_bench",
-        description="Derive the embedded Factcheck-Bench file, without text, from the raw one.",
+    return run_derivation(
+        "derive_factcheck_bench",
+        "Derive the embedded Factcheck-Bench file, without text, from the raw one.",
+        {"raw": "factcheck-GPT-benchmark.jsonl of the release"},
+        derive,
+        arguments,
     )
-    parser.add_argument("raw", help="factcheck-GPT-benchmark.jsonl of the release")
-    parser.add_argument("out", help="the file to write")
-    chosen = parser.parse_args(arguments)
-    try:
-        count = derive(chosen.raw, chosen.out)
-    except FactormodelsError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    sys.stdout.write(f"{chosen.out}: {count} responses\n")
-    return 0
 
 
 if __name__ == "__main__":

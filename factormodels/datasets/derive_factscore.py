@@ -8,15 +8,14 @@ what was retrieved for its atoms, as JSON Lines with name, sent and passages.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from factormodels.claims import Relation, RelationKind
+from factormodels.datasets.deriving import run_derivation
 from factormodels.datasets.factscore_file import record_line
-from factormodels.errors import FactormodelsError
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.fact_graph import FactGraph
@@ -79,21 +78,16 @@ def _relations(graph: FactGraph) -> Iterator[Relation]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m factormodels.datasets.derive_factscore",
-        description="Derive the embedded biographies, without text, from FActScore's files.",
+    return run_derivation(
+        "derive_factscore",
+        "Derive the embedded biographies, without text, from FActScore's files.",
+        {
+            "labelled": "ChatGPT.jsonl of the release",
+            "passages": "JSON Lines of the passages of its atoms",
+        },
+        derive,
+        arguments,
     )
-    parser.add_argument("labelled", help="ChatGPT.jsonl of the release")
-    parser.add_argument("passages", help="JSON Lines of the passages of its atoms")
-    parser.add_argument("out", help="the file to write")
-    chosen = parser.parse_args(arguments)
-    try:
-        count = derive(chosen.labelled, chosen.passages, chosen.out)
-    except FactormodelsError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    sys.stdout.write(f"{chosen.out}: {count} responses\n")
-    return 0
 
 
 if __name__ == "__main__":

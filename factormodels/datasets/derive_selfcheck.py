@@ -7,13 +7,12 @@ RAW is `selfcheck_wikibio.jsonl` of KAIST-CS584-HCI/selfcheckgpt-replication.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from factormodels.errors import FactormodelsError
+from factormodels.datasets.deriving import run_derivation
 from factormodels.io.fact_graph_json import fact_graph_text
 from factormodels.io.files import write_text
 from factormodels.io.json_text import read_json_lines
@@ -39,20 +38,13 @@ def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
-    parser = argparse.ArgumentParser(
-        prog="python -m factormodels.datasets.derive_selfcheck",
-        description="Derive the embedded votes, without text, from SelfCheckGPT's.",
+    return run_derivation(
+        "derive_selfcheck",
+        "Derive the embedded votes, without text, from SelfCheckGPT's.",
+        {"raw": "selfcheck_wikibio.jsonl of the replication"},
+        derive,
+        arguments,
     )
-    parser.add_argument("raw", help="selfcheck_wikibio.jsonl of the replication")
-    parser.add_argument("out", help="the file to write")
-    chosen = parser.parse_args(arguments)
-    try:
-        count = derive(chosen.raw, chosen.out)
-    except FactormodelsError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    sys.stdout.write(f"{chosen.out}: {count} responses\n")
-    return 0
 
 
 if __name__ == "__main__":
