@@ -148,6 +148,7 @@ def score_difference(
     ends = _NOTHING
     if not math.isnan(difference) and n_responses > 1:
         if method is IntervalMethod.DELTA:
+            method = IntervalMethod.BOOTSTRAP
             ends = _of_sums(sums[0], sums[1], n_bootstrap, seed, level)
         elif method is IntervalMethod.OBUCHOWSKI:
             methods = one.p, other.p

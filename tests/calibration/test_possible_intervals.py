@@ -198,6 +198,13 @@ def test_two_backends_that_agree_have_no_wide_interval() -> None:
     difference = score_difference("brier", *given)
     assert -2 * moved <= difference.lower <= difference.difference
     assert difference.difference <= difference.upper <= 2 * moved
+    assert difference.method == "bootstrap"
+    known = labels.notna().to_numpy()
+    losses = [(each - labels.to_numpy(dtype=float))[known] ** 2 for each in p]
+    tested = paired_bootstrap(losses[0], losses[1], responses[known])
+    assert (tested.lower, tested.upper) == pytest.approx(
+        (difference.lower, difference.upper), rel=1e-9, abs=ROUNDING
+    )
 
 
 def test_a_difference_of_nothing_has_an_error() -> None:
