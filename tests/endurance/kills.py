@@ -63,13 +63,13 @@ class Trial:
     share: float
 
 
-_GRAPHS = ("fit", "made.jsonl", "--folds", "5", "--out", "made")
+_FIT = ("fit", "graphs.jsonl", "--folds", "5", "--out", "made/learned.jsonl")
 TRIALS = (
     Trial("run, 1 worker", ("run", "s.yaml", "--workers", "1"), ("--resume",), "made", 0.25),
     Trial("run, 2 workers", ("run", "s.yaml", "--workers", "2"), ("--resume",), "made", 0.25),
     Trial("run, Dask", ("run", "s.yaml", "--dask", "ADDRESS"), ("--resume",), "made", 0.2),
     Trial("report", ("report", "calm"), (), "calm/report", 0.15),
-    Trial("fit", _GRAPHS, (), "made", 0.15),
+    Trial("fit", _FIT, (), "made", 0.15),
 )
 
 
@@ -104,10 +104,12 @@ def tried(
 ) -> tuple[int, list[str], int]:
     """Number of files compared, those that differ, and processes that outlived their parents."""
     (folder / "s.yaml").write_text(STUDY)
-    _write_graphs(folder / "made.jsonl")
+    _write_graphs(folder / "graphs.jsonl")
     calm = ["run", "s.yaml", "--out", "calm"]
     if trial.name == "fit":
-        calm = [*trial.arguments[:-1], "calm"]
+        calm = [*trial.arguments[:-1], "calm/learned.jsonl"]
+        for name in ("calm", "made"):
+            (folder / name).mkdir()
     begun = time.monotonic()
     _finished(_start(folder, calm))
     if trial.name == "report":
