@@ -18,7 +18,7 @@ from experiments.assess.response import (
     assess_graph,
     judged,
 )
-from experiments.assess.threads import as_ready, one_at_a_time
+from experiments.assess.threads import OneAtATime, as_ready
 from factormodels.errors import InputError
 from factormodels.extraction.consumption import Account, charged_to
 from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
@@ -96,12 +96,15 @@ class BatchOptions:
         retry_failed: whether responses that an earlier run finished with something missing are
             assessed again.
         partial: whether a response that an outage cut off counts as finished.
+        prepare: what computing here needs once, such as a backend that is warm: done while the
+            first questions are under way.
     """
 
     out: Path | None = None
     concurrency: int = 1
     retry_failed: bool = False
     partial: bool = False
+    prepare: Callable[[], None] = lambda: None
 
 
 ALONE = BatchOptions()
@@ -169,14 +172,16 @@ def assess_responses(
         resumed = len(found)
 
         # Backends use the processors themselves, and are not made for several threads.
-        place_of_work = elsewhere or Elsewhere(1, one_at_a_time(assess_graph))
+        here = OneAtATime(assess_graph, options.prepare)
+        place_of_work = elsewhere or Elsewhere(1, here)
 
         def work(graph: FactGraph) -> FactGraph | str:
             return _assessed(graph, stages, views, place_of_work, stop, options.partial)
 
         batch = [graphs[place] for place in todo]
         count = max(options.concurrency, place_of_work.places)
-        for number, result in as_ready(work, batch, count, stop):
+        meanwhile = here.prepare if elsewhere is None else lambda: None
+        for number, result in as_ready(work, batch, count, stop, meanwhile):
             place = todo[number]
             if isinstance(result, str):
                 failed[place] = graphs[place].id, result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -262,7 +263,6 @@ def evaluate(
         plan = with_selection(
             make_plan(graphs, wanted, algorithm), graphs, core_settings(core), wanted.model
         )
-    warm_up(algorithm)
     found: list[FactGraph] = []
     calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
     batch = assess_responses(
@@ -270,7 +270,10 @@ def evaluate(
         plan.stages,
         plan.views,
         plan.settings,
-        BatchOptions(concurrency=1 if plan.choices.asks_nobody else responses_under_way(calls)),
+        BatchOptions(
+            concurrency=1 if plan.choices.asks_nobody else responses_under_way(calls),
+            prepare=partial(warm_up, algorithm),
+        ),
         keep=found.append,
     )
     names = (*wanted.variants, *wanted.assessors)

@@ -108,16 +108,22 @@ def context_removals(
         An entry for each context and each atom that a relation joins to it; None where tables do
         not fit the memory and draws do not suffice.
     """
-    from inference import InferenceError, Status
-    from inference.sampling.annealing import AnnealedImportance
+    from inference import InferenceError, Status, TooLargeError
     from inference.tasks import without_variables
 
     if not seen.contexts or not seen.atoms:
         return {}
     try:
-        effects = without_variables(
-            factor_graph, seen.context_ids, exact=exact, otherwise=draws or AnnealedImportance()
-        )
+        try:
+            effects = without_variables(factor_graph, seen.context_ids, exact=exact)
+        except TooLargeError:
+            # Loaded where it is needed: that takes longer than most graphs do.
+            from inference.sampling.annealing import AnnealedImportance
+
+            drawn = draws or AnnealedImportance()
+            effects = without_variables(
+                factor_graph, seen.context_ids, exact=exact, otherwise=drawn
+            )
     except InferenceError:
         return None
     if effects.status is Status.NOT_CONVERGED:

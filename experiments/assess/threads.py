@@ -6,8 +6,8 @@ import contextvars
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from typing import Any, ParamSpec, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -20,16 +20,40 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
 
+_PATIENCE = 0.5
+"""Seconds after which threads without a result are taken to wait."""
 
-def one_at_a_time(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The function, which one thread at a time may be in: others wait."""
-    alone = threading.Lock()
 
-    def guarded(*given: Given.args, **named: Given.kwargs) -> Result:
-        with alone:
-            return function(*given, **named)
+class OneAtATime(Generic[Given, Result]):
+    """A function that one thread at a time may be in: others wait.
 
-    return guarded
+    Args:
+        function: what is called.
+        prepare: what it needs once before its first call.
+    """
+
+    def __init__(
+        self, function: Callable[Given, Result], prepare: Callable[[], None] = lambda: None
+    ) -> None:
+        self._function = function
+        self._prepare: Callable[[], None] | None = prepare
+        self._alone = threading.Lock()
+
+    def prepare(self) -> None:
+        """Prepare the first call, where that has not been done."""
+        with self._alone:
+            self._make_ready()
+
+    def __call__(self, *given: Given.args, **named: Given.kwargs) -> Result:
+        """What the function returns."""
+        with self._alone:
+            self._make_ready()
+            return self._function(*given, **named)
+
+    def _make_ready(self) -> None:
+        if self._prepare is not None:
+            prepare, self._prepare = self._prepare, None
+            prepare()
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,7 @@ def as_ready(
     items: Sequence[Item],
     count: int,
     stop: threading.Event,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Result]]:
     """Yield (place of an item, what the function returns for it) as results are ready.
 
@@ -76,6 +101,8 @@ def as_ready(
         items: its arguments, taken in their order.
         count: threads.
         stop: tells the function, too, that nobody waits for its results any more.
+        meanwhile: called in this thread if the first result is some time in coming, which means
+            that the threads wait for a server.
     """
     try:
         if count <= 1 or len(items) <= 1:
@@ -102,8 +129,13 @@ def as_ready(
             # Daemons: an interrupt need not wait for a server that is slow to answer.
             context = contextvars.copy_context()
             threading.Thread(target=context.run, args=(work,), daemon=True).start()
+        first = None
+        try:
+            first = ready.get(timeout=_PATIENCE)
+        except Empty:
+            meanwhile()
         for _ in items:
-            place, result, error = ready.get()
+            (place, result, error), first = first or ready.get(), None
             if error is not None:
                 raise error
             yield place, result  # type: ignore[misc]

@@ -44,7 +44,9 @@ from experiments.cli.console import say, spell_what_has_no_form, warnings_on_std
 from factormodels.errors import FactormodelsError, LimitReachedError
 from factormodels.io.opening import MOST_HELD, parse_size, size_limit, size_text
 
-_OBJECTS_BEFORE_COLLECTION = 50_000
+_COLLECTIONS = (50_000, 20, 100)
+"""How many more objects there are before young ones are looked through for circles; how many times
+that is done before older ones are; and how many times again before all are."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 
@@ -166,12 +168,15 @@ def main() -> None:
     """Run the command line and exit with its code."""
     # A short process that makes many small objects and few circles of them: at Python's own
     # threshold, looking for circles takes an eighth of a small study's time.
-    gc.set_threshold(_OBJECTS_BEFORE_COLLECTION)
+    gc.set_threshold(*_COLLECTIONS)
     spell_what_has_no_form()
     try:
         app(prog_name="factormodels")
     finally:
         _flush_quietly()
+        # The process ends: circles of objects need not be looked for first, among the hundreds of
+        # thousands that libraries have made. That would take seconds.
+        gc.freeze()
 
 
 def _flush_quietly() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,12 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import TooLargeError
 from inference.exact.backend import Exact
 from inference.posterior import Status
-from inference.sampling.annealing import AnnealedImportance
-from inference.sampling.estimates import frequencies
 from inference.tasks.kernels.counting import count_states
 from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
+
+if TYPE_CHECKING:
+    from inference.sampling.annealing import AnnealedImportance
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,9 @@ def count_distribution(
     except TooLargeError:
         if otherwise is None:
             raise
+    # Loaded where draws are wanted: that takes longer than most graphs do.
+    from inference.sampling.estimates import frequencies
+
     draws = otherwise.weighted_draws(graph)
     numbers = (draws.states[..., wanted] == states).sum(axis=-1)
     probabilities, errors = frequencies(draws, numbers, len(wanted) + 1)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,14 @@ from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.interaction import factors_by_variable
 from inference.posterior import Status
-from inference.sampling.annealing import AnnealedImportance
-from inference.sampling.estimates import jackknife
 from inference.support import arrays_of
 from inference.tasks.kernels.log_messages import conditionals, log_messages
 from inference.tasks.kernels.removal import posteriors_without
-from inference.tasks.kernels.reweighing import add_without
 from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
+
+if TYPE_CHECKING:
+    from inference.sampling.annealing import AnnealedImportance
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +275,10 @@ def _estimated(
     state: int,
     settings: AnnealedImportance,
 ) -> Effects:
+    # Loaded where draws are wanted: that takes longer than most graphs do.
+    from inference.sampling.estimates import jackknife
+    from inference.tasks.kernels.reweighing import add_without
+
     if near is not None:
         pairs, removed = near.targets, np.repeat(groups.names, np.diff(near.starts))
     else:

@@ -106,9 +106,6 @@ def command(
     from experiments.cli.assessment_tables import show_failed, show_responses
     from experiments.cli.progress import announced, response_progress, step_progress
     from experiments.cli.tables import ledger_at_limit, show_ledger
-    from experiments.report.assessed import report_folder, report_of_graphs
-    from experiments.report.writing import check_replaceable
-    from experiments.run.assessing import on_cluster
     from experiments.study.backend_settings import build_backend, parse_settings
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.consumption import Consumption
@@ -175,17 +172,25 @@ def command(
     if model.dry_run:
         _show_estimate(console, estimate(graphs, plan.choices))
         return
-    if output_to.dask is None:
+
+    def prepare() -> None:
         with announced(remarks):
             warm_up(algorithm)
+
     found: list[FactGraph] = []
-    pages = None if not output_to.report else report_folder(output_to.out or Path("assessed"))
-    if pages is not None:
+    pages = None
+    if output_to.report:
+        from experiments.report.assessed import report_folder, report_of_graphs
+        from experiments.report.writing import check_replaceable
+
+        pages = report_folder(output_to.out or Path("assessed"))
         check_replaceable(pages)
     local = plan.choices.asks_nobody
     with ExitStack() as places:
         elsewhere = None
         if output_to.dask is not None:
+            from experiments.run.assessing import on_cluster
+
             elsewhere = places.enter_context(
                 on_cluster(output_to.dask, algorithm, plan.stages, local=local)
             )
@@ -201,6 +206,7 @@ def command(
                 1 if local else responses_under_way(model.concurrency),
                 output_to.retry_failed,
                 output_to.partial,
+                prepare,
             ),
             report=report,
             # A single response is shown in full; of a batch only the measures are.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,14 +88,29 @@ class ChunkIndex:
 
 def build_index(chunks: Sequence[str]) -> ChunkIndex:
     """BM25 index of chunks."""
-    import bm25s
-
+    bm25s = _bm25s()
     tokens = [words_of(chunk) for chunk in chunks]
     if not any(tokens):
         return ChunkIndex(len(chunks), None)
     index = bm25s.BM25()
     index.index(tokens, show_progress=False)
     return ChunkIndex(len(chunks), index)
+
+
+def _bm25s() -> Any:
+    """The bm25s library without JAX.
+
+    Where JAX is installed it would be imported, and started, to choose the best of many scores,
+    which is done here: the longest wait of all before a first search.
+    """
+    if "bm25s" in sys.modules or "jax" in sys.modules:
+        return importlib.import_module("bm25s")
+    # As Python spells a module that is not to be imported.
+    sys.modules["jax"] = None  # type: ignore[assignment]
+    try:
+        return importlib.import_module("bm25s")
+    finally:
+        del sys.modules["jax"]
 
 
 def words_of(text: str) -> list[str]:

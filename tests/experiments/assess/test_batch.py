@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.assess.threads import as_ready
+from experiments.assess.threads import OneAtATime, as_ready
 from factormodels import read_many
 from tests.experiments.assess.test_assess_model import provider, stage_of
 from tests.experiments.conftest import Invoke
@@ -180,6 +180,27 @@ def test_threads_yield_as_results_are_ready_and_stop_at_the_first_error() -> Non
     assert {(1, 10), (2, 20), (3, 30)} <= set(found)
     assert found[:3] == [(1, 10), (2, 20), (3, 30)]
     assert seen[:5] == [0, 1, 2, 3, 4]
+
+
+def test_what_computes_is_prepared_once_while_the_first_answer_is_waited_for() -> None:
+    prepared, asked = [], threading.Event()
+
+    def prepare() -> None:
+        prepared.append(asked.is_set())
+
+    compute = OneAtATime(lambda item: 10 * item, prepare)
+
+    def work(item: int) -> int:
+        # As if a server took its time: until everything is ready for its answer.
+        asked.set()
+        while not prepared:
+            time.sleep(0.01)
+        return compute(item)
+
+    found = dict(as_ready(work, [0, 1, 2], 2, threading.Event(), compute.prepare))
+    assert found == {0: 0, 1: 10, 2: 20}
+    compute.prepare()
+    assert prepared == [True]
 
 
 def test_one_thread_is_this_one() -> None:

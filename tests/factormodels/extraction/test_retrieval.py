@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -269,3 +271,17 @@ def test_what_is_found_for_the_question_is_retrieved_for_no_atom() -> None:
 )
 def test_a_query_names_the_topic_once(text: str, topic: str, query: str) -> None:
     assert build_query(Atom("a1", text), topic) == query
+
+
+def test_the_search_of_documents_does_not_start_jax() -> None:
+    # Where JAX is installed its import is the longest wait before a first search.
+    program = (
+        "import sys\n"
+        "from factormodels.extraction.retrieval.chunks import build_index\n"
+        "assert build_index(['a cat sat', 'a dog ran']).best('cat', 1) == [0]\n"
+        "assert 'jax' not in sys.modules\n"
+        "import importlib.util\n"
+        "importlib.util.find_spec('jax') and __import__('jax')\n"
+        "assert build_index(['a cat sat', 'a dog ran']).best('dog', 1) == [1]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
