@@ -9,6 +9,7 @@ from factormodels.errors import InputError
 
 _LINE = re.compile(r"\n+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|#{1,6}|\(?\d{1,2}[.)])\s+")
+_BOLD = re.compile(r"(?<!\w)\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\w)")
 _PIECE = 4000
 """Characters that pysbd is given at once: its time grows with the square of the length."""
 
@@ -45,7 +46,7 @@ class Chunk:
 
 
 def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
-    """Sentences of `text`, stripped, without the marks of lists and headings.
+    """Sentences of `text`, stripped, without the marks of lists, headings and bold words.
 
     A line end ends a sentence, since responses hold lists and headings.
 
@@ -66,7 +67,8 @@ def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
         ) from None
     sentences = []
     for line in _LINE.split(text):
-        plain = _LIST_MARK.sub("", line).strip().strip("*").strip()
+        unmarked = _BOLD.sub(r"\1", _LIST_MARK.sub("", line))
+        plain = unmarked.strip().strip("*").strip()
         for piece in _pieces(plain):
             sentences += [sentence.strip() for sentence in segmenter.segment(piece)]
     return tuple(sentence for sentence in sentences if any(map(str.isalnum, sentence)))

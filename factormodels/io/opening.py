@@ -240,6 +240,11 @@ def decoded(content: bytes, source: Source, before: int = 0) -> str:
     try:
         return (content[len(codecs.BOM_UTF8) :] if marked else content).decode()
     except UnicodeDecodeError as error:
+        if not before and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError(
+                f"{source_name(source)}: it is UTF-16, as a spreadsheet's Unicode text is; save "
+                "the file as UTF-8 (CSV UTF-8 in a spreadsheet)"
+            ) from None
         at = before + error.start + (len(codecs.BOM_UTF8) if marked else 0)
         raise InputError(
             f"{source_name(source)}: byte {at} ({error.object[error.start]:#04x}) is not UTF-8; "

@@ -21,6 +21,9 @@ from factormodels.io.opening import read_text_or_lines
 
 Source = str | os.PathLike[str]
 
+_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]', re.IGNORECASE)
+"""The line that spreadsheets put before a table, to say what parts its cells."""
+
 Content = str | Iterator[str]
 """The text of a file; of JSON Lines, its lines."""
 
@@ -145,6 +148,10 @@ def strictly(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _reader(text: str) -> Any:
+    if told := _SEPARATOR.match(text):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=told[1], strict=True)
+        next(reader)
+        return reader
     head = re.split(r"[\r\n]", text, maxsplit=1)[0]
     # Excel writes semicolons where a comma parts the digits of a number. Of equal counts the first.
     delimiter = max(",\t;", key=head.count)

@@ -182,6 +182,24 @@ def test_files_that_are_no_tables_are_refused(tmp_path: Path) -> None:
     assert not holds_binary_tables(tmp_path / "empty")
 
 
+def test_a_table_in_utf_16_is_refused_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    FRAME.to_csv(path, index=False, encoding="utf-16")
+    refused("it is UTF-16, .* save the file as UTF-8", read_table, path)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_a_spreadsheet_s_line_that_says_the_separator_is_no_row(
+    separator: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    text = FRAME.to_csv(index=False, sep=separator, lineterminator="\r\n")
+    path.write_text(f"sep={separator}\r\n{text}", newline="")
+    table = read_table(path)
+    assert (table.columns, [dict(row) for row in table.rows]) == (COLUMNS, ROWS)
+    assert looks_like_table(f"sep={separator}\r\n{text}")
+
+
 def test_folders_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "splits"
     folder.mkdir()
