@@ -168,15 +168,15 @@ totals.round(4)
 with paper_style():
     figure = Figure(figsize=(7.0, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1.0))
-    left.set_facecolor("0.8")
+    left.patch.set(facecolor="white", edgecolor="0.55", hatch="/////")
     image = left.imshow(errors.clip(lower=1e-9), norm=LogNorm(1e-9, 1), cmap="Blues")
     for at in range(1, len(examples)):
         left.axvline(at - 0.5, color="0.85", linewidth=0.5)
     for at in range(1, len(backends)):
         left.axhline(at - 0.5, color="0.85", linewidth=0.5)
-    left.set_xticks(range(len(examples)), list(examples), rotation=60, ha="right", fontsize=5.5)
+    left.set_xticks(range(len(examples)), list(examples), rotation=60, ha="right", fontsize=6)
     left.set_yticks(range(len(backends)), list(backends), fontsize=6.5)
-    left.set_title("(a) Largest error of a known marginal")
+    left.set_title("(a) Largest error of a known marginal\n(hatched: no answer)")
     left.spines[:].set_visible(False)
     left.tick_params(length=0)
     figure.colorbar(image, ax=left, shrink=0.7, ticks=[1e-9, 1e-6, 1e-3, 1])

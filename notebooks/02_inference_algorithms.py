@@ -183,7 +183,7 @@ FLOOR = 1e-6
 SIZE = 100  # variables of a grid
 
 with paper_style():
-    figure = Figure(figsize=(7.0, 4.3), layout="constrained")
+    figure = Figure(figsize=(6.9, 4.5), layout="constrained")
     panels = figure.add_gridspec(2, 4, height_ratios=(1.0, 1.15))
     above = [figure.add_subplot(panels[0, at]) for at in range(4)]
     for axes, (family, title) in zip(above, FAMILIES.items(), strict=True):
@@ -220,6 +220,7 @@ with paper_style():
         colour = LOOKS[name]["color"]
         bounds.fill_between(low.index, low, high, color=colour, alpha=0.25, lw=0)
         bounds.plot(low.index, low, high.index, high, color=colour, linewidth=0.8)
+        bounds.fill([], [], color=colour, alpha=0.25, label=f"{shown[name]}, bounds")
     bounds.scatter(
         grids.coupling[grids.lbp_converged],
         ((grids.bethe - grids.log_z) / SIZE)[grids.lbp_converged],
@@ -241,7 +242,7 @@ with paper_style():
     bounds.axhline(0, color="black", linewidth=0.6)
     bounds.set(xlabel="Largest coupling $J$", ylabel=r"$(\log Z - \log Z_{\rm true})$ / variable")
     bounds.legend(loc="upper left")
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    figure.legend(handles=handles, loc="outside upper center", ncols=6)
 preview(figure)
 
 # %% [markdown]

@@ -44,7 +44,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration.claims.counts import f1_at_k_prime
-from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.significance.paired import paired_t_test
 from experiments.padding.assessors import by_inference, by_labels
 from experiments.padding.gaming import PADDINGS, padded, padding_alone
@@ -225,41 +225,42 @@ real[["kind", "plain", "core", "core_lower", "core_upper"]].round(3)
 LOOKS = dict(
     zip((NO_GUARD, *GUARDS), (COLOURS[1], COLOURS[4], COLOURS[5], COLOURS[0]), strict=True)
 )
+KINDS = {"repetitive": ("o", DASHES[0]), "uninformative": ("s", DASHES[2])}
 with paper_style():
-    figure = Figure(figsize=(7.0, 2.9), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 1.05))
-    for axes, padding, letter in ((left, "repetitive", "a"), (middle, "uninformative", "b")):
-        own = curves[curves.padding == padding]
-        clean = own[(own.guard == NO_GUARD) & (own.response == "clean") & (own.appended == 0)]
+    figure = Figure(figsize=(6.9, 2.6), layout="constrained")
+    *panels, right = figure.subplots(1, 5, width_ratios=(1, 1, 1, 1, 1.9))
+    for axes, guard, letter in zip(panels, LOOKS, "abcd", strict=True):
+        clean = curves[
+            (curves.guard == NO_GUARD) & (curves.response == "clean") & (curves.appended == 0)
+        ]
         axes.axhline(clean.precision.iloc[0], color="0.45", linewidth=0.7, linestyle=DASHES[1])
-        axes.text(
-            LENGTHS[-1],
-            clean.precision.iloc[0] - 0.02,
-            "clean, no guard",
-            fontsize=6.5,
-            color="0.35",
-            ha="right",
-            va="top",
-        )
-        for at, (guard, colour) in enumerate(LOOKS.items()):
-            line = own[(own.guard == guard) & (own.response == "corrupted")]
-            line = line.sort_values("appended")
+        for padding, marker, dash in (
+            ("repetitive", "o", DASHES[0]),
+            ("uninformative", "s", DASHES[2]),
+        ):
+            line = curves[
+                (curves.padding == padding)
+                & (curves.guard == guard)
+                & (curves.response == "corrupted")
+            ].sort_values("appended")
+            filled = padding == "repetitive"
             axes.plot(
                 line.appended,
                 line.precision,
-                color=colour,
-                marker=MARKERS[at],
-                markersize=3.5,
-                label=guard,
+                color=LOOKS[guard],
+                linestyle=dash,
+                marker=marker,
+                markersize=3.5 if filled else 5.0,
+                mfc=LOOKS[guard] if filled else "white",
+                zorder=3 if filled else 2,
             )
-        axes.set(
-            xlabel=f"{padding.capitalize()} sentences appended",
-            ylim=(0, 1),
-            title=f"({letter}) Corrupted, {padding}",
-        )
+        axes.set(ylim=(0, 1), title=f"({letter}) {guard.replace(', ', chr(10))}")
+        axes.title.set_fontsize(7.5)
         axes.set_xticks([0, *LENGTHS] if fast() else [0, 10, 20, 30])
-    left.set_ylabel("Factual precision")
-    middle.tick_params(labelleft=False)
+        axes.tick_params(labelleft=axes is panels[0])
+    panels[0].set_ylabel("Factual precision, corrupted responses")
+    panels[0].text(0, clean.precision.iloc[0] + 0.015, "clean", fontsize=6.5, color="0.35")
+    figure.supxlabel("Sentences appended", fontsize=8.0, x=0.33)
 
     for shift, padding in ((-0.13, "repetitive"), (0.13, "uninformative")):
         own = gains[gains.padding == padding].reset_index()
@@ -272,21 +273,19 @@ with paper_style():
             right.plot(
                 row.rise,
                 at,
-                "o",
+                "o" if filled else "s",
                 markersize=4.5,
                 mec=LOOKS[row.guard],
                 mfc=LOOKS[row.guard] if filled else "white",
             )
     right.plot([], [], "o", color="0.3", markersize=4.5, label="repetitive")
-    right.plot([], [], "o", mec="0.3", mfc="white", markersize=4.5, label="uninformative")
+    right.plot([], [], "s", mec="0.3", mfc="white", markersize=4.5, label="uninformative")
     right.axvline(0, color="black", linewidth=0.6)
     right.set_yticks(range(len(LOOKS)), [name.replace(", ", ",\n") for name in LOOKS])
     right.tick_params(axis="y", length=0)
     right.set_ylim(len(LOOKS) - 0.5, -0.5)
-    right.set(xlabel=f"Rise of precision by {APPENDED} sentences", title="(c) Clean, 95%")
+    right.set(xlabel=f"Rise of precision by {APPENDED} sentences", title="(e) Clean responses, 95%")
     right.legend(loc="lower right", fontsize=6.5)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
 preview(figure)
 
 # %% [markdown]

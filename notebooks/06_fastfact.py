@@ -240,10 +240,9 @@ choices.round(3)
 
 # %%
 LOOKS = {
-    "F1@K": (COLOURS[1], "-"),
+    "F1@K": (COLOURS[1], DASHES[1]),
     "F1@K′": (COLOURS[0], "-"),
     "F1@K′, γ matched": (COLOURS[0], DASHES[2]),
-    "precision": ("0.45", DASHES[1]),
 }
 with paper_style():
     figure = Figure(figsize=(7.0, 5.0), layout="constrained")
@@ -270,7 +269,8 @@ with paper_style():
         power = POWERS[model]
         rate = SHARPNESS / (SHARPNESS + power)
         rate = 1 - rate * (1 - place ** (SHARPNESS + power)) / (1 - place**SHARPNESS)
-        third.plot(place, rate, color=colour, label=f"wrong of these, {model}")
+        dash = DASHES[0] if model == "calibrated" else DASHES[2]
+        third.plot(place, rate, color=colour, linestyle=dash, label=f"wrong of these, {model}")
         own = choices[(choices.model == model) & (choices.claims == "independent")].iloc[0]
         third.plot(own.threshold, own.error, "D", color=colour, mfc="white", markersize=5)
     third.axhline(TARGET, color="0.7", linewidth=0.6, zorder=0)

@@ -267,28 +267,35 @@ with paper_style():
 
     wmb = bounds[bounds.algorithm == "WMB"]
     left.fill_between(wmb.i_bound, wmb.lower_gap, wmb.upper_gap, color=COLOURS[0], alpha=0.2, lw=0)
-    left.plot(wmb.i_bound, wmb.upper_gap, "o-", color=COLOURS[0], markersize=3, label="WMB")
+    left.plot(wmb.i_bound, wmb.upper_gap, "o-", color=COLOURS[0], markersize=3)
     left.plot(wmb.i_bound, wmb.lower_gap, "o-", color=COLOURS[0], markersize=3)
     for found, label, colour, dash in (
         (trw, "TRW, upper", COLOURS[1], (0, (5, 2))),
         (field, "mean field, lower", COLOURS[3], (0, (2, 1.5))),
         (bethe, "Bethe, estimate", COLOURS[2], (0, (5, 1.5, 1, 1.5))),
     ):
-        left.axhline(found.log_z - exact.log_z, color=colour, linestyle=dash, label=label)
+        gap = found.log_z - exact.log_z
+        left.axhline(gap, color=colour, linestyle=dash)
+        left.annotate(
+            label, (1.0, gap), xycoords=("axes fraction", "data"), xytext=(0, 2),
+            textcoords="offset points", ha="right", fontsize=6.5,
+        )  # fmt: skip
     left.axhline(0, color="black", linewidth=0.6)
     left.set_yscale("symlog", linthresh=0.01)
     left.set(
         xlabel="$i$-bound", ylabel=r"$\log Z$ less the true one (nats)", title="(a) One response"
     )
     left.set_xticks(range(1, 14, 3))
-    left.legend(**BELOW)
+    left.annotate(
+        "within WMB's bounds", (1.8, 0), xytext=(0, -14), textcoords="offset points", fontsize=6.5,
+    )  # fmt: skip
 
     looks = {
         "grid, signs drawn": ("o", "white", COLOURS[0]),
         "grid, balanced": ("s", COLOURS[0], COLOURS[0]),
         "grid, attractive": ("^", COLOURS[0], COLOURS[0]),
-        "response": ("o", "white", COLOURS[1]),
-        "response, balanced": ("s", COLOURS[1], COLOURS[1]),
+        "response": ("D", "white", COLOURS[1]),
+        "response, balanced": ("D", COLOURS[1], COLOURS[1]),
     }
     for kind, (marker, face, edge) in looks.items():
         own = settled[settled.kind == kind]

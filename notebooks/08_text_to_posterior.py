@@ -269,6 +269,13 @@ with paper_style():
     matrix = contributions.log_odds.to_numpy().reshape(shape)
     largest = np.abs(matrix).max()
     image = right.imshow(matrix, cmap="RdBu", vmin=-largest, vmax=largest, aspect="auto")
+    # Without colour the numbers tell for from against.
+    for (row, column), value in np.ndenumerate(matrix):
+        if abs(value) >= 0.05:
+            right.text(
+                column, row, f"{value:.1f}".replace("-", "−"), ha="center", va="center",
+                fontsize=6.0, color="white" if abs(value) > 0.6 * largest else "black",
+            )  # fmt: skip
     right.set_xticks(range(shape[1]), graph.atom_ids)
     right.set_yticks(range(shape[0]), [f"{c.title} ({c.id})" for c in graph.contexts])
     right.tick_params(length=0)

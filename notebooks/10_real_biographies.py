@@ -36,7 +36,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from calibration import corp_curve
-from calibration.figures.style import COLOURS, MARKERS, paper_style
+from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from experiments.analyses import learned_strengths, real_graphs
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
@@ -149,7 +149,7 @@ with paper_style():
             n_bootstrap=REPLICATES,
             seed=SEED,
         )
-        left.plot(curve.p, curve.recalibrated, color=COLOURS[at], label=label)
+        left.plot(curve.p, curve.recalibrated, color=COLOURS[at], linestyle=DASHES[at], label=label)
     left.set(xlim=(0, 1), ylim=(0, 1), xlabel="Posterior", ylabel="Share of true claims")
     left.legend(loc="upper left", fontsize=6.5)
     left.set_title("(a) Reliability")

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from calibration.curves import CorpCurve, GroupCalibration, LabelHistogram, RiskCurve
 from calibration.curves.reliability import HISTOGRAM_BINS
-from calibration.figures.sheet import Sheet, draw_histogram, panel_figure, wrap
+from calibration.figures.panels import (
+    COINCIDE,
+    COLUMN,
+    alike,
+    coincide,
+    name_lines,
+    panel_grid,
+    panels,
+    parts,
+)
+from calibration.figures.reliability import DrawnCurve, draw_band, square_panels
+from calibration.figures.sheet import Sheet, wrap
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.validation import Floats
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -26,79 +36,75 @@ Curve = TypeVar("Curve", CorpCurve, RiskCurve, GroupCalibration, LabelHistogram)
 _PANEL = 0.85
 """Height of a panel of `score_histograms`, in inches."""
 
-_BAND_OPACITY = 0.18
+_NAME_CHARACTERS = 20
+"""Letters in a line of a name beside a curve."""
+
+_NAME_LINE = 0.15
+"""Height of such a line, in inches."""
 
 
 def corp_diagram(methods: Mapping[str, CorpCurve], *, title: str | None = None) -> Figure:
-    """CORP reliability curves of one or more methods, with their bands, histograms below.
+    """CORP reliability curves of one or more methods, with their bands and a rug of p below.
 
-    The legend gives the CORP terms of each method's Brier score. Confidence bands are around the
-    curves, consistency bands around the diagonal: there a curve that leaves its own band shows
-    that the method is not calibrated.
+    Each name is followed by the CORP terms of the method's Brier score. Confidence bands are around
+    the curves, consistency bands around the diagonal: there a curve that leaves its own band shows
+    that the method is not calibrated. Methods whose curves coincide are drawn once and named
+    together; of more than three curves every few have a panel of their own.
 
     Args:
-        methods: curves by the name that the legend shows, drawn in this order.
+        methods: curves by the name that the figure shows, drawn in this order.
         title: text above the figure, or None.
 
     Returns:
-        A matplotlib Figure 3.4 inches wide; `save_figure` writes it.
+        A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
+        are several panels; `save_figure` writes it.
 
     Raises:
         InputError: if there is no method, or one is not a CorpCurve.
     """
     _check(methods, CorpCurve, "corp_curve")
+    groups = alike(methods, _same_corp)
 
-    def draw(axes: Axes) -> list[Artist]:
-        axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        handles = []
-        for row, curve in enumerate(methods.values()):
-            look = _look(row)
-            if curve.band != "none":
-                axes.fill_between(
-                    curve.at,
-                    curve.lower,
-                    curve.upper,
-                    color=look["color"],
-                    alpha=_BAND_OPACITY,
-                    linewidth=0,
-                    zorder=2,
-                )
-            (line,) = axes.plot(curve.p, curve.recalibrated, zorder=3, clip_on=False, **look)
-            handles.append(line)
-        _unit_square(axes)
-        return [*handles, _patch_handle()]
+    def entry(names: Sequence[str]) -> str:
+        terms = [methods[name].decomposition for name in names]
+        miscalibration = _span([each.miscalibration for each in terms])
+        discrimination = _span([each.discrimination for each in terms])
+        return f"{' = '.join(names)}\nMCB {miscalibration}, DSC {discrimination}"
 
-    strips = [
-        partial(draw_histogram, histogram=curve.histogram, colour=COLOURS[row % len(COLOURS)])
-        for row, curve in enumerate(methods.values())
-    ]
-    entries = [
-        f"{name}: MCB {curve.decomposition.miscalibration:.4f}, "
-        f"DSC {curve.decomposition.discrimination:.4f}"
-        for name, curve in methods.items()
-    ]
-    return panel_figure(
-        draw,
-        [*entries, _band_note(list(methods.values()))],
-        labels=("Predicted probability of being true", "Isotonic share of true atoms"),
-        strips=strips,
-        strips_label="Atoms",
+    return square_panels(
+        [{entry(names): methods[names[0]] for names in part} for part in parts(groups)],
+        _draw_corp,
+        label="Isotonic share of true atoms",
+        note=_band_note(list(methods.values())),
         title=title,
     )
+
+
+def _draw_corp(axes: Axes, curve: CorpCurve, look: dict[str, Any]) -> DrawnCurve:
+    if curve.band != "none":
+        draw_band(axes, curve.at, curve.lower, curve.upper, look["color"])
+    look = {**look, "marker": "none", "linewidth": 1.2}
+    (line,) = axes.plot(curve.p, curve.recalibrated, zorder=3, clip_on=False, **look)
+    lower, upper = (
+        np.concatenate([ends, curve.recalibrated]) for ends in (curve.lower, curve.upper)
+    )
+    return DrawnCurve(line, np.concatenate([curve.at[: len(curve.lower)], curve.p]), lower, upper)
 
 
 def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None = None) -> Figure:
     """Risk-coverage curves of one or more methods, with their bands.
 
-    The legend gives each method's area under the curve, and how much of it is in excess of the
-    least that its errors allow.
+    A curve's name stands beside its end, with its area (AURC) and how much of that is in excess of
+    the least that its errors allow. Methods whose curves coincide are drawn once and named
+    together; of more than three curves every few have a panel of their own.
 
     Args:
-        methods: curves by the name that the legend shows, drawn in this order, all of one rule.
+        methods: curves by the name that the figure shows, drawn in this order, all of one rule.
         title: text above the figure, or None.
 
     Returns:
-        A matplotlib Figure 3.4 inches wide; `save_figure` writes it.
+        A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
+        are several panels; `save_figure` writes it.
 
     Raises:
         InputError: if there is no method, one is not a RiskCurve, or their rules differ.
@@ -110,41 +116,44 @@ def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None 
             "methods have the rules 'claim' and 'verdict'; draw each in its own figure"
         )
 
-    def draw(axes: Axes) -> list[Artist]:
-        handles = []
-        for row, curve in enumerate(methods.values()):
-            look = _look(row)
-            axes.fill_between(
-                curve.coverage,
-                curve.lower,
-                curve.upper,
-                color=look["color"],
-                alpha=_BAND_OPACITY,
-                linewidth=0,
-                zorder=2,
-            )
-            (line,) = axes.plot(curve.coverage, curve.risk, zorder=3, **look)
-            handles.append(line)
-        highest = max(float(curve.upper.max()) for curve in methods.values())
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, min(1.0, highest * 1.05) or 1.0)
-        axes.set_xticks(np.linspace(0, 1, 6))
-        return [*handles, _patch_handle()]
+    def entry(names: Sequence[str]) -> str:
+        areas = _span([methods[name].area for name in names])
+        excess = _span([methods[name].excess for name in names])
+        name = textwrap.fill(" = ".join(names), _NAME_CHARACTERS)
+        return f"{name}\nAURC {areas}\nexcess {excess}"
 
+    grouped = parts(alike(methods, _same_risk))
+    shown = [{entry(names): methods[names[0]] for names in part} for part in grouped]
+    lines = max(sum(1 + name.count("\n") for name in panel) for panel in shown)
+    height = max(2.3, lines * _NAME_LINE + 1.0)
+    highest = max(float(curve.upper.max()) for curve in methods.values())
     of_verdicts = rules.pop() == "verdict"
-    entries = [
-        f"{name}: AURC {curve.area:.4f}, excess {curve.excess:.4f}"
-        for name, curve in methods.items()
-    ]
-    return panel_figure(
-        draw,
-        [*entries, _band_note(list(methods.values()))],
-        labels=(
-            "Coverage: share of verdicts kept" if of_verdicts else "Coverage: share of claims kept",
+    across = "Coverage: share of verdicts kept" if of_verdicts else "Coverage: share of claims kept"
+    with panel_grid(len(shown), (height, height), most=2, sharex=True, sharey=True) as (
+        figure,
+        places,
+    ):
+        for axes, panel in zip(places, shown, strict=True):
+            drawn = {}
+            for row, (name, curve) in enumerate(panel.items()):
+                draw_band(axes, curve.coverage, curve.lower, curve.upper, COLOURS[row])
+                (drawn[name],) = axes.plot(
+                    curve.coverage, curve.risk, color=COLOURS[row], linestyle=DASHES[row],
+                    linewidth=1.2, zorder=3,
+                )  # fmt: skip
+            axes.set(xlim=(0, 1), ylim=(0, min(1.0, highest * 1.05) or 1.0))
+            axes.set_xticks(np.linspace(0, 1, 6))
+            name_lines(axes, drawn)
+        characters = 58 if len(places) == 1 else 120
+        note = textwrap.wrap(_band_note(list(methods.values())), characters)
+        figure.supxlabel("\n".join([across, *note]), fontsize=8.0)
+        figure.supylabel(
             "Risk: share of them wrong" if of_verdicts else "Risk: share of them false",
-        ),
-        title=title,
-    )
+            fontsize=8.0,
+        )
+        if title:
+            figure.suptitle(textwrap.fill(title, characters), fontsize=8.5, parse_math=False)
+    return figure
 
 
 def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None = None) -> Figure:
@@ -230,10 +239,11 @@ def group_figure(
 ) -> Figure:
     """Observed share less mean probability, group by group, with intervals.
 
-    Above 0 a method's probabilities are too low in the group, below 0 too high.
+    Above 0 a method's probabilities are too low in the group, below 0 too high. A panel has at most
+    three methods, the next ones stand below it.
 
     Args:
-        methods: calibration by group, by the name that the legend shows; the same groups in each.
+        methods: calibration by group, by the name that the figure shows; the same groups in each.
         group_label: what the groups are, below the horizontal axis.
         title: text above the figure, or None.
 
@@ -253,55 +263,63 @@ def group_figure(
             )
     place = np.arange(len(groups), dtype=np.float64)
     counts = next(iter(methods.values())).n_atoms.tolist()
-    columns = max(5, 56 // len(groups))
+    columns = max(5, 62 // len(groups))
     ticks = [
         f"{textwrap.fill(str(group), columns)}\n{count:,}"
         for group, count in zip(groups, counts, strict=True)
     ]
-    lines = max(tick.count("\n") for tick in ticks)
-    offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * min(0.7 / len(methods), 0.22)
-
-    def draw(axes: Axes) -> list[Artist]:
-        axes.axhline(0, color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-        handles = []
-        for row, (calibration, offset) in enumerate(zip(methods.values(), offsets, strict=True)):
-            colour = COLOURS[row % len(COLOURS)]
-            axes.vlines(
-                place + offset,
-                calibration.lower,
-                calibration.upper,
-                color=colour,
-                linewidth=1.2,
-                alpha=0.6,
-                zorder=2,
-            )
-            (points,) = axes.plot(
-                place + offset,
-                calibration.gap,
-                color=colour,
-                linestyle="none",
-                marker=MARKERS[row % len(MARKERS)],
-                markersize=4.5,
-                markeredgecolor="white",
-                markeredgewidth=0.5,
-                zorder=3,
-            )
-            handles.append(points)
+    below = 0.45 + 0.12 * max(tick.count("\n") for tick in ticks)
+    rows = parts(alike(methods, _same_groups))
+    names = [[textwrap.fill(" = ".join(each), 56) for each in row] for row in rows]
+    above = 0.14 * sum(1 + name.count("\n") for row in names for name in row)
+    size = (COLUMN, below + above + 1.5 * len(rows) + (0.3 if title else 0.1))
+    with panels(len(rows), 1, size, sharex=True, sharey=True) as (figure, grid):
+        for axes, row, shown in zip(grid.flat, rows, names, strict=True):
+            axes.axhline(0, color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+            apart = min(0.7 / len(row), 0.22)
+            points = [
+                _draw_gaps(axes, place + (at - (len(row) - 1) / 2) * apart, methods[each[0]], at)
+                for at, each in enumerate(row)
+            ]
+            legend = axes.legend(
+                points, [str(at) for at in range(len(row))], loc="lower left",
+                bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1, handlelength=1.0, labelspacing=0.2,
+                borderpad=0.1, fontsize=7.0,
+            )  # fmt: skip
+            for text, name in zip(legend.get_texts(), shown, strict=True):
+                text.set_parse_math(False)
+                text.set_text(name)
+            axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.6, len(groups) - 0.4)
         axes.set_xticks(place, ticks)
         for tick in axes.get_xticklabels():
             tick.set_parse_math(False)
-        axes.tick_params(axis="x", length=0)
-        return [*handles, _interval_handle()]
+        note = _band_note(list(methods.values()))
+        figure.supxlabel(
+            f"{group_label}, with its number of atoms\n{note}", fontsize=8.0, parse_math=False
+        )
+        figure.supylabel("Observed share − mean probability", fontsize=8.0)
+        if title:
+            figure.suptitle(textwrap.fill(title, 58), fontsize=8.5, parse_math=False)
+    return figure
 
-    return panel_figure(
-        draw,
-        [*methods, _band_note(list(methods.values()))],
-        labels=(f"{group_label}, with its number of atoms", "Observed share − mean probability"),
-        title=title,
-        height=1.9,
-        bottom=0.45 + 0.135 * lines,
+
+def _same_groups(one: GroupCalibration, other: GroupCalibration) -> bool:
+    return all(
+        coincide(getattr(one, name), getattr(other, name)) for name in ("gap", "lower", "upper")
     )
+
+
+def _draw_gaps(axes: Axes, place: Floats, calibration: GroupCalibration, at: int) -> Line2D:
+    axes.vlines(
+        place, calibration.lower, calibration.upper,
+        color=COLOURS[at], linewidth=1.2, alpha=0.6, zorder=2,
+    )  # fmt: skip
+    (points,) = axes.plot(
+        place, calibration.gap, color=COLOURS[at], linestyle="none", marker=MARKERS[at],
+        markersize=4.5, markeredgecolor="white", markeredgewidth=0.5, zorder=3,
+    )  # fmt: skip
+    return points
 
 
 def _check(methods: Mapping[str, Any], kind: type[Any], maker: str) -> None:
@@ -314,30 +332,29 @@ def _check(methods: Mapping[str, Any], kind: type[Any], maker: str) -> None:
             )
 
 
-def _look(row: int) -> dict[str, Any]:
-    return {
-        "color": COLOURS[row % len(COLOURS)],
-        "linestyle": DASHES[row % len(DASHES)],
-        "linewidth": 1.2,
-    }
+def _same_corp(one: CorpCurve, other: CorpCurve) -> bool:
+    return one.band == other.band and _near(
+        (one.p, one.recalibrated), (other.p, other.recalibrated)
+    )
 
 
-def _unit_square(axes: Axes) -> None:
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.set_yticks(np.linspace(0, 1, 6))
+def _same_risk(one: RiskCurve, other: RiskCurve) -> bool:
+    return _near((one.coverage, one.risk), (other.coverage, other.risk))
 
 
-def _patch_handle() -> Any:
-    from matplotlib.patches import Patch
+def _near(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> bool:
+    """Whether two curves of steps lie on each other, by the area between them.
 
-    return Patch(color="0.4", alpha=0.3, linewidth=0)
+    Where one steps a little earlier than the other they are far apart, but only there.
+    """
+    at = np.linspace(0.0, 1.0, 501)
+    return bool(np.abs(np.interp(at, *one) - np.interp(at, *other)).mean() <= COINCIDE / 2)
 
 
-def _interval_handle() -> Line2D:
-    from matplotlib.lines import Line2D as Line
-
-    return Line([], [], color="0.4", linewidth=1.2, linestyle="none", marker="|", markersize=7)
+def _span(values: Sequence[float]) -> str:
+    """A number, or the least and the largest where they differ as printed."""
+    ends = dict.fromkeys(f"{end:.4f}" for end in (min(values), max(values)))
+    return " to ".join(ends)
 
 
 def _band_note(curves: Sequence[CorpCurve | RiskCurve | GroupCalibration]) -> str:

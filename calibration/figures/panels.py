@@ -29,6 +29,7 @@ COINCIDE = 0.01
 """Curves that lie nowhere farther apart are drawn once: less than a marker's radius."""
 
 Curve = TypeVar("Curve")
+Named = TypeVar("Named")
 
 _IN_A_ROW = 3
 _NAME = "name of a line"
@@ -91,17 +92,22 @@ def small_multiples(
         yield figure, list(zip(places, groups, strict=True))
 
 
-def together(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> dict[str, Curve]:
-    """Curves by name, those that are the same once and named together ("a = b")."""
-    groups: list[tuple[list[str], Curve]] = []
+def alike(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> list[list[str]]:
+    """Names of curves, those of curves that are the same in one group."""
+    groups: list[list[str]] = []
     for name, curve in curves.items():
-        for names, first in groups:
-            if same(first, curve):
+        for names in groups:
+            if same(curves[names[0]], curve):
                 names.append(name)
                 break
         else:
-            groups.append(([name], curve))
-    return {" = ".join(names): curve for names, curve in groups}
+            groups.append([name])
+    return groups
+
+
+def together(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) -> dict[str, Curve]:
+    """Curves by name, those that are the same once and named together ("a = b")."""
+    return {" = ".join(names): curves[names[0]] for names in alike(curves, same)}
 
 
 def coincide(one: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:
@@ -200,8 +206,8 @@ def _part_names(figure: Figure) -> None:
             names[at].xyann = (_GAP, 72.0 * (wanted - now) / figure.dpi)
 
 
-def parts(names: Sequence[str], most: int = MOST_CURVES) -> list[list[str]]:
-    """Names in order, in as few groups of at most `most` as there can be, about equally large."""
+def parts(names: Sequence[Named], most: int = MOST_CURVES) -> list[list[Named]]:
+    """Names, or groups of them, in as few parts as there can be, all about equally large."""
     count = -(-len(names) // most)
     ends = [round(len(names) * part / count) for part in range(count + 1)] if count else [0]
     return [list(names[start:end]) for start, end in pairwise(ends)]

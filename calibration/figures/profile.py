@@ -58,7 +58,7 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
         entries,
         labels=("Predicted probability of being true", "Observed share of true atoms"),
         strips=[lambda axes: _draw_labels(axes, profile)],
-        strips_label="Atoms",
+        strips_label="False  True",
         title=title,
     )
 
@@ -108,7 +108,7 @@ def _draw(axes: Axes, profile: CalibrationProfile) -> list[Artist]:
         else {"x": 0.98, "y": 0.02, "ha": "right", "va": "bottom"}
     )
     axes.text(
-        **place, s=annotation(profile), transform=axes.transAxes, fontsize=5.5, linespacing=1.25,
+        **place, s=annotation(profile), transform=axes.transAxes, fontsize=6.3, linespacing=1.2,
         parse_math=False, zorder=7,
         bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.0},
     )  # fmt: skip
@@ -129,5 +129,5 @@ def _draw_labels(axes: Axes, profile: CalibrationProfile) -> None:
     axes.axhline(0, color="black", linewidth=0.5)
     most = max(int(histogram.true.max()), int(histogram.false.max()))
     axes.set_ylim(-1.08 * most, 1.08 * most)
-    axes.set_yticks([-most, most], [f"{most:,} false", f"{most:,} true"], fontsize=5.5)
+    axes.set_yticks([-most, most], [f"{most:,}", f"{most:,}"])
     axes.tick_params(labelbottom=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from calibration.curves.reliability import HISTOGRAM_BINS, ReliabilityBins
 from calibration.figures.panels import COLUMN, MOST_CURVES, PAGE, coincide, parts, together
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +22,29 @@ if TYPE_CHECKING:
 _PANELS_IN_A_ROW = 3
 _RUG = 0.055
 """Height of a row of the rug, in units of the vertical axis."""
+
+_LINE, _LETTER, _HANDLE = 0.13, 0.05, 0.36
+"""Height of a line of names, width of a letter and of what stands before a name, in inches."""
+
+
+class Rugged(Protocol):
+    """A curve over probabilities that knows how many atoms have each."""
+
+    @property
+    def histogram(self) -> Integers:
+        """Number of atoms with p in each of 21 equal parts of [0, 1], int64 (21,)."""
+
+
+RuggedCurve = TypeVar("RuggedCurve", bound=Rugged)
+
+
+class DrawnCurve(NamedTuple):
+    """A line, and the points (n,) between which it and its band lie: names stay clear of them."""
+
+    line: Line2D
+    at: Floats
+    lower: Floats
+    upper: Floats
 
 
 def reliability_diagram(
@@ -59,23 +83,62 @@ def reliability_diagram(
             )
     parts = _panels(methods, panels or {})
     entries, note = _entries({name: bins for part in parts for name, bins in part.items()})
+    return square_panels(
+        [{entries[name]: bins for name, bins in part.items()} for part in parts],
+        _draw_bins,
+        label="Observed share of true atoms",
+        note=note,
+        title=title,
+    )
+
+
+def square_panels(
+    parts: Sequence[Mapping[str, RuggedCurve]],
+    draw: Callable[[Axes, RuggedCurve, dict[str, Any]], DrawnCurve],
+    *,
+    label: str,
+    note: str,
+    title: str | None,
+) -> Figure:
+    """Panels of shares against probabilities: the diagonal, named curves, and a rug of p below.
+
+    Args:
+        parts: the curves of each panel by the text that names them.
+        draw: draws a curve in a colour and line style, and says where it lies.
+        label: of the vertical axis.
+        note: what the bands are, below the horizontal axis.
+        title: text above the figure, or None.
+    """
     from matplotlib.figure import Figure as NewFigure
 
     columns = min(len(parts), _PANELS_IN_A_ROW)
     rows = -(-len(parts) // columns)
     width, characters = (COLUMN, 58) if columns == 1 else (PAGE, 120)
     most = max(map(len, parts))
+    height = rows * (width / columns + 0.1) + 0.55
+    above = 0
     with paper_style():
-        figure = NewFigure(figsize=(width, rows * (width / columns + 0.1) + 0.55))
+        figure = NewFigure(figsize=(width, height))
         figure.set_layout_engine("constrained")
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes, part in zip(grid.flat, parts, strict=False):
-            named = [(entries[name], bins) for name, bins in part.items()]
-            _draw_panel(axes, named, -0.03 - _RUG * most, 44 - 10 * (columns - 1))
+            axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+            drawn = []
+            for row, curve in enumerate(part.values()):
+                look = {"color": COLOURS[row], "linestyle": DASHES[row]}
+                drawn.append(draw(axes, curve, {**look, "marker": MARKERS[row]}))
+                _draw_rug(axes, curve.histogram, row)
+            axes.axhline(0.0, color="0.75", linewidth=0.5, zorder=0)
+            axes.set(xlim=(0, 1), ylim=(-0.03 - _RUG * most, 1), aspect="equal")
+            axes.set_xticks(np.linspace(0, 1, 6))
+            axes.set_yticks(np.linspace(0, 1, 6))
+            axes.spines["left"].set_bounds(0, 1)
+            above = max(above, _name(axes, drawn, list(part), width / columns - 0.5))
         for axes in grid.flat[len(parts) :]:
             axes.remove()
+        figure.set_figheight(height + rows * above * _LINE)
         texts = [
-            figure.supylabel("Observed share of true atoms", fontsize=8.0),
+            figure.supylabel(label, fontsize=8.0),
             figure.supxlabel(
                 "\n".join(
                     ["Predicted probability of being true", *textwrap.wrap(note, characters)]
@@ -143,72 +206,64 @@ def _entries(methods: Mapping[str, ReliabilityBins]) -> tuple[dict[str, str], st
     return {name: f"{name} ({each.n_atoms:,} atoms)" for name, each in methods.items()}, note
 
 
-def _draw_panel(
-    axes: Axes, methods: Sequence[tuple[str, ReliabilityBins]], floor: float, characters: int
-) -> None:
-    """Draw the diagonal, the methods with their names, and the rug, down to `floor`."""
-    axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    lines = []
-    for row, (_, bins) in enumerate(methods):
-        colour = COLOURS[row]
-        axes.fill_between(
-            bins.mean_predicted,
-            bins.lower,
-            bins.upper,
-            color=colour,
-            alpha=0.16,
-            linewidth=0,
-            zorder=2,
-        )
-        lines += axes.plot(
-            bins.mean_predicted,
-            bins.observed,
-            color=colour,
-            linestyle=DASHES[row],
-            marker=MARKERS[row],
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            clip_on=False,
-            zorder=3,
-        )
-        bottom = -0.03 - _RUG * (row + 1)
-        # One outline: a patch for every bar takes most of the time of the figure.
-        axes.stairs(
-            bottom + bins.histogram / max(int(bins.histogram.max()), 1) * 0.85 * _RUG,
-            np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS,
-            baseline=bottom,
-            fill=True,
-            color=colour,
-        )
-    axes.axhline(0.0, color="0.75", linewidth=0.5, zorder=0)
-    axes.set(xlim=(0, 1), ylim=(floor, 1), aspect="equal")
-    axes.set_xticks(np.linspace(0, 1, 6))
-    axes.set_yticks(np.linspace(0, 1, 6))
-    axes.spines["left"].set_bounds(0, 1)
-    _name(axes, lines, methods, characters)
+def _draw_bins(axes: Axes, bins: ReliabilityBins, look: dict[str, Any]) -> DrawnCurve:
+    draw_band(axes, bins.mean_predicted, bins.lower, bins.upper, look["color"])
+    (line,) = axes.plot(
+        bins.mean_predicted,
+        bins.observed,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        clip_on=False,
+        zorder=3,
+        **look,
+    )
+    return DrawnCurve(line, bins.mean_predicted, bins.lower, bins.upper)
 
 
-def _name(
-    axes: Axes,
-    lines: Sequence[Line2D],
-    methods: Sequence[tuple[str, ReliabilityBins]],
-    characters: int,
-) -> None:
-    """Name the curves in a corner that they leave free, or above where they leave none."""
-    names = [textwrap.fill(name, characters) for name, _ in methods]
-    height = 0.06 * sum(1 + name.count("\n") for name in names) + 0.04
-    x = np.concatenate([bins.mean_predicted for _, bins in methods])
-    highest = np.concatenate([bins.upper for _, bins in methods])
-    lowest = np.concatenate([bins.lower for _, bins in methods])
-    if not (highest[x < 0.55] > 1 - height).any():
+def draw_band(axes: Axes, at: Floats, lower: Floats, upper: Floats, colour: str) -> None:
+    """Draw a band in the colour of its curve, below it."""
+    axes.fill_between(at, lower, upper, color=colour, alpha=0.16, linewidth=0, zorder=2)
+
+
+def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
+    bottom = -0.03 - _RUG * (row + 1)
+    # One outline: a patch for every bar takes most of the time of the figure.
+    axes.stairs(
+        bottom + histogram / max(int(histogram.max()), 1) * 0.85 * _RUG,
+        np.arange(HISTOGRAM_BINS + 1) / HISTOGRAM_BINS,
+        baseline=bottom,
+        fill=True,
+        color=COLOURS[row],
+    )
+
+
+def _name(axes: Axes, drawn: Sequence[DrawnCurve], names: Sequence[str], width: float) -> int:
+    """Name the curves in a corner that they leave free, or above a panel of so many inches.
+
+    Returns:
+        How many lines stand above the panel.
+    """
+    characters = int((width - _HANDLE) / _LETTER)
+    wrapped = [
+        "\n".join(textwrap.fill(line, characters) for line in name.split("\n")) for name in names
+    ]
+    lines = [line for name in wrapped for line in name.split("\n")]
+    height = 0.06 * len(lines) + 0.04
+    across = min(1.0, (_HANDLE + _LETTER * max(map(len, lines))) / width)
+    x = np.concatenate([curve.at for curve in drawn])
+    highest = np.concatenate([curve.upper for curve in drawn])
+    lowest = np.concatenate([curve.lower for curve in drawn])
+    above = 0
+    if not (highest[x < across] > 1 - height).any():
         place: dict[str, Any] = {"loc": "upper left"}
-    elif not (lowest[x > 0.4] < height).any():
-        place = {"loc": "lower right", "bbox_to_anchor": (1.0, _RUG * len(methods))}
+    elif not (lowest[x > 1 - across] < height).any():
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, _RUG * len(names))}
     else:
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
+        above = len(lines)
     legend = axes.legend(
-        lines,
-        [str(row) for row in range(len(lines))],
+        [curve.line for curve in drawn],
+        [str(row) for row in range(len(drawn))],
         borderaxespad=0.1,
         handlelength=2.0,
         labelspacing=0.25,
@@ -216,6 +271,7 @@ def _name(
         **place,
     )
     # Names are set here: matplotlib would leave out one that begins with an underscore.
-    for text, name in zip(legend.get_texts(), names, strict=True):
+    for text, name in zip(legend.get_texts(), wrapped, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
+    return above

@@ -7,11 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from calibration.curves.reliability import HISTOGRAM_BINS
 from calibration.figures.style import paper_style
-from calibration.validation import Integers
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -169,27 +165,3 @@ def wrap(
             text.set_text(textwrap.fill(content, columns))
         if whole.get_window_extent().width <= width * dots_per_inch:
             return
-
-
-def draw_histogram(axes: Axes, histogram: Integers, colour: str) -> None:
-    """Draw the number of atoms in each of 21 equal parts of [0, 1] as a strip.
-
-    Args:
-        axes: where to draw.
-        histogram: int64 (21,).
-        colour: of the bars.
-    """
-    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
-    most = int(histogram.max())
-    axes.bar(
-        edges[:-1],
-        histogram,
-        width=1 / HISTOGRAM_BINS,
-        align="edge",
-        color=colour,
-        edgecolor="white",
-        linewidth=0.4,
-    )
-    axes.set_ylim(0, most * 1.08)
-    axes.set_yticks([0, most], ["0", f"{most:,}" if most < 1_000_000 else f"{most / 1e6:.3g}M"])
-    axes.tick_params(labelbottom=False)

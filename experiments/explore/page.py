@@ -94,18 +94,27 @@ class _Page:
                 ("Backend", "backend", backends),
             ):
                 one = ui.select([*values], value=getattr(start, name), label=label)
-                one.props(f'data-testid="{name}"').on_value_change(self._setter(name))
-            ui.label("Strength of all relations")
-            slider = ui.slider(min=0.0, max=3.0, step=0.05, value=start.strength)
-            slider.props('label data-testid="strength"').classes("w-40")
-            slider.on_value_change(self._setter("strength"))
+                one.classes("min-w-28").props(f'data-testid="{name}"')
+                one.on_value_change(self._setter(name))
+            with ui.column().classes("gap-0"):
+                ui.label("Strength of all relations").classes("text-sm")
+                with ui.row().classes("items-center no-wrap"):
+                    slider = ui.slider(min=0.0, max=3.0, step=0.05, value=start.strength)
+                    slider.props('data-testid="strength"').classes("w-40")
+                    slider.on_value_change(self._setter("strength"))
+                    _show_value(ui, slider)
             ui.button("Undo all", on_click=lambda: self._open(self.asked.graph.id))
             ui.button("Save", on_click=self._save).props('data-testid="save"')
-        self.status = ui.label().props('data-testid="status"').classes("font-mono")
-        self.moves = ui.label().props('data-testid="moved"')
-        with ui.row().classes("w-full no-wrap items-start"):
-            self.controls = ui.column().classes("w-1/3")
-            with ui.column().classes("w-2/3"):
+        # What follows stays in view while one scrolls through what can be changed.
+        with ui.column().classes("w-full gap-0 sticky top-0 z-10 bg-white py-1"):
+            self.status = ui.label().props('data-testid="status"').classes("font-mono")
+            self.moves = ui.label().props('data-testid="moved"')
+        with ui.element().classes(
+            "w-full flex flex-col lg:flex-row lg:flex-nowrap lg:items-start gap-4"
+        ):
+            self.controls = ui.column().classes("w-full lg:w-1/3 order-2 lg:order-1")
+            results = ui.column().classes("w-full lg:w-2/3 min-w-0 order-1 lg:order-2")
+            with results.classes("lg:sticky lg:top-16 lg:max-h-[calc(100vh-4rem)] overflow-y-auto"):
                 self.table = ui.table(
                     columns=[
                         {"name": key, "label": label, "field": key, "align": "left"}
@@ -116,8 +125,11 @@ class _Page:
                     ],
                     rows=[],
                     row_key="id",
-                ).classes("w-full").props('dense data-testid="claims"')  # fmt: skip
-                self.drawing = ui.html("", sanitize=False).classes("w-full")
+                ).classes("w-full").props('dense wrap-cells data-testid="claims"')  # fmt: skip
+                # A drawing narrower than this cannot be read: a phone scrolls it.
+                with ui.element().classes("w-full overflow-x-auto"):
+                    self.drawing = ui.html("", sanitize=False).classes("w-full min-w-[34rem]")
+                    self.drawing.props('data-testid="drawing"')
         self._controls()
         self._solve()
 
@@ -166,12 +178,16 @@ class _Page:
                 for one in graph.relations:
                     ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
                     name = f"relation-{one.source}-{one.target}"
-                    self._slider(name, one.probability, self._relation((one.source, one.target)))
+                    with ui.row().classes("items-center no-wrap"):
+                        self._slider(
+                            name, one.probability, self._relation((one.source, one.target))
+                        )
 
     def _slider(self, name: str, value: float, take: Callable[[float], None]) -> None:
-        slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-48")
-        slider.props(f'label data-testid="{name}"')
+        slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-40")
+        slider.props(f'data-testid="{name}"')
         slider.on_value_change(lambda event: take(float(event.value)))
+        _show_value(self.ui, slider)
 
     def _prior(self, name: str) -> Callable[[float], None]:
         def take(value: float) -> None:
@@ -250,8 +266,14 @@ class _Page:
         self.ui.notify(f"Saved {', '.join(path.name for path in paths)} in {self.out}")
 
 
+def _show_value(ui: Any, slider: Any) -> None:
+    """Write a slider's value beside it."""
+    label = ui.label().classes("text-sm w-10")
+    label.bind_text_from(slider, "value", backward=lambda value: f"{value:.2f}")
+
+
 def _svg(found: Explored) -> str:
-    """The drawing of a graph, as an element of the page."""
+    """The drawing of a graph, as an element as wide as the page has room for."""
     from calibration.figures.style import paper_style
 
     buffer = io.StringIO()
@@ -259,4 +281,4 @@ def _svg(found: Explored) -> str:
         figure = draw_fact_graph(found.view, found.claims)
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
-    return text[text.index("<svg ") :]
+    return '<svg style="max-width: 100%; height: auto" ' + text[text.index("<svg ") + 5 :]

@@ -62,8 +62,17 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
             axes.annotate(
                 _label(graph, posterior, number), place, (0, 9), textcoords="offset points",
                 ha="center", va="bottom", fontsize=7, zorder=4,
+                bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
             )  # fmt: skip
         axes.margins(0.08)
+        looks = [
+            ("variable: likeliest state, its probability", "o", "white", COLOURS[0]),
+            *([("observed", "o", COLOURS[1], COLOURS[0])] if observed.any() else []),
+            *([("factor", "s", "0.3", "0.3")] if len(factors) else []),
+        ]
+        for name, marker, inside, edge in looks:
+            axes.plot([], [], marker, mfc=inside, mec=edge, markersize=6, label=name)
+        figure.legend(loc="outside lower center", ncols=len(looks))
     return figure
 
 

@@ -145,6 +145,10 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
             stacked=True,
             label=[f"{name} ({len(values):,})" for name, (values, _) in shown.items()],
             color=[colour for _, colour in shown.values()],
+            # Without colour the hatching tells.
+            hatch=["////" if name == "labelled false" else "" for name in shown],
+            edgecolor="white",
+            linewidth=0.4,
         )
         axes.set(xlim=(0, 1), xlabel="Posterior probability of being true", ylabel="Atoms")
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))

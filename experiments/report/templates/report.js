@@ -61,6 +61,17 @@
     table.parentElement.before(choice);
   }
 
+  // The columns that name a row stay in view, beside each other.
+  const pin = (table) => {
+    let left = 0;
+    Array.from(table.tHead.rows[0].cells).forEach((head, column) => {
+      if (!head.classList.contains("name")) return;
+      for (const row of table.rows) row.cells[column].style.left = `${left}px`;
+      left += head.offsetWidth;
+    });
+  };
+  for (const table of all("table.choosable")) new ResizeObserver(() => pin(table)).observe(table);
+
   const items = (selector) =>
     selector.split(",").flatMap((one) => all(one + " [data-filter]"));
 

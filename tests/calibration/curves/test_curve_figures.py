@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import StepPatch
 
 from calibration import corp_curve, reliability_bins, reliability_diagram, save_figure
 from calibration.curves import (
@@ -31,7 +32,7 @@ from calibration.figures.style import COLOURS
 from factormodels.errors import InputError
 from tests.calibration.drawn import (
     TITLE,
-    assert_column_wide,
+    assert_apart,
     assert_within,
     heading_of,
     heights_of,
@@ -74,8 +75,14 @@ def groups_of(seed: int) -> GroupCalibration:
     return group_calibration(p, y, groups, order=ORDER, responses=responses, n_bootstrap=15)
 
 
-def told(draw: Callable[..., Any], methods: dict[str, Any]) -> list[str]:
-    return legend_of(draw(methods).axes[0])
+def note_of(figure: Any) -> str:
+    """What stands below the name of the horizontal axis."""
+    return str(figure.get_supxlabel().split("\n", 1)[1])
+
+
+def names_of(figure: Any) -> list[str]:
+    """Names beside the curves of all panels."""
+    return [text.get_text().replace("\n", " ") for axes in figure.axes for text in axes.texts]
 
 
 FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
@@ -89,49 +96,72 @@ FIGURES: dict[str, tuple[Callable[..., Any], Callable[[int], Any]]] = {
 
 def test_corp_curves_and_bands_are_drawn_as_they_are() -> None:
     methods = {"exact": corp_of(0), "lbp": corp_of(1, "consistency")}
-    diagram, *strips = corp_diagram(methods).axes
-    diagonal, *lines = diagram.lines
+    (diagram,) = corp_diagram(methods).axes
+    diagonal, *lines, _ = diagram.lines
     assert np.array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    for line, band, strip, curve in zip(
-        lines, diagram.collections, strips, methods.values(), strict=True
+    rugs = [patch.get_data() for patch in diagram.patches if isinstance(patch, StepPatch)]
+    for line, band, rug, curve in zip(
+        lines, diagram.collections, rugs, methods.values(), strict=True
     ):
         np.testing.assert_array_equal(line.get_xdata(), curve.p)
         np.testing.assert_array_equal(line.get_ydata(), curve.recalibrated)
         corners = np.asarray(band.get_paths()[0].vertices)
         assert corners[:, 1].min() == min(curve.lower.min(), curve.lower[-1])
         assert corners[:, 1].max() == curve.upper.max()
-        assert heights_of(strip) == curve.histogram.tolist()
+        heights = rug[0] - rug[2]
+        np.testing.assert_allclose(heights / heights.max(), curve.histogram / curve.histogram.max())
     assert len(diagram.collections) == 2
     without = corp_diagram({"exact": corp_of(0, "none")})
     assert len(without.axes[0].collections) == 0
 
 
-def test_legends_tell_the_numbers_and_the_bands() -> None:
+def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> None:
     curve = corp_of(0)
     terms = curve.decomposition
     numbers = f"MCB {terms.miscalibration:.4f}, DSC {terms.discrimination:.4f}"
-    assert told(corp_diagram, {"exact": curve}) == [
-        f"exact: {numbers}",
-        "95% confidence bands, 20 responses",
-    ]
+    figure = corp_diagram({"exact": curve})
+    assert legend_of(figure.axes[0]) == [f"exact {numbers}"]
+    assert note_of(figure) == "95% confidence bands, 20 responses"
     mixed = {"a": curve, "b": corp_of(0, "consistency")}
-    assert told(corp_diagram, mixed)[-1] == "95% bands, 20 responses"
-    assert told(corp_diagram, {"a": corp_of(0, "none")})[-1] == "No band"
+    assert note_of(corp_diagram(mixed)) == "95% bands, 20 responses"
+    assert note_of(corp_diagram({"a": corp_of(0, "none")})) == "No band"
     risk = risk_of(0)
-    assert told(risk_coverage_figure, {"exact": risk}) == [
-        f"exact: AURC {risk.area:.4f}, excess {risk.excess:.4f}",
-        "95% confidence bands, 20 responses",
-    ]
+    figure = risk_coverage_figure({"exact": risk})
+    assert names_of(figure) == [f"exact AURC {risk.area:.4f} excess {risk.excess:.4f}"]
+    assert note_of(figure) == "95% confidence bands, 20 responses"
     p, y, _ = pairs(0)
     alone = risk_curve(p, y, n_bootstrap=5)
-    assert told(risk_coverage_figure, {"x": alone})[-1] == (
-        "95% confidence bands, atoms independent"
-    )
-    assert told(risk_coverage_figure, {"x": alone, "y": risk})[-1] == "95% confidence bands"
-    assert told(group_figure, {"x": groups_of(0)}) == [
-        "x",
-        "95% intervals, 20 responses",
-    ]
+    note = note_of(risk_coverage_figure({"x": alone}))
+    assert note == "95% confidence bands, atoms independent"
+    assert note_of(risk_coverage_figure({"x": alone, "y": risk})) == "95% confidence bands"
+    figure = group_figure({"x": groups_of(0)})
+    assert legend_of(figure.axes[0]) == ["x"]
+    assert note_of(figure) == "95% intervals, 20 responses"
+
+
+def test_curves_that_coincide_are_one_and_a_panel_has_at_most_three() -> None:
+    p, y, responses = pairs(0)
+    near = np.clip(p + 1e-3 * np.sin(np.arange(len(p))), 0, 1)
+    how: dict[str, Any] = {"responses": responses, "n_bootstrap": 5}
+    both = {"exact": corp_curve(p, y, **how), "lbp": corp_curve(near, y, **how)}
+    (name,) = legend_of(corp_diagram(both).axes[0])
+    low, high = sorted(each.decomposition.miscalibration for each in both.values())
+    said = f"{low:.4f} to {high:.4f}" if f"{low:.4f}" != f"{high:.4f}" else f"{low:.4f}"
+    assert name.startswith(f"exact = lbp MCB {said}, DSC")
+    risks = {"exact": risk_curve(p, y, **how), "lbp": risk_curve(near, y, **how)}
+    (name,) = names_of(risk_coverage_figure(risks))
+    assert name.startswith("exact = lbp AURC")
+    groups = {name: groups_of(0) for name in ("exact", "lbp")}
+    assert legend_of(group_figure(groups).axes[0]) == ["exact = lbp"]
+    for kind in ("corp", "risk", "groups"):
+        draw, make = FIGURES[kind]
+        figure = draw({str(i): make(i) for i in range(5)})
+        assert len(figure.axes) == 2
+        page = 3.4 if kind == "groups" else 6.9
+        assert figure.get_size_inches()[0] == pytest.approx(page)
+    lines: list[Any] = [*corp_diagram({str(i): corp_of(i) for i in range(3)}).axes[0].lines][1:-1]
+    assert [line.get_color() for line in lines] == list(COLOURS[:3])
+    assert len({str(line._dash_pattern) for line in lines}) == 3
 
 
 def test_risk_curves_and_axes() -> None:
@@ -140,10 +170,11 @@ def test_risk_curves_and_axes() -> None:
     for line, curve in zip(axes.lines, methods.values(), strict=True):
         np.testing.assert_array_equal(line.get_xdata(), curve.coverage)
         np.testing.assert_array_equal(line.get_ydata(), curve.risk)
-    assert axes.get_xlabel() == "Coverage: share of claims kept"
-    assert axes.get_ylabel() == "Risk: share of them false"
-    verdicts = risk_coverage_figure({"x": risk_of(0)}).axes[0]
-    assert verdicts.get_ylabel() == "Risk: share of them wrong"
+    figure = axes.figure
+    assert figure.get_supxlabel().startswith("Coverage: share of claims kept\n")
+    assert figure.get_supylabel() == "Risk: share of them false"
+    verdicts = risk_coverage_figure({"x": risk_of(0)})
+    assert verdicts.get_supylabel() == "Risk: share of them wrong"
 
 
 def test_histograms_have_true_atoms_above_and_false_ones_below() -> None:
@@ -158,7 +189,8 @@ def test_histograms_have_true_atoms_above_and_false_ones_below() -> None:
 
 def test_gaps_by_group_are_drawn_side_by_side() -> None:
     methods = {"exact": groups_of(0), "lbp": groups_of(1)}
-    (axes,) = group_figure(methods, group_label="Position").axes
+    figure = group_figure(methods, group_label="Position")
+    (axes,) = figure.axes
     _, *lines = axes.lines
     places = []
     for line, intervals, calibration in zip(lines, axes.collections, methods.values(), strict=True):
@@ -170,7 +202,7 @@ def test_gaps_by_group_are_drawn_side_by_side() -> None:
     assert (places[0] < places[1]).all()
     labels = [text.get_text() for text in axes.get_xticklabels()]
     assert labels == [f"{group}\n40" for group in ORDER]
-    assert axes.get_xlabel() == "Position, with its number of atoms"
+    assert figure.get_supxlabel().startswith("Position, with its number of atoms\n")
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -178,25 +210,22 @@ def test_gaps_by_group_are_drawn_side_by_side() -> None:
 def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Path) -> None:
     draw, make = FIGURES[kind]
     names = [f"A LONG NAME OF METHOD $x_{i}$, (fr2, implication), yes, jpg" for i in range(6)]
-    figure = draw({name: make(0) for name in names[:n_methods]}, title=TITLE)
+    figure = draw({name: make(i) for i, name in enumerate(names[:n_methods])}, title=TITLE)
     save_figure(figure, tmp_path / "figure", ["png", "pdf"])
     assert_within(figure)
-    assert_column_wide(figure)
     lower = heading_of(figure, TITLE).y0
-    legend = figure.axes[0].get_legend()
-    if legend is not None:
-        assert legend_of(figure.axes[0])[0].startswith(names[0])
-        assert legend.get_window_extent().y1 < lower
-        # That of a reliability diagram stands in a corner that its curves leave free.
-        if kind != "reliability":
-            assert legend.get_window_extent().y0 > figure.axes[0].get_window_extent().y1
-    else:
+    legends = [legend for axes in figure.axes if (legend := axes.get_legend()) is not None]
+    beside = [text for axes in figure.axes for text in axes.texts]
+    if kind == "histograms":
         for box in (heading_of(figure, name) for name in names[:n_methods]):
             assert box.y1 < lower
             assert box.x1 < figure.get_size_inches()[0] * figure.dpi
-    boxes = [axes.get_window_extent() for axes in figure.axes]
-    for above, below in itertools.pairwise(boxes):
-        assert above.y0 > below.y1
+    else:
+        boxes = [each.get_window_extent() for each in legends or beside]
+        assert boxes
+        assert all(box.y1 < lower for box in boxes)
+        assert_apart(boxes)
+    assert_apart([axes.get_window_extent() for axes in figure.axes])
 
 
 def test_long_names_of_groups_are_wrapped(tmp_path: Path) -> None:
@@ -218,11 +247,6 @@ def test_files_are_the_same_bytes_each_time(kind: str, tmp_path: Path) -> None:
         paths = save_figure(draw({"exact": make(0)}), tmp_path / name, ["pdf", "png", "svg"])
         written.append([path.read_bytes() for path in paths])
     assert written[0] == written[1]
-
-
-def test_methods_differ_in_colour() -> None:
-    lines = corp_diagram({str(i): corp_of(i) for i in range(7)}).axes[0].lines[1:]
-    assert [line.get_color() for line in lines] == list(COLOURS)
 
 
 @pytest.mark.parametrize("kind", FIGURES)

@@ -10,9 +10,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from experiments import load_study
 from experiments.explore.exploration import Exploration, changed_graph, explore, moved, save
 from factormodels import datasets
 from factormodels.io.fact_graph_json import read_fact_graph
@@ -87,6 +89,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
             process.terminate()
 
 
+def log_z(asked: Exploration) -> str:
+    return f"{explore(asked).posterior.log_z:.6f}"
+
+
 @pytest.mark.browser
 def test_the_page_answers_in_a_browser(address: tuple[str, Path]) -> None:
     from playwright.sync_api import expect, sync_playwright
@@ -118,11 +124,55 @@ def test_the_page_answers_in_a_browser(address: tuple[str, Path]) -> None:
         assert status.inner_text() != before
         page.get_by_test_id(f"keep-{context}").click()
         expect(told).to_have_text("No claim has moved.", timeout=30_000)
-        page.get_by_test_id(f"prior-{GRAPH.atoms[0].id}").click(position={"x": 20, "y": 10})
-        expect(told).to_contain_text("Moved", timeout=30_000)
+        # Each choice below answers as the function does of all that was changed so far.
+        asked_for = Exploration(GRAPH)
+        for name, value in (("encoding", "conditional"), ("variant", "FR2"), ("backend", "lbp")):
+            page.get_by_test_id(name).click()
+            page.get_by_role("option", name=value, exact=True).click()
+            change: dict[str, Any] = {name: value}
+            asked_for = replace(asked_for, **change)
+            expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+        expect(status).to_contain_text("lbp")
+        atom = GRAPH.atoms[0].id
+        page.get_by_test_id(f"observe-{atom}").click()
+        page.get_by_role("option", name="false", exact=True).click()
+        asked_for = replace(asked_for, observed={atom: False})
+        expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+        expect(page.get_by_test_id("claims")).to_contain_text("0.0000")
+        drawn = page.get_by_test_id("drawing").locator("svg")
+        before = drawn.inner_html()
+        # By the keyboard a slider moves one step.
+        page.get_by_text("Relations", exact=True).click()
+        one = GRAPH.relations[0]
+        slider = page.get_by_test_id(f"relation-{one.source}-{one.target}")
+        slider.locator("[tabindex]").first.press("ArrowLeft")
+        pair = (one.source, one.target)
+        asked_for = replace(asked_for, probabilities={pair: round(one.probability - 0.01, 2)})
+        expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+        page.get_by_test_id("strength").locator("[tabindex]").first.press("ArrowRight")
+        asked_for = replace(asked_for, strength=1.05)
+        expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+        page.get_by_test_id(f"prior-{atom}").click(position={"x": 20, "y": 10})
+        expect(status).not_to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+        assert drawn.inner_html() != before
+        said = status.inner_text()
         page.get_by_test_id("save").click()
         expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
+        # On a phone nothing is wider than the window.
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.wait_for_function("document.documentElement.scrollWidth === 390")
         browser.close()
+    saved = read_fact_graph(out / "graph.json")
     # Near the left end of the slider.
-    assert read_fact_graph(out / "graph.json").atoms[0].prior < 0.3
+    assert saved.atoms[0].prior < 0.3
+    assert (out / "graph.pdf").read_bytes().startswith(b"%PDF")
+    # What was saved is read by the study beside it, and answers as the page did.
+    study = load_study(out / "study.yaml").study
+    assert (study.variants, study.encodings) == (("FR2",), ("conditional",))
+    again = explore(
+        Exploration(
+            saved, variant="FR2", encoding="conditional", backend="lbp", observed={atom: False}
+        )
+    )
+    assert f"log Z {again.posterior.log_z:.6f}" in said
     assert all(one.startswith("http://127.0.0.1:") or one.startswith("data:") for one in asked)

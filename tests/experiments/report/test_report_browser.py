@@ -170,6 +170,33 @@ def test_the_page_of_a_response_switches_views_and_filters_claims(
     page.close()
 
 
+def test_what_names_a_row_stays_in_view_and_columns_are_chosen(
+    browser: Browser, report: Path
+) -> None:
+    watched = opened(browser, report / "index.html", 660)
+    page = watched.page
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    region = page.locator(".scroll:has(th.name + th.name)").first
+    assert region.evaluate("one => one.scrollWidth > one.clientWidth + 60")
+    region.evaluate("one => { one.scrollLeft = 60 }")
+    page.wait_for_function("document.querySelector('th.name + th.name').style.left !== '0px'")
+    left = region.bounding_box()
+    assert left is not None
+    edge = left["x"]
+    for cell in region.locator("tbody tr").first.locator(".name").all():
+        box = cell.bounding_box()
+        assert box is not None
+        # Each beside the one before it, to a pixel, and not below it.
+        assert box["x"] >= edge - 1
+        edge = box["x"] + box["width"]
+    head = region.locator("th.num").first
+    choice = region.locator("xpath=preceding-sibling::details[1]")
+    choice.get_by_role("checkbox").first.uncheck()
+    assert not head.is_visible()
+    assert watched.said == []
+    page.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 def test_pages_can_be_looked_at(
