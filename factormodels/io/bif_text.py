@@ -117,7 +117,13 @@ def _parents(plain: str, names: list[str], source: str) -> tuple[list[list[int]]
         words = [head, *tail.split(",")]
         if not tail and head.strip().lower() not in index:
             words = head.replace(",", " ").split()
-        child, *above = [word.strip() for word in words if word.strip()]
+        told = [word.strip() for word in words if word.strip()]
+        if not told:
+            raise InputError(
+                f"{source}: a probability block names no variable; write it as "
+                "`probability ( variable | parents ) { ... }`"
+            )
+        child, *above = told
         for name in (child, *above):
             if name.lower() not in index:
                 raise InputError(

@@ -110,6 +110,8 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
         (BIF.replace("0.3, 0.7;\n}", "0.3, 0.6;\n}"), ["'a' sums to 0.9"]),
         (BIF.replace("0.3, 0.7;\n}", "0.3, 0.3, 0.4;\n}"), ["'a' has 3 numbers", "ask for 2"]),
         (BIF.replace("( b | a )", "( b | d )"), ["'b' names 'd', which is not declared"]),
+        (BIF.replace("( a )", "( \u2028 )"), ["a probability block names no variable"]),
+        (BIF.replace("( a )", "( , )"), ["a probability block names no variable"]),
         (BIF.replace("( b | a )", "( b | a, a )"), ["'b' names a parent twice"]),
         (BIF.replace("[ 3 ]", "[ 4 ]"), ["'b' declares 4 states and lists 3"]),
         (BIF.replace("x, y, z", "x, y, y"), ["'b' declares 3 states and lists 2"]),
