@@ -181,15 +181,22 @@ def decision_tolerance(tolerance: Any) -> float:
 
 
 def is_number(value: Any) -> bool:
-    """Say whether a value is a real number, which True and False are not."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    """Say whether a value is a real number that a float can hold; True and False are none."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def is_missing(value: Any) -> bool:
     """Say whether a value stands for an absent one: None, nan, or the NA of pandas."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
-    return isinstance(value, numbers.Real) and math.isnan(value)
+    # Not by `math.isnan`, which takes no whole number that a float cannot hold.
+    return isinstance(value, numbers.Real) and bool(value != value)
 
 
 def _numbers(values: ArrayLike, name: str, what: str) -> Floats:

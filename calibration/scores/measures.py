@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.validation import Floats, decision_tolerance, is_number, probability_array
 from factormodels.errors import InputError
+from factormodels.io.json_records import shown
 
 logger = logging.getLogger(__name__)
 
@@ -230,7 +231,7 @@ def expected_precision(p: ArrayLike) -> float:
 
 def _given_k(k: Any) -> float:
     if not is_number(k) or not 0 < k < math.inf:
-        raise InputError(f"k is {k!r}; give a number above 0")
+        raise InputError(f"k is {shown(k)}; give a number above 0")
     return float(k)
 
 

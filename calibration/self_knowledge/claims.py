@@ -15,6 +15,7 @@ from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, Integers, member_named, whole_number
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from factormodels.io.json_records import shown
 
 Codes = NDArray[np.int8]
 
@@ -32,6 +33,9 @@ _JUDGEMENT_CODES: Mapping[ModelJudgement | None, int] = {
     ModelJudgement.TRUE: TRUE,
     ModelJudgement.NEITHER: NEITHER,
 }
+
+_MOST_SENTENCES = 10**9
+"""Of a response: sentences are numbered through all responses."""
 
 
 class Neither(StrEnum):
@@ -106,7 +110,7 @@ def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
 
     Raises:
         InputError: if there is no record, a claim is given twice, or a response has two numbers
-            of sentences.
+            of sentences, or more than can be numbered.
     """
     if isinstance(records, Claims):
         return records
@@ -127,6 +131,11 @@ def as_claims(records: Claims | Iterable[ClaimRecord]) -> Claims:
                 "give each claim once"
             )
         seen.add(key)
+        if record.sentences > _MOST_SENTENCES:
+            raise InputError(
+                f"response {record.response!r} has {shown(record.sentences)} sentences; give at "
+                f"most {_MOST_SENTENCES:,}"
+            )
     return claims_of_columns(
         [record.response for record in given],
         [record.sentence for record in given],

@@ -278,7 +278,7 @@ def measure_array(values: ArrayLike, name: str) -> Floats:
     """
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is not all numbers; give a flat sequence of numbers") from None
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"{name} has shape {array.shape}; give a flat sequence of numbers")

@@ -261,7 +261,7 @@ def _probability(value: Any, table: Table, place: int, column: str) -> float:
         return math.nan
     try:
         p = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(
             f"{table.place(place, column)}: {shown(value)} is no probability; give a number from 0 "
             "to 1"

@@ -621,7 +621,7 @@ def _whole(row: FlatRow, column: str) -> int:
 def _number(value: Any, place: str, what: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{place}: {shown(value)} is no number; give {what}") from None
     if not math.isfinite(number):
         raise InputError(f"{place}: {shown(value)} is not finite; give {what}")

@@ -22,7 +22,9 @@ _MOST_VALUES = 20_000
 """Mappings, lists, keys and scalars, with every alias written out."""
 
 _MOST_LEVELS = 50
-_MOST_DIGITS = 1_000
+_MOST_DIGITS = 250
+"""Of a number: a float can hold any, to whichever base."""
+
 _SHOWN = 200
 
 _TAG = "tag:yaml.org,2002:"

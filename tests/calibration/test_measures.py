@@ -19,6 +19,8 @@ from calibration.scores import (
     mean_surprisal,
     recall_at_k,
 )
+from calibration.significance.paired import paired_bootstrap
+from calibration.validation import is_missing, is_number
 from tests.refusals import refused
 
 # Posterior probabilities of the 21 atoms in the output file of the FactReasoner release
@@ -156,6 +158,14 @@ def test_k_is_above_zero(k: Any) -> None:
         lambda: recall_at_k(1, k),
     ):
         refused(f"k is {k!r}; give a number above 0", call)
+
+
+def test_a_whole_number_that_no_float_holds_is_refused_in_a_sentence() -> None:
+    huge = 10**400
+    refused(r"k is 10+\.\.\.; give a number above 0", choose_k, huge, [3])
+    refused("is not all numbers", paired_bootstrap, [huge, 1.0], [0.0, 1.0], ["a", "b"])
+    assert not is_number(huge)
+    assert not is_missing(huge)
 
 
 @pytest.mark.parametrize("counts", [[], [0, 2], [1.5], [[1, 2]], 3])

@@ -251,6 +251,7 @@ def test_bad_input_is_named() -> None:
     refused(r"records\[0\] is of type str", label_positions, ["x"])
     refused(r"has the claim 'a1\.0' twice", label_positions, [*records, records[0]])
     refused("has 1 and 2 sentences", label_positions, [*records, claim("x", 2, 2, "S")])
+    refused("has 10+ sentences; give at most", label_positions, [claim("y", 1, 10**15, "S")])
     refused("n_positions is 0", label_positions, records, n_positions=0)
     with pytest.raises(InputError, match="average is 'macro'; choose one of sentence, claim"):
         label_positions(records, average="macro")
