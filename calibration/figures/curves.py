@@ -223,7 +223,8 @@ def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None
         figure.text(
             Sheet.label / Sheet.width,
             (0.40 + (total - above - 0.40) / 2) / total,
-            "Atoms: false below, true above",
+            # One panel has no room for more.
+            "Atoms: false below, true above" if len(methods) > 1 else "False   True",
             rotation=90,
             ha="right",
             va="center",
