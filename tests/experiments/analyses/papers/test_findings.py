@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from calibration.self_knowledge import IntervalSettings, label_positions
+from experiments.study.labelled_claims import load_claims
 from tests.experiments.analyses.papers.conftest import run_study, say_where
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "findings.md"
@@ -52,6 +54,15 @@ datasets:
     assert rows
     for source, _, ours in rows:
         assert made[source.removesuffix(", Factcheck-bench")] == ours
+
+
+def test_supported_claims_by_position_are_those_of_the_owners_file(shared_data: Path) -> None:
+    loaded = load_claims(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl")
+    table = label_positions(loaded.records, intervals=IntervalSettings(n_bootstrap=20))
+    told = re.search(r"irrelevant ones too,([\d., and]+) are\s+supported", PAGE.read_text("utf-8"))
+    assert told is not None
+    shares = [f"{share:.3f}" for share in table["supported_share"].estimate[:5]]
+    assert re.findall(r"0\.\d+", told[1]) == shares
 
 
 SURE = 0.9
