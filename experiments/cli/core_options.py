@@ -21,25 +21,26 @@ class CoreOptions:
         str | None,
         typer.Option(
             metavar="core",
-            help="Also score the claims that count alone: informative, not repeated, faithful.",
+            help="Also score only the claims that count: informative, not repeated, faithful.",
         ),
     ] = None
     faithfulness: Annotated[
         bool,
         typer.Option(
             "--faithfulness/--no-faithfulness",
-            help="With --select, whether a claim must be entailed by its sentence to count.",
+            help="With --select: require that a claim is entailed by its sentence.",
         ),
     ] = True
     select_relations: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="With --select, who entails whom: lexical, model, nli:FOLDER or recorded:FILE.",
+            help="With --select: what decides entailment: lexical, model, nli:FOLDER or "
+            "recorded:FILE.",
         ),
     ] = "lexical"
     domain: Annotated[
-        str, typer.Option(metavar="NAME", help="With --select, domain of the bleached claims.")
+        str, typer.Option(metavar="NAME", help="With --select: domain of the bleached claims.")
     ] = "people"
 
     def settings(self) -> CoreSettings | None:

@@ -20,8 +20,8 @@ class ExtractionOptions:
         str,
         typer.Option(
             metavar="NAME",
-            help="What that call is shown beside the question: its chunk of sentences, or the "
-            "whole response with it.",
+            help="What such a call sees beside the question: only its chunk of sentences, or "
+            "the whole response too.",
         ),
     ] = "chunk"
     theta: Annotated[
@@ -31,17 +31,20 @@ class ExtractionOptions:
     audit: Annotated[
         float,
         typer.Option(
-            min=0, max=1, metavar="SHARE", help="Share of the skipped claims verified anyway."
+            min=0, max=1, metavar="SHARE", help="Share of skipped claims to verify anyway."
         ),
     ] = 0.0
     target_error: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="With --audit 1: find the theta with at most this share of skipped claims wrong.",
+            help="With --audit 1: find the theta at which at most this share of skipped claims "
+            "is wrong.",
         ),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the audit's draw.")] = 0
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed for drawing the audited claims.")
+    ] = 0
     failure_types: Annotated[
         bool,
         typer.Option(
@@ -71,16 +74,17 @@ class PageOptions:
     ] = None
     pages: Annotated[int, typer.Option(min=1, metavar="N", help="Pages read per claim.")] = 5
     pieces: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Pieces of these shown to the verifier.")
+        int, typer.Option(min=1, metavar="N", help="Pieces of the pages shown to the verifier.")
     ] = 10
-    words: Annotated[int, typer.Option(min=1, metavar="N", help="Words of a piece.")] = 250
+    words: Annotated[int, typer.Option(min=1, metavar="N", help="Words per piece.")] = 250
     overlap: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Words that neighbouring pieces share.")
+        int, typer.Option(min=0, metavar="N", help="Words shared by neighbouring pieces.")
     ] = 40
     search_base: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Address of the search, for a server of one's own; its API alike."
+            metavar="URL",
+            help="Address of your own search server, with the same API as the service.",
         ),
     ] = None
 
@@ -93,14 +97,19 @@ class ScoreOptions:
         str | None,
         typer.Option(
             metavar="K",
-            help="Claims that people find in a response: a number, or the column that holds it; "
-            "the column k_prime, if there is one.",
+            help="How many claims people find in a response: a number, or the column that "
+            "holds it (k_prime by default, if there is one).",
         ),
     ] = None
-    gamma: Annotated[float, typer.Option(metavar="X", help="How fast recall falls off K'.")] = 0.1
+    gamma: Annotated[
+        float, typer.Option(metavar="X", help="How fast recall falls off from K'.")
+    ] = 0.1
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="Group by it; model and benchmark; repeatable."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to group by (model and benchmark by default); repeatable.",
+        ),
     ] = None
 
 
@@ -110,25 +119,28 @@ class FastFactOutputOptions:
 
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the judged responses there, as JSON Lines."),
+        typer.Option(
+            metavar="FILE", help="Write the judged responses to this file, as JSON Lines."
+        ),
     ] = None
     retry_failed: Annotated[
         bool,
         typer.Option(
             "--retry-failed",
-            help="Ask again for what an interrupted batch noted as failed or missing.",
+            help="Ask again for what an interrupted batch recorded as failed or missing.",
         ),
     ] = False
     partial: Annotated[
         bool,
         typer.Option(
-            "--partial", help="Judge responses that an outage cut off by what there is of them."
+            "--partial", help="Judge responses that an outage cut off by whatever was obtained."
         ),
     ] = False
     tables: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write every table there, as CSV.")
+        Path | None, typer.Option(metavar="DIR", help="Write every table to this folder, as CSV.")
     ] = None
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all of it as one page for a browser.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write everything as one page for a browser."),
     ] = None
     json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 OutFolder = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Write tables (CSV, LaTeX, Markdown), figures and findings.json there."
+        metavar="DIR",
+        help="Write tables (CSV, LaTeX, Markdown), figures and findings.json to this folder.",
     ),
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 ReportPage = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write all of it as one page for a browser.")
+    Path | None, typer.Option(metavar="FILE", help="Write everything as one page for a browser.")
 ]
 
 

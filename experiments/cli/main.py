@@ -120,23 +120,28 @@ def _factormodels(
         typer.Option(
             metavar="SIZE",
             envvar="FACTORMODELS_MAX_SIZE",
-            help="Most that a file may hold, unpacked; 16 times as much where it is read line by "
-            "line.",
+            help="Largest size of a file, unpacked; 16 times as much if it is read line by line.",
         ),
     ] = size_text(MOST_HELD),
 ) -> None:
     """Judge the claims of a text with factor graphs, and measure how good the judgement is.
 
-    A response of a language model is taken apart into atoms (claims); contexts (passages of
-    evidence) entail or contradict them. Inference over the factor graph gives each claim a
-    probability of being true; calibration compares these with human labels.
+    A language model's response is split into atoms (claims); contexts (passages of evidence)
+    entail or contradict them. Inference over this factor graph gives each claim a probability
+    of being true; calibration compares these probabilities with human labels.
+
+      passages                                 claims               P(true)
+
+      Biographical dictionary  ---supports-->  Born in Warsaw.         1.00
+      Letters from Stockholm   ---denies---->  Her second Nobel        0.02
+                                               Prize was in physics.
 
     [b]First steps[/b]
 
-      factormodels datasets                   what data come with it
+      factormodels datasets                   the data that come with it
       factormodels infer demonstration --response demo-01-marie-curie
-      factormodels explore demonstration      a page to change a graph on
-      factormodels run compare                algorithms compared
+      factormodels explore demonstration      change a graph and watch the answer
+      factormodels run compare                compare the algorithms
 
     [b]If you have[/b]
 

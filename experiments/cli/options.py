@@ -9,11 +9,12 @@ import typer
 
 ResponseId = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="The response to take from a file that holds many."),
+    typer.Option(metavar="ID", help="Which response to use, if the file holds many."),
 ]
 
 BackendName = Annotated[
-    str, typer.Option(metavar="NAME", help="Algorithm; `factormodels backends` lists them.")
+    str,
+    typer.Option(metavar="NAME", help="Inference algorithm; `factormodels backends` lists them."),
 ]
 
 BackendSettings = Annotated[
@@ -21,29 +22,34 @@ BackendSettings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
 ]
 
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="implication or conditional.")]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="implication, conditional or mixture.")]
 
-ApiBase = Annotated[str | None, typer.Option(metavar="URL", help="Address of a compatible server.")]
+ApiBase = Annotated[
+    str | None, typer.Option(metavar="URL", help="Address of a server with a compatible API.")
+]
 
 AnswerCache = Annotated[
-    Path, typer.Option(metavar="FILE", help="Where its answers are kept: none is repeated.")
+    Path,
+    typer.Option(metavar="FILE", help="File that keeps its answers, so that none is repeated."),
 ]
 
 Replay = Annotated[
-    bool, typer.Option("--replay", help="Take every answer from the cache; ask nobody.")
+    bool, typer.Option("--replay", help="Take every answer from the cache; send nothing.")
 ]
 
 PromptsFolder = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Templates in place of ours, each by its name; `factormodels prompts` lists them.",
+        help="Folder of prompts that replace ours by name; `factormodels prompts` lists them.",
     ),
 ]
 
 EntailmentModel = Annotated[
     str,
-    typer.Option(metavar="NAME", help="Who entails whom: lexical, recorded:FILE, nli:FOLDER."),
+    typer.Option(
+        metavar="NAME", help="What decides entailment: lexical, recorded:FILE or nli:FOLDER."
+    ),
 ]
 
 ClaimWeights = Annotated[str, typer.Option(metavar="NAME", help="informativeness or uniform.")]
@@ -57,5 +63,5 @@ BootstrapSeed = Annotated[
 ]
 
 TablesFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure there.")
+    Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure to this folder.")
 ]

@@ -27,7 +27,7 @@ class ClaimOptions:
         bool | None,
         typer.Option(
             "--revise/--no-revise",
-            help="Rewrite claims to be understood alone; by default those that the language model "
-            "listed.",
+            help="Rewrite claims so that they can be understood on their own; by default only "
+            "those listed by the language model.",
         ),
     ] = None

@@ -34,49 +34,55 @@ class EvidenceOptions:
         bool,
         typer.Option(
             "--question-contexts",
-            help="Search for the question too: for FR2 and FR3.",
+            help="Also search for the question (used by FR2 and FR3).",
         ),
     ] = False
     top_k: Annotated[
         int | None,
-        typer.Option(min=1, metavar="K", help="Passages per claim; 3, of Google 5."),
+        typer.Option(min=1, metavar="K", help="Passages per claim; 3 by default, 5 with Google."),
     ] = None
     reading: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="Of a web page: snippet, head (its first 4,000 characters) or chunks (the best).",
+            help="What to read of a web page: snippet, head (its first 4,000 characters) or "
+            "chunks (the best parts).",
         ),
     ] = "head"
     summarise: Annotated[
         bool,
         typer.Option(
             "--summarise",
-            help="Let the language model cut each passage down to what bears on its claims; its "
-            "confidence scales the passage's prior.",
+            help="Let the language model cut each passage down to what matters for its claims; "
+            "its confidence scales the passage's prior.",
         ),
     ] = False
     embeddings: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of --retriever dense: a folder of sentence-transformers, or a model as litellm "
-            "spells it.",
+            help="For --retriever dense: a folder of sentence-transformers, or a model as "
+            "litellm spells it.",
         ),
     ] = None
     embeddings_base: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Address of a compatible server of embeddings."),
+        typer.Option(metavar="URL", help="Address of an embedding server with a compatible API."),
     ] = None
     search_base: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Address of the search, for a server of one's own; its API alike."
+            metavar="URL",
+            help="Address of your own search server, with the same API as the service.",
         ),
     ] = None
     price_embeddings: Annotated[
         float | None,
-        typer.Option(min=0, metavar="USD", help="Price of a million tokens embedded, likewise."),
+        typer.Option(
+            min=0,
+            metavar="USD",
+            help="Price of a million embedded tokens; litellm's price if not given.",
+        ),
     ] = None
 
     def price_of_embeddings(self) -> float | None:

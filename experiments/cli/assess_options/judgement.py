@@ -24,8 +24,8 @@ class JudgementOptions:
         str,
         typer.Option(
             metavar="NAME",
-            help="The language model's probabilities: automatic (as it allows), logprobs, "
-            "verbalised or samples.",
+            help="How to get probabilities from the language model: automatic (whatever it "
+            "allows), logprobs, verbalised or samples.",
         ),
     ] = "automatic"
     window: Annotated[
@@ -33,13 +33,14 @@ class JudgementOptions:
         typer.Option(
             min=1,
             metavar="TOKENS",
-            help="What the language model reads at once; longer passages in overlapping parts.",
+            help="How much the language model reads at once; longer passages are read in "
+            "overlapping parts.",
         ),
     ] = None
     least: Annotated[
         float,
         typer.Option(
-            min=0, max=1, metavar="P", help="Least probability of a relation that counts."
+            min=0, max=1, metavar="P", help="Smallest probability at which a relation counts."
         ),
     ] = 0.5
     variant: Annotated[
@@ -50,9 +51,9 @@ class JudgementOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Have the language model judge the claims by a prompt too: factscore, "
-            "factverify, veriscore, evidence-and-knowledge, own-knowledge or fastfact; or safe, "
-            "which makes claims understandable alone and searches in steps; repeatable.",
+            help="Let the language model also judge the claims by a prompt: factscore, "
+            "factverify, veriscore, evidence-and-knowledge, own-knowledge or fastfact; or "
+            "safe, which rewrites claims to stand alone and searches in steps; repeatable.",
         ),
     ] = None
     encoding: options.Encoding = "implication"

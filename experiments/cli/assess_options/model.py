@@ -30,43 +30,54 @@ class ModelOptions:
     ] = None
     api_base: options.ApiBase = None
     concurrency: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Calls under way at a time.")
+        int, typer.Option(min=1, metavar="N", help="How many calls may be under way at once.")
     ] = 16
     requests_per_minute: Annotated[
-        float | None, typer.Option(metavar="N", help="Most requests a minute, evenly spaced.")
+        float | None, typer.Option(metavar="N", help="Requests per minute at most, evenly spaced.")
     ] = None
     tokens_per_minute: Annotated[
         float | None,
-        typer.Option(metavar="N", help="Most tokens a minute, of questions and answers."),
+        typer.Option(
+            metavar="N", help="Tokens per minute at most, in questions and answers together."
+        ),
     ] = None
     price_in: Annotated[
         float | None,
         typer.Option(
-            metavar="USD", help="Price of a million tokens asked; without it, as litellm knows."
+            metavar="USD", help="Price of a million input tokens; litellm's price if not given."
         ),
     ] = None
     price_out: Annotated[
-        float | None, typer.Option(metavar="USD", help="Price of a million tokens answered.")
+        float | None, typer.Option(metavar="USD", help="Price of a million output tokens.")
     ] = None
     price_search: Annotated[
-        float | None, typer.Option(min=0, metavar="USD", help="Price of a search of the web.")
+        float | None, typer.Option(min=0, metavar="USD", help="Price of one web search.")
     ] = None
     max_cost: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="USD", help="End the run before it costs more; it can be gone on with."
+            min=0,
+            metavar="USD",
+            help="Stop before the run costs more than this; you can continue it later.",
         ),
     ] = None
     max_calls: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="End the run after so many calls, likewise."),
+        typer.Option(
+            min=0, metavar="N", help="Stop after this many calls; you can continue later."
+        ),
     ] = None
     cache: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="Where answers and searches are kept: none is repeated."),
+        typer.Option(
+            metavar="FILE", help="File that keeps answers and searches, so that none is repeated."
+        ),
     ] = Path("answers.sqlite")
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show calls, tokens and cost by stage; send nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show calls, tokens and cost by stage without sending anything."
+        ),
     ] = False
     replay: options.Replay = False
     prompts: options.PromptsFolder = None

@@ -15,19 +15,22 @@ class OutputOptions:
 
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the graphs with posteriors there, as JSON Lines."),
+        typer.Option(
+            metavar="FILE",
+            help="Write the graphs with their posteriors to this file, as JSON Lines.",
+        ),
     ] = None
     retry_failed: Annotated[
         bool,
         typer.Option(
             "--retry-failed",
-            help="Ask again for what an interrupted batch noted as failed or missing.",
+            help="Ask again for what an interrupted batch recorded as failed or missing.",
         ),
     ] = False
     partial: Annotated[
         bool,
         typer.Option(
-            "--partial", help="Assess responses that an outage cut off with what there is of them."
+            "--partial", help="Assess responses that an outage cut off with whatever was obtained."
         ),
     ] = False
     report: Annotated[
@@ -38,7 +41,7 @@ class OutputOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Compute on the Dask cluster there, such as tcp://head:8786; models are asked "
-            "from here.",
+            help="Compute on the Dask cluster at this address, such as tcp://head:8786; models "
+            "are still asked from this machine.",
         ),
     ] = None

@@ -16,30 +16,36 @@ if TYPE_CHECKING:
 class ResponseOptions:
     """Responses."""
 
-    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What was asked.")] = None
+    query: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The question that was asked.")
+    ] = None
     topic: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What it is about; searched with each claim.")
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="The topic of the response, added to the search for each claim."
+        ),
     ] = None
     response: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Of a table, the column of the responses; where there is none such, as --take.",
+            help="In a table, the column of the responses; if there is no such column, the "
+            "same as --take.",
         ),
     ] = None
     question: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of a table, the column of the questions.")
+        str | None, typer.Option(metavar="COLUMN", help="In a table, the column of the questions.")
     ] = None
     id: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Of a table, the column of the ids.")
+        str | None, typer.Option(metavar="COLUMN", help="In a table, the column of the ids.")
     ] = None
     take: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="The response to take from many; repeatable."),
+        typer.Option(metavar="ID", help="Id of a response to use; repeatable."),
     ] = None
     passages: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="JSON Lines of passages for FActScore's atoms."),
+        typer.Option(metavar="FILE", help="Passages for FActScore's atoms, as JSON Lines."),
     ] = None
 
     def load(self, source: Path) -> LoadedResponses:

@@ -18,18 +18,21 @@ class WebOptions:
     contact: Annotated[
         str,
         typer.Option(
-            metavar="TEXT", help="Mail or page that web servers are told, as Wikipedia asks."
+            metavar="TEXT",
+            help="Your e-mail address or web page, sent to web servers as Wikipedia asks.",
         ),
     ] = ""
     max_wait: Annotated[
         float,
-        typer.Option(min=0, metavar="SECONDS", help="Longest wait that a web server may ask for."),
+        typer.Option(
+            min=0, metavar="SECONDS", help="Longest wait to accept when a web server asks for one."
+        ),
     ] = 300.0
     allow_private_hosts: Annotated[
         bool,
         typer.Option(
             "--allow-private-hosts",
-            help="Fetch pages inside this machine and private networks too.",
+            help="Also fetch pages from this machine and from private networks.",
         ),
     ] = False
 

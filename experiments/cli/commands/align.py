@@ -16,11 +16,11 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Responses with claims as FaStfact-Bench's annotation tool writes them.",
+            help="Responses with claims, as FaStfact-Bench's annotation tool writes them.",
         ),
     ],
     gamma: Annotated[
-        float, typer.Option(min=1e-9, metavar="G", help="How fast recall falls, of F1@K'.")
+        float, typer.Option(min=1e-9, metavar="G", help="How fast recall falls in F1@K'.")
     ] = 0.1,
     seed: options.BootstrapSeed = 0,
     out: findings.OutFolder = None,
@@ -29,11 +29,11 @@ def command(
 ) -> None:
     """Align a pipeline's claims and verdicts with people's (FaStfact, table 2).
 
-    Per response, overall and by benchmark: claims that annotators removed, added,
-    revised and left unchanged; how often they agree with its verdicts, apart for
-    those at extraction and those from evidence; how far its counts and F1@K' are
-    from theirs. All of it from what the file records. --out keeps every claim with
-    its original and its revised text.
+    Shows, per response, overall and by benchmark: the claims that annotators
+    removed, added, revised and left unchanged; how often they agree with the
+    pipeline's verdicts, separately for verdicts at extraction and from evidence; and
+    how far its counts and F1@K' are from theirs. Everything comes from what the file
+    records. --out saves every claim with its original and its revised text.
 
     [b]Examples[/b]
 

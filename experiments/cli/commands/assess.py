@@ -53,9 +53,9 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Responses: a text; a table with a row for each (CSV, TSV, JSON, JSON Lines, "
-            "Parquet, Arrow); a folder of texts or of a saved dataset; fact graphs; or an embedded "
-            "dataset. - is standard input.",
+            help="Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON "
+            "Lines, Parquet, Arrow); a folder of texts or of a saved dataset; fact graphs; or "
+            "an embedded dataset. Use - for standard input.",
         ),
     ],
     responses: ResponseOptions,
@@ -69,11 +69,11 @@ def command(
 ) -> None:
     """Assess a response: its claims, the evidence, the probability of each claim.
 
-    Takes the response apart, finds passages, asks a relation model which of them
-    support or contradict which claim, and infers the probability of every claim;
-    shows what each passage changes. With --out a batch may be interrupted at any
-    time: the same command goes on where it stopped. The output can be read by
-    every other command.
+    Splits the response into claims, finds passages, asks a relation model which of
+    them support or contradict which claim, infers the probability of every claim,
+    and shows what each passage changes. With --out you can interrupt a batch at any
+    time: the same command continues where it stopped. Every other command can read
+    the output.
 
     Without a language model, claims are sentences and relations are lexical: a
     baseline that compares words and numbers, and is often wrong.

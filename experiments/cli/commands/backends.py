@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="One backend, with its settings.")
+        str | None, typer.Argument(metavar="NAME", help="Show this backend and its settings.")
     ] = None,
 ) -> None:
     """List the inference backends: installed or not, kind of log Z, limits, settings.
 
-    With a name, shows that backend's settings with types, defaults and meaning;
-    they are given to `infer` with --set and to a study under settings.
+    With a name, shows the settings of that backend with their types, defaults and
+    meaning. Give them to `infer` with --set, and to a study under settings.
 
     [b]Examples[/b]
 

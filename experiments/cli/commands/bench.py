@@ -27,7 +27,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[FAMILY | UAI FILE | FOLDER | runner]...",
-            help="What to measure on; what the preset names if nothing is given.",
+            help="What to measure on; if nothing is given, what the preset names.",
         ),
     ] = None,
     preset: Annotated[
@@ -37,28 +37,28 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="Algorithms instead of the families' own: names with commas between, or "
-            "BACKEND:KEY=VALUE,...; repeatable.",
+            help="Algorithms to use instead of the families' own: names separated by commas, "
+            "or BACKEND:KEY=VALUE,...; repeatable.",
         ),
     ] = None,
     solver: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'NAME=COMMAND'",
-            help="An external program beside them: 'NAME=/path/to/binary {model} {evidence} "
-            "{out}'; NAME:KIND says what its log Z is; repeatable.",
+            help="An external program to compare with: 'NAME=/path/to/binary {model} "
+            "{evidence} {out}'; NAME:KIND says what its log Z is; repeatable.",
         ),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Most warm rounds on a graph.")
+        int | None, typer.Option(min=1, metavar="N", help="Warm rounds on a graph, at most.")
     ] = None,
     graphs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Most graphs of a family.")
+        int | None, typer.Option(min=1, metavar="N", help="Graphs of a family, at most.")
     ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
-            min=0.0, metavar="SECONDS", help="Limit on a model's making and a first call."
+            min=0.0, metavar="SECONDS", help="Time limit for making the model and a first call."
         ),
     ] = None,
     memory_limit: Annotated[
@@ -66,14 +66,15 @@ def command(
         typer.Option(
             min=1,
             metavar="BYTES",
-            help="Memory that one algorithm may take; three quarters of what is available.",
+            help="Memory that one algorithm may use; by default three quarters of what is "
+            "available.",
         ),
     ] = None,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Measure memory: a fresh process for every graph.")
+        bool, typer.Option("--memory", help="Measure memory, with a fresh process for every graph.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**63 - 1, help="Seed of the order of turns.")
+        int, typer.Option(min=0, max=2**63 - 1, help="Seed for the order of turns.")
     ] = 0,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder of bench.json and the plot.")
@@ -88,30 +89,30 @@ def command(
         bool, typer.Option("--list", help="List presets, families and algorithms and stop.")
     ] = False,
 ) -> None:
-    """Measure accuracy against time: algorithms of ours beside installed peers.
+    """Measure accuracy against time, for our algorithms and installed peers.
 
-    Each algorithm has a process of its own. On every graph it builds its model,
-    makes a first call (compilation and all, shown by itself) and then warm calls;
-    all take turns, in an order drawn anew for each round. Times depend on the
-    machine: what counts is the ratio of two algorithms within the same rounds,
-    with its interval (bootstrap over rounds).
+    Each algorithm has a process of its own. On every graph it builds its model, makes
+    a first call (including compilation; shown separately) and then warm calls. The
+    algorithms take turns, in a new random order for each round. Times depend on the
+    machine: what counts is the ratio of two algorithms within the same rounds, with
+    its interval (bootstrap over rounds).
 
-    Errors are against the exact answer, or against NAME.uai.MAR and NAME.uai.PR
-    beside a file; bounds on log Z and estimates of it are never mixed. A refusal,
-    a time-out and a lack of memory are answers too, and are shown.
+    Errors are measured against the exact answer, or against NAME.uai.MAR and
+    NAME.uai.PR beside a file. Bounds on log Z and estimates of it are never mixed. A
+    refusal, a time-out and a lack of memory are results too, and are shown.
 
     Results: a table per family, frontier.pdf and .png (error against time), and
     bench.json with every timing, the commit, the versions of packages and the
     number of processors. Two such files, from two commits on one machine, are what
     --compare takes.
 
-    [b]runner[/b] measures a study instead: 10,000 small graphs under three backends on
-    two processes, from the file to the tables, and its overhead beyond inference.
+    [b]runner[/b] measures a whole study instead: 10,000 small graphs under three backends
+    in two processes, from the file to the tables, and its overhead beyond inference.
 
     An external program is run on a UAI file in a temporary folder, without a shell.
-    {model} and {evidence} stand for its files, {out} for a file name where output
-    may go. It is read from the files that it writes, or from what it prints: MAR
-    and PR sections as in the UAI competitions, merlin's text, merlin's JSON.
+    {model} and {evidence} stand for its files, {out} for the name of an output file.
+    Its answer is read from the files that it writes or from what it prints: MAR and
+    PR sections as in the UAI competitions, merlin's text, or merlin's JSON.
 
     [b]Examples[/b]
 

@@ -33,23 +33,24 @@ def command(
     variant: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="View of the fact graphs: given (default), FR1, FR2 or FR3."
+            metavar="NAME", help="Variant of the fact graphs: given (default), FR1, FR2 or FR3."
         ),
     ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Encoding of relations in a .uai file: implication (default) or conditional.",
+            help="Encoding of relations in a .uai file: implication (default), conditional or "
+            "mixture.",
         ),
     ] = None,
     response: options.ResponseId = None,
 ) -> None:
     """Convert a model from one format to another.
 
-    The content of INPUT tells what it is, the suffix of OUTPUT what it becomes:
-    .json one fact graph, .jsonl one fact graph per line, .uai a factor graph
-    (the names of its variables go into OUTPUT.names beside it).
+    The format of INPUT is recognised by its content, that of OUTPUT is chosen by its
+    suffix: .json for one fact graph, .jsonl for one fact graph per line, .uai for a
+    factor graph (the names of its variables are written to OUTPUT.names).
 
     [b]Examples[/b]
 

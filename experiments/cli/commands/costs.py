@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 def command(
     sentences: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Sentences of the response; longest drawn.")
+        int,
+        typer.Option(min=2, metavar="N", help="Sentences in the response; also the longest drawn."),
     ] = 30,
     claims: Annotated[
         float, typer.Option(min=0.1, metavar="X", help="Claims per sentence (M/N).")
@@ -31,7 +32,9 @@ def command(
     queries: Annotated[int, typer.Option(min=1, metavar="Q", help="Searches per claim (q).")] = 1,
     unsure: Annotated[
         float,
-        typer.Option(min=0, max=1, metavar="P", help="Share that FaStfact has to verify (p)."),
+        typer.Option(
+            min=0, max=1, metavar="P", help="Share of claims that FaStfact has to verify (p)."
+        ),
     ] = 0.35,
     stride: Annotated[int, typer.Option(min=1, metavar="W", help="Sentences per call (w).")] = 10,
     per_claim: Annotated[int, typer.Option(min=0, metavar="K", help="Contexts per claim (k).")] = 3,
@@ -42,15 +45,16 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Take the responses of this file or dataset apart with every stride of --strides.",
+            help="Split the responses of this file or dataset into claims with every stride of "
+            "--strides.",
         ),
     ] = None,
     strides: Annotated[
-        str, typer.Option(metavar="LIST", help="Sentences per call to compare; all: one call.")
+        str, typer.Option(metavar="LIST", help="Sentences per call to compare; all means one call.")
     ] = "1,2,5,10,all",
     model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Language model of --ablate, as litellm spells it."),
+        typer.Option(metavar="NAME", help="Language model for --ablate, as litellm spells it."),
     ] = None,
     api_base: options.ApiBase = None,
     cache: options.AnswerCache = Path("answers.sqlite"),
@@ -58,15 +62,17 @@ def command(
     prompts: options.PromptsFolder = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write costs.csv, .pdf and .png there; strides.csv."),
+        typer.Option(
+            metavar="DIR", help="Write costs.csv, .pdf and .png (and strides.csv) to this folder."
+        ),
     ] = None,
 ) -> None:
     """Count the calls and searches that assessors need for a response.
 
-    FactScore, SAFE, VeriScore and FaStfact after FaStfact's table 6; FR1, FR2
-    and FR3 by the pairs that they ask about. The figure draws calls against
-    the number of sentences. With --ablate, a language model takes responses
-    apart with several strides: calls, claims and tokens (FaStfact, figure 3).
+    Counts for FactScore, SAFE, VeriScore and FaStfact follow FaStfact's table 6;
+    those for FR1, FR2 and FR3 the pairs that they ask about. The figure draws calls
+    against the number of sentences. With --ablate, a language model splits responses
+    with several strides, to compare calls, claims and tokens (FaStfact, figure 3).
 
     [b]Examples[/b]
 

@@ -34,8 +34,8 @@ app = typer.Typer(cls=_Datasets, rich_markup_mode="rich", add_completion=False)
 def _datasets(context: typer.Context) -> None:
     """List the embedded datasets with counts and licence; show one; check files of your own.
 
-    Followed by a name, shows that dataset's card: what it holds, where it is from
-    and what to know before trusting it.
+    With a name, shows the card of that dataset: what it holds, where it comes from,
+    and what to know before you rely on it.
 
     [b]Examples[/b]
 
@@ -67,20 +67,22 @@ def _check(
         list[Path], typer.Argument(metavar="PATH...", help="Files, or folders of them.")
     ],
     format_name: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="What they are; else they tell.")
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", help="Their format; recognised by content if not given."
+        ),
     ] = None,
     most: Annotated[
-        int, typer.Option("--show", min=1, help="Wrong lines shown of each file.")
+        int, typer.Option("--show", min=1, help="How many wrong lines of each file to show.")
     ] = 20,
 ) -> None:
-    """Say what files of datasets are, hold and lack, and what is wrong on which line.
+    """Say what dataset files are, hold and lack, and which lines are wrong.
 
-    Knows what the owners of FActScore, FactReasoner, Factcheck-Bench,
-    FaStfact-Bench, ExpertQA, ConflictBank, WikiContradict, FACTOR, LongFact,
-    UNLI, SelfCheckGPT and conformal-factual-lm publish, and prompts such as
-    those of ELI5, AskHistorians and Books: JSON, JSON Lines or CSV, compressed
-    with gzip or not. Exits with 0 if nothing is wrong, else with 2; what is
-    missing is not wrong.
+    Knows the published files of FActScore, FactReasoner, Factcheck-Bench,
+    FaStfact-Bench, ExpertQA, ConflictBank, WikiContradict, FACTOR, LongFact, UNLI,
+    SelfCheckGPT and conformal-factual-lm, and prompts such as those of ELI5,
+    AskHistorians and Books: JSON, JSON Lines or CSV, compressed with gzip or not.
+    Exits with 0 if nothing is wrong, else with 2; missing contents are not wrong.
 
     [b]Examples[/b]
 

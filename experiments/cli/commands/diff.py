@@ -43,11 +43,11 @@ def command(
 ) -> None:
     """Say what changed from one run of a study to another.
 
-    What differs in the study, the data and the versions; then, for every cell
-    that both runs have, how many posteriors changed and by how much, and how far
-    each measure moved over the claims that both judged, with 95% intervals from
-    the paired bootstrap over responses. Of two runs of an analysis, which values
-    of their tables changed, the intervals among them.
+    Shows what differs in the study, the data and the versions. For every cell that
+    both runs have, it then shows how many posteriors changed and by how much, and
+    how far each measure moved over the claims that both judged, with 95% intervals
+    from the paired bootstrap over responses. For two runs of an analysis, it shows
+    which values in their tables changed, including intervals.
 
     [b]Examples[/b]
 

@@ -21,20 +21,25 @@ def command(
     out: Annotated[
         Path,
         typer.Option(
-            metavar="FILE", help="The figure, by its suffix: .pdf, .png, .svg, or .dot (text)."
+            metavar="FILE",
+            help="The figure; its suffix chooses the format: .pdf, .png, .svg, or .dot (text).",
         ),
     ],
     response: options.ResponseId = None,
     variant: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="View of claims: given (default), FR1, FR2 or FR3."),
+        typer.Option(
+            metavar="NAME", help="Variant of the fact graph: given (default), FR1, FR2 or FR3."
+        ),
     ] = None,
     encoding: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Encoding: implication (default) or conditional."),
+        typer.Option(
+            metavar="NAME", help="Encoding: implication (default), conditional or mixture."
+        ),
     ] = None,
     backend: Annotated[
-        str, typer.Option(metavar="NAME", help="Algorithm whose posteriors the claims show.")
+        str, typer.Option(metavar="NAME", help="Algorithm whose posteriors to show.")
     ] = "exact",
     set_: options.BackendSettings = None,
     neutral: Annotated[bool, typer.Option("--neutral", help="Draw neutral relations too.")] = False,
@@ -45,10 +50,10 @@ def command(
 ) -> None:
     """Draw a graph: evidence, claims, relations with their strengths, posteriors.
 
-    The colour and the dashes of a line say what a relation is, its thickness how
-    probable; the bar of a claim is its posterior, the tick at its end the human
-    label. A graph of more than some 40 nodes does not fit on a page. Of any other
-    factor graph (UAI, BIF), circles are variables with their likeliest states and
+    The colour and the dashes of a line show the kind of relation, its thickness how
+    probable it is. The bar of a claim is its posterior, the tick at an end the human
+    label. A graph with more than about 40 nodes does not fit on a page. In other
+    factor graphs (UAI, BIF), circles are variables with their likeliest states and
     squares are factors.
 
     [b]Examples[/b]

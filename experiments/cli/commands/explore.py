@@ -20,20 +20,21 @@ def command(
     ],
     response: options.ResponseId = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: one that is free.")
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 picks a free one.")
     ] = 0,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder that the page saves in.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder where the page saves.")] = Path(
         "explored"
     ),
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Open a local page on which the graph of a response can be changed.
+    """Open a local page where you can change the graph of a response.
 
     Move priors and strengths of relations, observe a claim, leave out a passage,
     switch encoding, variant and backend: the page shows at once the probability of
-    every claim, what moved, log Z and the drawing. It saves the graph, the figure
-    and a study that reproduces what it shows. The page is served on this machine
-    alone, at an address with a token; it needs the extra `explore`. Ctrl-C ends it.
+    every claim, what moved, log Z and the drawing. It can save the graph, the figure
+    and a study that reproduces what you see. The page is served only on this
+    machine, at an address with a token; it needs the extra `explore`. Press Ctrl-C
+    to stop.
 
     [b]Examples[/b]
 

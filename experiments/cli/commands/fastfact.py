@@ -31,8 +31,8 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Responses: a text, a table of any kind, a folder of texts, fact graphs, or an "
-            "embedded dataset. - is standard input.",
+            help="Responses: a text, a table of any kind, a folder of texts, fact graphs, or "
+            "an embedded dataset. Use - for standard input.",
         ),
     ],
     responses: ResponseOptions,
@@ -46,12 +46,12 @@ def command(
 ) -> None:
     """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
 
-    A call takes a chunk of sentences apart into claims and says of each what the
-    model knows; what it is sure of is skipped. The others are searched, the best
-    pieces of the pages found are shown to the verifier, and it gives one of five
-    labels. Without a K' that people counted there is no F1@K': precision and the
-    curve of recall over K' are printed instead. With --out a run may be
-    interrupted at any time: the same command goes on where it stopped.
+    One call splits a chunk of sentences into claims and says what the model knows
+    about each; claims it is sure of are skipped. For the others it searches, shows
+    the best pieces of the pages to a verifier, and gets one of five labels. F1@K'
+    needs a K' counted by people; without it, precision and the curve of recall over
+    K' are printed instead. With --out you can interrupt a run at any time: the same
+    command continues where it stopped.
 
     [b]Examples[/b]
 

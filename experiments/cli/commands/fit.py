@@ -41,15 +41,15 @@ def command(
         str,
         typer.Option(
             metavar="WHAT",
-            help="Relations: temperature (on the logit of what each states), probability (one for "
-            "each class, in its place), or keep.",
+            help="Relations: temperature (scales the logit of what each states), probability "
+            "(replaces it by one per class), or keep.",
         ),
     ] = "temperature",
     by: Annotated[
         str | None,
         typer.Option(
             metavar="CLASS",
-            help="Classes of relations that have values of their own: kind, or stance "
+            help="Classes of relations with values of their own: kind, or stance "
             "(Factcheck-Bench).",
         ),
     ] = None,
@@ -65,21 +65,23 @@ def command(
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Folds of the cross-validation; 0: none.")
+        int, typer.Option(min=0, metavar="N", help="Folds of the cross-validation; 0 for none.")
     ] = 5,
     seed: Annotated[
         int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of folds and bootstrap.")
     ] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the responses with what was learned there."),
+        typer.Option(
+            metavar="FILE", help="Write the responses, with what was learned, to this file."
+        ),
     ] = None,
 ) -> None:
     """Learn priors and reliabilities of relations from labels.
 
-    By maximum likelihood, with standard errors over responses. Then every
-    response is judged by what the others teach, and compared with the graphs
-    as they are given.
+    Fits by maximum likelihood, with standard errors over responses. Then judges
+    every response by what was learned from the others, and compares that with the
+    graphs as given.
 
     [b]Examples[/b]
 

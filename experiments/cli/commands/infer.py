@@ -46,8 +46,8 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Evidence: a UAI evidence file, or a JSON object from names to states (or to a "
-            "list of likelihoods, one per state).",
+            help="Evidence: a UAI evidence file, or a JSON object that gives names their "
+            "states (or lists of likelihoods, one per state).",
         ),
     ] = None,
     backend: options.BackendName = "exact",
@@ -56,23 +56,23 @@ def command(
         float | None,
         typer.Option(
             metavar="S",
-            help="Tighten bounds on log Z for so many seconds, shown as they come, with the "
-            "backend auto. Ctrl-C shows the best so far.",
+            help="Tighten bounds on log Z for this many seconds with the backend auto, showing "
+            "each improvement. Ctrl-C stops and shows the best so far.",
         ),
     ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How a relation of a fact graph becomes a table: implication (default) or "
-            "conditional.",
+            help="How a relation of a fact graph becomes a table: implication (default), "
+            "conditional or mixture.",
         ),
     ] = None,
     variant: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="View of the fact graph: given (default, as recorded), FR1, FR2 or FR3.",
+            help="Variant of the fact graph: given (default, as recorded), FR1, FR2 or FR3.",
         ),
     ] = None,
     response: options.ResponseId = None,
@@ -80,7 +80,7 @@ def command(
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write that JSON object to a file.")
+        Path | None, typer.Option(metavar="FILE", help="Write the JSON object to a file.")
     ] = None,
     rows: Annotated[
         int, typer.Option(min=0, metavar="N", help="Rows of the table to show; 0 shows all.")
@@ -88,11 +88,11 @@ def command(
 ) -> None:
     """Compute the posterior of one model.
 
-    Shows the probability of every variable, log Z (with what it is: exact, a
+    Shows the probability of every variable, log Z (and whether it is exact, a
     bound or an estimate), how the algorithm ended, and how long it took (without
-    loading and compiling, which the first call does). In a fact graph these are
-    the probabilities that claims and passages are true; the unnamed variables
-    of a UAI file are called 0, 1, ...
+    loading and compiling, which the first call does). For a fact graph these are
+    the probabilities that claims and passages are true. Unnamed variables of a
+    UAI file are called 0, 1, ...
 
     [b]Examples[/b]
 

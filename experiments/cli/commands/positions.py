@@ -34,10 +34,10 @@ def command(
 ) -> None:
     """Tabulate and draw claims by their relative position.
 
-    Sentence i of n stands at i/n. In each of five bins: share and number of
-    supported, unsupported and irrelevant claims, averaged over sentences, with
-    intervals over responses. Where the file holds the model's own judgements:
-    Self-Known, Self-Unknown and the factuality that they suggest.
+    Sentence i of n has position i/n. For each of five bins, shows the share and
+    number of supported, unsupported and irrelevant claims, averaged over sentences,
+    with intervals over responses. If the file holds the model's own judgements,
+    also shows Self-Known, Self-Unknown and the factuality that they suggest.
 
     [b]Examples[/b]
 

@@ -17,22 +17,27 @@ if TYPE_CHECKING:
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show this prompt alone, in full.")
+        str | None, typer.Argument(metavar="NAME", help="Show only this prompt, in full.")
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--prompts", metavar="DIR", help="Show the prompts as this folder has them."),
+        typer.Option(
+            "--prompts", metavar="DIR", help="Show the prompts with the changes in this folder."
+        ),
     ] = None,
     copy: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write ours there, one file each, as a start for yours."),
+        typer.Option(
+            metavar="DIR",
+            help="Write our prompts to this folder, one file each, as a start for your own.",
+        ),
     ] = None,
 ) -> None:
-    """List the prompts: what each asks for, and the slots it can be filled by.
+    """List the prompts: what each asks for, and which slots it has.
 
-    A folder with a file NAME.yaml for every prompt that you want to replace is
-    what `--prompts` of the commands and the key `prompts` of a study take. A
-    slot marked * must stand in the question; the others may be left out.
+    To replace prompts, make a folder with a file NAME.yaml for each, and give it to a
+    command as `--prompts` or to a study as the key `prompts`. A slot marked * must
+    appear in the question; the others may be left out.
 
     [b]Examples[/b]
 

@@ -32,7 +32,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="Backends to hold against them, with commas between; repeatable. [exact]",
+            help="Backends to compare, separated by commas; repeatable. [exact]",
         ),
     ] = None,
     set_: Annotated[
@@ -45,19 +45,19 @@ def command(
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(min=0.0, metavar="SECONDS", help="Limit for one backend on one network."),
+        typer.Option(min=0.0, metavar="SECONDS", help="Time limit for one backend on one network."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comparisons as JSON.")
     ] = None,
 ) -> None:
-    """Hold backends against the reference answers of UAI networks.
+    """Compare backends with the reference answers of UAI networks.
 
-    For every network below the folder: whether the backend answers, the induced
-    width, the time, and the error: the largest of a marginal (MAR), or that of
-    log10 Z relative to its size (PR). Then the same by set of networks (those whose
-    names differ in a number alone), with log Z, or its bound, against the
-    reference in nats, and the gap between bounds.
+    For every network below the folder, shows whether the backend answers, the induced
+    width, the time, and the error: the largest error of a marginal (MAR), or that of
+    log10 Z relative to its size (PR). Then summarises sets of networks (those whose
+    names differ only in a number), with log Z or its bound compared with the reference
+    in nats, and the gap between bounds.
 
     [b]Examples[/b]
 

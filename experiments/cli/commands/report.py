@@ -26,37 +26,37 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAME=PATH",
-            help="Where a file is that the run read its data from; repeatable.",
+            help="Where to find a data file that the run read; repeatable.",
         ),
     ] = None,
     response: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Make pages of these responses alone; repeatable."),
+        typer.Option(metavar="ID", help="Make pages for these responses only; repeatable."),
     ] = None,
     pages: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Pages for the first so many responses of every dataset; as the study says "
-            "(report.responses) if not given.",
+            help="Make pages for this many responses of every dataset, from the first; if not "
+            "given, as the study says (report.responses).",
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE,...",
-            help="Show these cells alone on the pages, as in `factormodels run`; repeatable.",
+            help="Show only these cells on the pages, as in `factormodels run`; repeatable.",
         ),
     ] = None,
 ) -> None:
     """Make the HTML report of a finished run, or of assessed responses.
 
-    A folder of pages that any browser opens without a server or a network: the
-    summary, tests, plots and failures; and for each response every atom, its
-    posterior by backend, the contexts that support or contradict it and what
-    removing each would change. A study whose `outputs` name `report` makes it by
-    itself.
+    The report is a folder of pages that any browser opens without a server or a
+    network. It shows the summary, tests, plots and failures; and for each response
+    every atom, its posterior by backend, the contexts that support or contradict
+    it, and what removing each would change. A study whose `outputs` include
+    `report` makes it by itself.
 
     [b]Examples[/b]
 

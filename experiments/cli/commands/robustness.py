@@ -37,20 +37,20 @@ def command(
         bool,
         typer.Option(
             "--blind/--templates-known",
-            help="Judge the padding by its words, or see through its templates.",
+            help="Judge the padding by its words alone, or recognise its templates.",
         ),
     ] = True,
     paraphrases: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Also repeat by paraphrases that this language model writes."
+            metavar="NAME", help="Also repeat claims as paraphrases written by this language model."
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Language model of the prompt-based assessors, as litellm spells it; its key "
+            help="Language model for the prompt-based assessors, as litellm spells it; its key "
             "comes from the environment.",
         ),
     ] = None,
@@ -59,23 +59,26 @@ def command(
     replay: options.Replay = False,
     prompts: options.PromptsFolder = None,
     appended: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Sentences appended, at most.")
+        int, typer.Option(min=1, metavar="N", help="Sentences to append, at most.")
     ] = 20,
     seed: Annotated[
         int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the corruption.")
     ] = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the tables and the figures there.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the tables and the figures to this folder."),
     ] = None,
 ) -> None:
     """Append true sentences that add nothing and see whether scores rise.
 
-    They repeat a claim, hold of everything, or are true claims of other responses.
+    The sentences repeat a claim, say something true of anything, or are true claims
+    from other responses.
 
-    For each assessor at hand (human labels, FR1, FR2 and FR3 on the recorded
-    relations, FR2 on the relation model's, FR2 with atoms related to each other,
-    and with --model those that judge by a prompt): normal and padded responses
-    with and without Core, and curves against the number of appended sentences.
+    For each available assessor (human labels; FR1, FR2 and FR3 on the recorded
+    relations; FR2 on the relation model's; FR2 with atoms related to each other; and
+    with --model those that judge by a prompt), compares normal and padded responses
+    with and without Core, and draws curves against the number of appended
+    sentences.
 
     [b]Examples[/b]
 

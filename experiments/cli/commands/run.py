@@ -31,45 +31,51 @@ def command(
         str | None,
         typer.Argument(
             metavar="CONFIG",
-            help="A YAML file, or the name of an embedded study; --list shows them.",
+            help="A YAML file, or the name of an embedded study (--list shows them).",
         ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="Replaces what the file says at a place."),
+        typer.Argument(
+            metavar="KEY=VALUE", help="Replaces a value of the study, as in priors.context=0.95."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the results; results/STUDY if not given."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the units that the folder holds.")
+        bool,
+        typer.Option("--resume", help="Continue the run in the folder; finished units are kept."),
     ] = False,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="Go on, and do the units that failed once more."),
+        typer.Option("--retry-failed", help="Continue, and repeat the units that failed."),
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Drop whatever run the folder holds.")
+        bool, typer.Option("--overwrite", help="Discard any run that the folder holds.")
     ] = False,
     workers: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="Processes; 1 is this one. If not given: this one, then as many as there are "
-            "processors if the run is long.",
+            help="Number of processes; 1 means this one only. If not given: this one at first, "
+            "then one per processor if the run is long.",
         ),
     ] = None,
     dask: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that runs the units."),
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address of the scheduler of a Dask cluster that runs the units.",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE,...",
-            help="Run these cells alone, by dataset, variant, relation_model, encoding, prior, "
+            help="Run only these cells, by dataset, variant, relation_model, encoding, prior, "
             "strength, backend or seed; repeatable.",
         ),
     ] = None,
@@ -77,14 +83,13 @@ def command(
         bool,
         typer.Option(
             "--dry-run",
-            help="Check the study and its data, and count its units; of an analysis, its settings.",
+            help="Check the study and its data and count its units (for an analysis: show its "
+            "settings), without running it.",
         ),
     ] = False,
     every_cell: Annotated[
         bool,
-        typer.Option(
-            "--every-cell", help="Print a row for each cell, also where their posteriors agree."
-        ),
+        typer.Option("--every-cell", help="Print a row for every cell, even if posteriors agree."),
     ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="List the embedded studies, and what each is for.")
@@ -92,22 +97,22 @@ def command(
 ) -> None:
     """Run a study: datasets x variants x encodings x backends over all responses.
 
-    Relations may be found anew from the texts by relation models, and claims be
-    judged by prompts (assessors) beside the backends; a language model is asked
-    once about each, before the units, and its answers are kept in a cache.
+    Relation models can find relations in the texts, and assessors can judge claims
+    by prompts, to compare with the backends. A language model is asked once about
+    each, before the run, and its answers are kept in a cache.
 
     Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for
-    Markdown, reliability diagrams, a report (HTML) and a manifest, all of them or
-    none; then prints the summary, in which cells whose posteriors agree are one row,
-    and what it comes to in a few sentences. A response that a backend cannot answer
-    is recorded with its error and the rest goes on. Finished units are kept as they come: a run
-    that was interrupted or killed goes on with --resume, and its tables are those
-    of one that was not; --retry-failed also does again what failed. Priors may be
-    learned, and selections say which atoms count. A value of an override is read
-    as YAML.
+    Markdown, reliability diagrams, a report (HTML) and a manifest: all of them, or
+    none. Then prints the summary, in which cells whose posteriors agree share a
+    row, and sums it up in a few sentences. If a backend cannot answer a response,
+    the error is recorded and the rest goes on. Finished units are kept: a run that
+    was interrupted or killed continues with --resume, and its tables are the same
+    as if nothing had happened; --retry-failed also repeats what failed. Priors can
+    be learned, and selections choose which atoms count. Values of overrides are
+    read as YAML.
 
     A study with the key analysis asks for something else, such as sizes of
-    datasets: it writes its own tables and figures, with a manifest.
+    datasets. It writes its own tables and figures, with a manifest.
 
     [b]Examples[/b]
 

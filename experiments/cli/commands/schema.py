@@ -17,9 +17,9 @@ def command(
 ) -> None:
     """Print the JSON Schema of one of our formats, or list them.
 
-    For editors and validators of other projects (draft 2020-12). Every file that
-    is read here is valid; what concerns several values at once, such as ids that
-    must be unique, only the reader checks.
+    The schemas (draft 2020-12) are for editors and for validators in other projects.
+    Every file that we accept is valid. Rules about several values at once, such as
+    unique ids, are checked by the reader only.
 
     [b]Examples[/b]
 

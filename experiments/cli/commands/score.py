@@ -23,11 +23,11 @@ def command(
     p: Annotated[
         list[str] | None,
         typer.Option(
-            "--p", metavar="COLUMN", help="Probability of being true; repeatable, a model each."
+            "--p", metavar="COLUMN", help="Probability of being true; repeat it for several models."
         ),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What people say of the claim.")
+        str | None, typer.Option(metavar="COLUMN", help="The human label of the claim.")
     ] = None,
     true: Annotated[
         list[str] | None,
@@ -41,30 +41,32 @@ def command(
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The response, which claims of one text share."),
+        typer.Option(metavar="COLUMN", help="The response that the claim belongs to."),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="What is scored apart: model, dataset; repeatable."),
+        typer.Option(
+            metavar="COLUMN", help="What to score separately: model, dataset; repeatable."
+        ),
     ] = None,
     claim: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Id of the claim, by which models are paired."),
+        typer.Option(metavar="COLUMN", help="Id of the claim, used to pair models."),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The model that others are tested against."),
+        typer.Option(metavar="NAME", help="The model to test the others against."),
     ] = None,
     recalibrate: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Also recalibrate, on other responses: platt, temperature, beta, isotonic, "
-            "histogram, venn-abers, best (chosen within the folds).",
+            help="Also recalibrate, learning from other responses: platt, temperature, beta, "
+            "isotonic, histogram, venn-abers, best (chosen within the folds).",
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Folds of responses of --recalibrate.")
+        int, typer.Option(min=2, metavar="N", help="Folds of responses for --recalibrate.")
     ] = 5,
     resamples: Annotated[
         int, typer.Option(min=1, metavar="N", help="Permutations of each test.")
@@ -78,11 +80,11 @@ def command(
 ) -> None:
     """Score probabilities against labels: any table, no graph needed.
 
-    A row per model: Brier with its CORP parts, log loss, AUROC, calibration error,
-    slope and intercept, accuracy and the area under risk against coverage, with
-    intervals over responses; paired tests between models on all of them, corrected;
-    reliability and risk-coverage diagrams. Columns are known by their names where
-    these are plain, and it is said.
+    Prints a row per model: Brier with its CORP parts, log loss, AUROC, calibration
+    error, slope and intercept, accuracy and the area under risk against coverage,
+    with intervals over responses; paired tests between models on all of them,
+    corrected; reliability and risk-coverage diagrams. Columns with an obvious name
+    are recognised, and the command says which.
 
     [b]Examples[/b]
 

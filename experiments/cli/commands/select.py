@@ -24,7 +24,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Who entails whom: lexical, model (that of --model), recorded:FILE, nli:FOLDER.",
+            help="What decides entailment: lexical, model (given by --model), recorded:FILE or "
+            "nli:FOLDER.",
         ),
     ] = None,
     weights: options.ClaimWeights = "informativeness",
@@ -43,28 +44,34 @@ def command(
     ] = None,
     bins: Annotated[
         int | None,
-        typer.Option(min=1, max=20, metavar="N", help="Bins of relative position; 5."),
+        typer.Option(min=1, max=20, metavar="N", help="Bins of relative position; 5 by default."),
     ] = None,
     samples: Annotated[
         int,
         typer.Option(
             min=0,
             metavar="N",
-            help="Also select under uncertain redundancy, and sample so many redundancy graphs.",
+            help="Also select under uncertain redundancy, with this many sampled redundancy "
+            "graphs.",
         ),
     ] = 0,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of intervals and graphs; 0."),
+        typer.Option(
+            min=0, max=2**63 - 1, metavar="N", help="Seed of intervals and graphs; 0 by default."
+        ),
     ] = None,
     share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, metavar="P", help="Least share of claims that their sentence entails."
+            min=0,
+            max=1,
+            metavar="P",
+            help="Smallest share of claims that must be entailed by their sentence.",
         ),
     ] = None,
     epsilon: Annotated[
-        float, typer.Option(min=0, metavar="E", help="Taken off each informativeness.")
+        float, typer.Option(min=0, metavar="E", help="Amount subtracted from each informativeness.")
     ] = 0.01,
     cap: Annotated[
         str | None,
@@ -76,7 +83,7 @@ def command(
         str | None,
         typer.Option(
             metavar="LABEL=RELATION,...",
-            help="What the labels of an NLI model mean, where their names do not tell.",
+            help="What the labels of an NLI model mean, if their names do not say.",
         ),
     ] = None,
     graded: Annotated[
@@ -89,7 +96,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Language model that says who entails whom, as litellm spells it; its key comes "
+            help="Language model that decides entailment, as litellm spells it; its key comes "
             "from the environment.",
         ),
     ] = None,
@@ -97,7 +104,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Language model that says which claims bear on the question; others do not count.",
+            help="Language model that decides which claims are relevant to the question; "
+            "others do not count.",
         ),
     ] = None,
     api_base: options.ApiBase = None,
@@ -110,10 +118,10 @@ def command(
 ) -> None:
     """Select the claims that count (Core) and tabulate what that changes.
 
-    By response: claims before and after, and with --out each claim with its weight
-    and why it does not count. Of responses with labels also claims by the sentence
-    that they are from, and factuality by relative position, before and after.
-    Responses without claims are taken apart into sentences.
+    Shows the claims of each response before and after; with --out also each claim
+    with its weight and the reason why it does not count. For responses with labels,
+    also shows claims by sentence, and factuality by relative position, before and
+    after. Responses without claims are split into sentences.
 
     [b]Examples[/b]
 

@@ -35,15 +35,15 @@ class AskOptions(ModelOptions):
         bool,
         typer.Option(
             "--extract",
-            help="Take responses without claims apart first, and label their claims by passages.",
+            help="First split responses without claims into claims, and label these by passages.",
         ),
     ] = False
     documents: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Documents that --extract labels by.")
+        Path | None, typer.Option(metavar="DIR", help="Documents that --extract uses for labels.")
     ] = None
     retriever: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A search in place of documents: wikipedia or google."),
+        typer.Option(metavar="NAME", help="A search instead of documents: wikipedia or google."),
     ] = None
 
 
@@ -63,12 +63,12 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Claims with a label and what the model says of each: CSV, TSV, Parquet, JSON "
-            "Lines or JSON.",
+            help="Claims with a label and what the model says about each: CSV, TSV, Parquet, "
+            "JSON Lines or JSON.",
         ),
     ],
     response: Annotated[str | None, _column("Id of the response.")] = None,
-    label: Annotated[str | None, _column("What people say of the claim.")] = None,
+    label: Annotated[str | None, _column("The human label of the claim.")] = None,
     true: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,23 +102,21 @@ def command(
             rich_help_panel=COLUMNS,
         ),
     ] = None,
-    claim: Annotated[
-        str | None, _column("Id of the claim, where several rows are about one.")
-    ] = None,
+    claim: Annotated[str | None, _column("Id of the claim, if several rows are about one.")] = None,
     sentence: Annotated[str | None, _column("Index of its sentence, from 1.")] = None,
     sentences: Annotated[str | None, _column("Number of sentences of the response.")] = None,
-    position: Annotated[str | None, _column("Relative position, in place of a sentence.")] = None,
+    position: Annotated[str | None, _column("Relative position, instead of a sentence.")] = None,
     in_order: Annotated[
         bool,
         typer.Option(
             "--in-order",
-            help="Claims stand in the order of their response: their place is their position.",
+            help="Claims are in the order of their response: use their order as position.",
             rich_help_panel=COLUMNS,
         ),
     ] = False,
-    model_column: Annotated[str | None, _column("The model that is judged.")] = None,
+    model_column: Annotated[str | None, _column("The model being judged.")] = None,
     condition: Annotated[
-        str | None, _column("What sets answers apart, as with and without retrieval.")
+        str | None, _column("What distinguishes answers, such as with and without retrieval.")
     ] = None,
     setting: Annotated[
         str | None,
@@ -135,8 +133,8 @@ def command(
             min=0,
             max=1,
             metavar="T",
-            help="Confidence or share of votes that counts as judged correct; 0.5 of a "
-            "confidence, a majority of votes.",
+            help="Confidence or share of votes that counts as judged correct; by default 0.5, "
+            "or a majority of votes.",
             rich_help_panel=MEASURES,
         ),
     ] = None,
@@ -153,7 +151,7 @@ def command(
         str,
         typer.Option(
             metavar="NAME",
-            help="What none of the above counts as: incorrect or exclude.",
+            help="How to count 'none of the above': incorrect or exclude.",
             rich_help_panel=MEASURES,
         ),
     ] = "incorrect",
@@ -175,11 +173,12 @@ def command(
 ) -> None:
     """Measure Self-Known, Self-Unknown and sigma of judged claims.
 
-    Overall and by fifth of the response: factuality, SK, SU, flips, the share
-    judged correct, sigma and Rogan-Gladen, with intervals over responses; the test
-    that sigma is the factuality; prediction of other responses' factuality; whether
-    SK and SU go with the factuality; paired comparisons of models and conditions.
-    Columns are known by their names where these are plain, and it is said.
+    Shows, overall and by fifth of the response: factuality, SK, SU, flips, the
+    share judged correct, sigma and Rogan-Gladen, with intervals over responses. Also
+    tests whether sigma equals the factuality, predicts the factuality of other
+    responses, shows whether SK and SU go with it, and compares models and
+    conditions in pairs. Columns with an obvious name are recognised, and the command
+    says which.
 
     [b]Examples[/b]
 
