@@ -29,3 +29,18 @@ __all__ = [
     "write",
     "write_many",
 ]
+
+DISTRIBUTION = "factorfacts"
+"""What the package index calls the distribution; `factormodels` is somebody else's there."""
+
+
+def __getattr__(name: str) -> str:
+    """`__version__`: that of the installed distribution; "unknown" where it is not installed."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import metadata
+
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return "unknown"

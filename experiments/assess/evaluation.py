@@ -96,8 +96,10 @@ class Evaluation(Previewed):
             and the context's title and text.
         summary: a row per variant and assessor, `name`: the measures of
             `calibration.scores.summary.Summary` over the claims that all of them judged, and
-            n_left_out, the number of the others. With Core another row for each, its name ending in
-            "with Core", over the claims that count alone; K of F1@K is that of all claims.
+            n_left_out, the number of the others; n_in_sample, the number of passages to which the
+            lexical model that read them was fitted (scores then flatter it). With Core another row
+            for each, its name ending in "with Core", over the claims that count alone; K of F1@K is
+            that of all claims.
         cost: what language models were asked, a row per stage: calls, cached, failures, tokens,
             cost in US dollars, unpriced; without a row where none was asked.
         failures: (id, reason) of every response that a stage could not go on with.
@@ -414,6 +416,7 @@ def _evaluation(
 def _summary_rows(compared: Compared, suffix: str = "") -> list[dict[str, Any]]:
     return [
         {"name": f"{name}{suffix}", **asdict(found), "n_left_out": compared.left_out}
+        | {"n_in_sample": compared.in_sample}
         for name, found in compared.summaries.items()
         if found
     ]

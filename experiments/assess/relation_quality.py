@@ -17,6 +17,7 @@ from factormodels.extraction.relation_models.lexical import KINDS, softmax_again
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 from factormodels.extraction.relations import ask
 from factormodels.fact_graph import FactGraph
+from factormodels.io.factcheck_bench import passage_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +176,16 @@ def of_factcheck_bench(pairs: Iterable[TextPair]) -> NDArray[np.bool_]:
 
     Its numbers on these are in-sample. Passages are known by their hashes.
     """
+    known = factcheck_bench_passages()
+    return np.array([passage_key(pair.premise) in known for pair in pairs], dtype=np.bool_)
+
+
+def factcheck_bench_passages() -> frozenset[str]:
+    """Hashes of the passages of Factcheck-Bench, as `passage_key` makes them."""
     from factormodels import datasets
-    from factormodels.io.factcheck_bench import passage_key
 
     bench = datasets.load("factcheck-bench").graphs
-    known = {context.key for graph in bench for context in graph.contexts if context.key}
-    return np.array([passage_key(pair.premise) in known for pair in pairs], dtype=np.bool_)
+    return frozenset(context.key for graph in bench for context in graph.contexts if context.key)
 
 
 def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> LexicalFit:

@@ -15,8 +15,10 @@ from experiments.assess.evidence import ContextEvidence, context_removals, evide
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.duplicates import every_atom
 from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
+from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.relations import missing_relations, only_asked, unanswered_atoms
 from factormodels.fact_graph import FactGraph
+from factormodels.io.factcheck_bench import passage_key
 from factormodels.variants import variant as variant_of
 from inference import Backend
 
@@ -173,6 +175,7 @@ class AssessedResponse:
         counts: whether each atom counts by Core; None where nothing was selected. A claim that is
             made again does not.
         origins: relations by where their probabilities come from.
+        passages: hashes of the passages that the lexical model read, where claims have labels.
     """
 
     response: str
@@ -183,6 +186,7 @@ class AssessedResponse:
     unjudged: int = 0
     origins: Mapping[str, int] = field(default_factory=dict)
     counts: tuple[bool, ...] | None = None
+    passages: frozenset[str] = frozenset()
 
     @property
     def lacking(self) -> int:
@@ -216,7 +220,16 @@ def judged(graph: FactGraph) -> AssessedResponse:
         sum(len(facts["missing"]) for facts in assessors.values()),
         graph.metadata.get("relations", {}).get("origins", {}),
         _counting(graph, [atom.id for atom, _ in atoms]),
+        _lexical_passages(graph),
     )
+
+
+def _lexical_passages(graph: FactGraph) -> frozenset[str]:
+    lexical = graph.metadata.get("relations", {}).get("model") == LexicalRelations().name
+    if not lexical or not any(atom.label is not None for atom in graph.atoms):
+        return frozenset()
+    keys = (context.key or passage_key(context.text) for context in graph.contexts)
+    return frozenset(filter(None, keys))
 
 
 def _counting(graph: FactGraph, atoms: Sequence[str]) -> tuple[bool, ...] | None:
@@ -244,10 +257,13 @@ class Compared:
     Attributes:
         summaries: by name of the variant or assessor; None of one that judged no claim at all.
         left_out: number of claims that one of the others judged, and not all.
+        in_sample: number of the passages to which the lexical model, that read them, was fitted;
+            scores then flatter what comes of it.
     """
 
     summaries: Mapping[str, Summary | None]
     left_out: int
+    in_sample: int = 0
 
 
 def summarise_judged(
@@ -283,4 +299,14 @@ def summarise_judged(
             for name in names
         },
         left_out,
+        _in_sample(responses),
     )
+
+
+def _in_sample(responses: Sequence[AssessedResponse]) -> int:
+    read = frozenset[str]().union(*(response.passages for response in responses))
+    if not read:
+        return 0
+    from experiments.assess.relation_quality import factcheck_bench_passages
+
+    return len(read & factcheck_bench_passages())

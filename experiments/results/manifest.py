@@ -16,10 +16,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import factormodels
 from experiments.study.config import Study, as_plain, config_hash
 from experiments.study.data import StudyData
-
-DISTRIBUTION = "factorfacts"
 
 _PACKAGES = (
     "distributed",
@@ -152,7 +151,7 @@ def code_identity() -> str:
 
 def code_version() -> str:
     """The version of this package; "unknown" where it is not installed."""
-    return _version(DISTRIBUTION) or "unknown"
+    return factormodels.__version__
 
 
 def package_versions() -> dict[str, str]:

@@ -189,8 +189,8 @@ def parse_assignment(text: str, where: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"{where}: {text!r} is no setting; write key=value")
-    return key.strip(), parse_yaml(value, f"{where} {text!r}")
+        raise InputError(f"{where}: {shown(text)} is no setting; write key=value")
+    return key.strip(), parse_yaml(value, f"{where} {shown(text)}")
 
 
 def jsonable(value: Any) -> Any:

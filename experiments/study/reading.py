@@ -26,6 +26,7 @@ from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.plain_yaml import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
+from factormodels.io.json_records import shown
 from factormodels.io.opening import exists
 
 Checked = TypeVar("Checked")
@@ -192,7 +193,7 @@ def read_raw(config: Configuration, overrides: Overrides = ()) -> RawStudy:
     given = _as_texts(overrides)
     changed = copy.deepcopy(raw)
     for override in given:
-        name = f"override {override!r}"
+        name = f"override {shown(override)}"
         key, value = parse_assignment(override, "override")
         steps = _assign(changed, key, value, name)
         # After each one, since a later override may name a place inside an earlier one's shorthand.

@@ -399,6 +399,12 @@ def _show_measures(
             "out of all of them",
             soft_wrap=True,
         )
+    if compared.in_sample:
+        console.print(
+            f"in-sample: the lexical model was fitted to {counted(compared.in_sample, 'passage')} "
+            "of these; what is measured against labels flatters it",
+            soft_wrap=True,
+        )
     for texts, judged in summaries:
         if judged is None:
             console.print(f"{texts[-1]} has no verdict at all, and no row", soft_wrap=True)

@@ -188,7 +188,10 @@ def test_what_computes_is_prepared_once_while_the_first_answer_is_waited_for() -
     def prepare() -> None:
         prepared.append(asked.is_set())
 
-    compute = OneAtATime(lambda item: 10 * item, prepare)
+    def tenfold(item: int) -> int:
+        return 10 * item
+
+    compute = OneAtATime(tenfold, prepare)
 
     def work(item: int) -> int:
         # As if a server took its time: until everything is ready for its answer.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +28,9 @@ from factormodels.extraction.relation_models.lexical import (
 )
 from factormodels.extraction.relation_models.lexical_features import FEATURES
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
+from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.factcheck_bench import read_factcheck_bench
+from tests.experiments.conftest import Invoke
 
 E, C, N = KINDS
 
@@ -152,3 +155,20 @@ def test_pairs_that_the_lexical_model_was_fitted_to_are_known(shared_data: Path)
     assert of_factcheck_bench(item.pair for item in bench).all()
     own = labelled_pairs(datasets.load("demonstration").graphs)
     assert not of_factcheck_bench(item.pair for item in own).any()
+
+
+def test_a_table_says_that_the_lexical_model_was_fitted_to_what_it_measures(
+    shared_data: Path, tmp_path: Path, invoke: Invoke
+) -> None:
+    bench = read_factcheck_bench(shared_data / "factcheck_bench" / "factcheck-GPT-benchmark.jsonl")
+    first = next(graph for graph in bench if any(a.label is not None for a in graph.atoms))
+    path = tmp_path / "first.jsonl"
+    write_fact_graphs([first], path)
+    found = invoke("assess", str(path), "--relations", "lexical")
+    told = re.search(r"in-sample: the lexical model was fitted to (\d+) passages", found.stdout)
+    assert told is not None
+    keys = {context.key for context in first.contexts}
+    assert int(told[1]) == len(keys)
+    own = invoke("assess", "demonstration", "--retriever", "local")
+    assert "labelled" in own.stdout
+    assert "in-sample" not in own.stdout

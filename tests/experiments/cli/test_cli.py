@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import typer
 
+import factormodels
 from experiments.cli.commands.help_text import unwrapped
 from experiments.cli.main import app
 from tests.experiments.conftest import Invoke, call, environment
@@ -80,7 +81,9 @@ def test_examples_in_help_keep_their_brackets(invoke: Invoke) -> None:
 def test_version(invoke: Invoke) -> None:
     result = invoke("--version")
     assert result.exit_code == 0
-    assert result.stdout.startswith("factormodels ")
+    assert result.stdout == f"factormodels {factormodels.__version__}\n"
+    with pytest.raises(AttributeError, match="no attribute 'versions'"):
+        factormodels.versions  # noqa: B018
 
 
 def loaded(arguments: list[str], names: tuple[str, ...]) -> list[str]:
