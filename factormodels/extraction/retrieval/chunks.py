@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 from factormodels.errors import InputError
@@ -63,54 +66,74 @@ def split_document(text: str, settings: ChunkSettings) -> list[str]:
 
 @dataclass(frozen=True)
 class ChunkIndex:
-    """BM25 over chunks (Lucene's form, k1 = 1.5, b = 0.75), as `build_index` makes it.
+    """BM25 over chunks (Lucene's form, k1 = 1.5, b = 0.75), made when it is first searched.
 
     Attributes:
-        size: number of chunks.
+        chunks: the texts.
     """
 
-    size: int
-    _bm25: Any = field(repr=False, compare=False)
+    chunks: tuple[str, ...] = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of chunks."""
+        return len(self.chunks)
 
     def best(self, query: str, top_k: int) -> list[int]:
         """Positions of the best chunks: a positive score, best first, then in order."""
-        tokens = [token for token in words_of(query) if token in self._known]
+        with _BUILDING:
+            bm25 = self._bm25
+        tokens = [token for token in words_of(query) if bm25 and token in bm25.vocab_dict]
         if not tokens:
             return []
-        scores = self._bm25.get_scores(tokens)
+        scores = bm25.get_scores(tokens)
         found = [int(i) for i in scores.nonzero()[0]]
         return sorted(found, key=lambda i: (-float(scores[i]), i))[:top_k]
 
-    @property
-    def _known(self) -> Any:
-        return () if self._bm25 is None else self._bm25.vocab_dict
+    @cached_property
+    def _bm25(self) -> Any:
+        """The index of bm25s; None where no chunk has a word."""
+        tokens = [words_of(chunk) for chunk in self.chunks]
+        if not any(tokens):
+            return None
+        with _without_jax():
+            import bm25s
+        index = bm25s.BM25()
+        index.index(tokens, show_progress=False)
+        return index
 
 
-def build_index(chunks: Sequence[str]) -> ChunkIndex:
+_BUILDING = threading.Lock()
+"""Held while an index is made: many threads begin to search at the same time."""
+
+
+def build_index(chunks: Iterable[str]) -> ChunkIndex:
     """BM25 index of chunks."""
-    bm25s = _bm25s()
-    tokens = [words_of(chunk) for chunk in chunks]
-    if not any(tokens):
-        return ChunkIndex(len(chunks), None)
-    index = bm25s.BM25()
-    index.index(tokens, show_progress=False)
-    return ChunkIndex(len(chunks), index)
+    return ChunkIndex(tuple(chunks))
 
 
-def _bm25s() -> Any:
-    """The bm25s library without JAX.
+@contextmanager
+def _without_jax() -> Iterator[None]:
+    """Let the block, in this thread, find no JAX that is not loaded yet.
 
-    Where JAX is installed it would be imported, and started, to choose the best of many scores,
-    which is done here: the longest wait of all before a first search.
+    Where JAX is installed bm25s would import and start it, to choose the best of many scores, which
+    is done here: the longest wait of all before a first search.
     """
-    if "bm25s" in sys.modules or "jax" in sys.modules:
-        return importlib.import_module("bm25s")
-    # As Python spells a module that is not to be imported.
-    sys.modules["jax"] = None  # type: ignore[assignment]
+    finder = _NoJax(threading.get_ident())
+    sys.meta_path.insert(0, finder)
     try:
-        return importlib.import_module("bm25s")
+        yield
     finally:
-        del sys.modules["jax"]
+        sys.meta_path.remove(finder)
+
+
+@dataclass(frozen=True, eq=False)
+class _NoJax(MetaPathFinder):
+    thread: int
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "jax" and threading.get_ident() == self.thread:
+            raise ModuleNotFoundError(f"{name} is not wanted here", name=name)
 
 
 def words_of(text: str) -> list[str]:
