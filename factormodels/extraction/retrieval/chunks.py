@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import threading
@@ -98,6 +99,8 @@ class ChunkIndex:
             return None
         with _without_jax():
             import bm25s
+        # It tells every step, whatever level the program has chosen.
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
         index = bm25s.BM25()
         index.index(tokens, show_progress=False)
         return index
