@@ -18,8 +18,8 @@
 # my own factor graph, or a question about many responses?
 #
 # **Argument.** Each of the four needs one call. Everything here runs offline in a few seconds, and
-# each cell says what to replace by your own data. Whatever a call gives is a data frame, or shows
-# itself as one.
+# each cell says what to replace with your own data. Every call returns a data frame, or something
+# that is displayed as one.
 
 # %%
 import numpy as np
@@ -39,11 +39,11 @@ SEED = 0
 # %% [markdown]
 # ## A text
 #
-# `evaluate` takes a text apart into claims, looks for passages in your documents, decides which of
-# them support or deny which claim, and computes how probable every claim is. Without a language
-# model, claims are sentences and relations compare words, a baseline that is often wrong;
-# `model="openai/NAME"` asks a model instead. A claim of which no passage says anything keeps its
-# prior, 0.5.
+# `evaluate` splits a text into claims, looks for passages in your documents, decides which of them
+# support or deny which claim, and computes how probable every claim is. Without a language model,
+# claims are sentences and relations compare words, a baseline that is often wrong;
+# `model="openai/NAME"` asks a model instead. If no passage says anything about a claim, it keeps
+# its prior, 0.5.
 
 # %%
 TEXT = "The Eiffel Tower opened in Paris in 1889. Visitors climbed it on foot in the first week."
@@ -54,8 +54,8 @@ judged.claims[["text", "p", "supporting", "contradicting"]]
 # %% [markdown]
 # ## A table of probabilities
 #
-# Any table with a probability, a label and the response that a claim is from can be scored. Here
-# it is made from an embedded dataset: the posteriors of 134 claims and what people say of them.
+# You can score any table with a probability, a label and the response that each claim comes from.
+# Here it is made from an embedded dataset: the posteriors and human labels of 134 claims.
 # Intervals resample whole responses, because claims of one response are not independent.
 
 # %%
@@ -79,8 +79,8 @@ preview(figure)
 # %% [markdown]
 # ## A factor graph
 #
-# The algorithms need no claims. A factor is the places of its variables and a table whose axes
-# follow them; `infer` answers with marginals and log Z. The grass is wet: did it rain?
+# The algorithms do not need claims. A factor is the positions of its variables, and a table with
+# one axis for each; `infer` answers with marginals and log Z. The grass is wet: did it rain?
 
 # %%
 wet = np.array([[[1.0, 0.0], [0.1, 0.9]], [[0.2, 0.8], [0.01, 0.99]]])
@@ -96,9 +96,9 @@ infer(graph.with_evidence({"wet": 1}), "lbp").to_frame()
 # %% [markdown]
 # ## A study
 #
-# A question about many responses is a study: datasets × variants × encodings × backends. The same
-# dict as a YAML file is what `factormodels run` takes. It writes rows, tables and a manifest into a
-# folder, and goes on where it was interrupted.
+# A question about many responses is a study: datasets × variants × encodings × backends. Write the
+# same dict as a YAML file, and `factormodels run` takes it. A study writes rows, tables and a
+# manifest to a folder, and can be continued after an interrupt.
 
 # %%
 run = run_study(
@@ -117,7 +117,7 @@ summary = run.summary
 summary[["variant", "backend", "brier", "brier_lower", "brier_upper", "max_difference"]]
 
 # %% [markdown]
-# **What is found.** The numbers of the cells above, in one place; the fast mode gives the same.
+# **Results.** The numbers of the cells above in one place; the fast mode gives the same.
 
 # %%
 best = summary.loc[summary.brier.idxmin()]
@@ -153,10 +153,10 @@ write_results(
 )
 
 # %% [markdown]
-# **Where to go next**, with your own
+# **Where to go next** with your own
 #
 # - text: notebook 8, `docs/guide/extraction.md`
 # - table of probabilities: notebook 3, `docs/guide/scoring.md`
 # - factor graph: notebooks 2 and 7, `docs/guide/factor-graphs.md`; `factormodels explore` opens a
-#   page on which a graph can be changed
+#   page where you can change a graph
 # - study: notebook 9, `docs/guide/studies.md`
