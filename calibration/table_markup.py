@@ -42,7 +42,7 @@ def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Frame that `csv_text` wrote, with the types that pandas finds; empty if the file is.
 
     Raises:
-        InputError: if the file cannot be read, or is no table.
+        InputError: if the file cannot be read, or is not a table.
     """
     import pandas as pd
 
@@ -64,7 +64,7 @@ def csv_records(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     """The rows of a file that `csv_text` wrote, as texts by column.
 
     Raises:
-        InputError: if the file cannot be read, or is no table.
+        InputError: if the file cannot be read, or is not a table.
     """
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
@@ -74,7 +74,7 @@ def csv_records(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         ]
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: it is no row ({error}); run the study anew"
+            f"{path}, line {reader.line_num}: it is not a row ({error}); run the study anew"
         ) from None
     return rows
 

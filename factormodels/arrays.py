@@ -35,13 +35,13 @@ def whole_scope(scope: Sequence[int], where: str) -> tuple[int, ...]:
     """Scope as integers.
 
     Raises:
-        InputError: if an entry is no whole number; `where` names the place.
+        InputError: if an entry is not a whole number; `where` names the place.
     """
     try:
         return tuple(map(whole_number, scope))
     except TypeError:
         raise InputError(
-            f"{where}: the scope {scope!r} is no list of whole numbers; "
+            f"{where}: the scope {scope!r} is not a list of whole numbers; "
             "give the index of each variable"
         ) from None
 
@@ -56,7 +56,7 @@ def number_array(values: ArrayLike, where: str) -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(
-            f"{where}: {values!r} is no array of numbers; give one number for each state"
+            f"{where}: {values!r} is not an array of numbers; give one number for each state"
         ) from None
     except OverflowError:
         raise InputError(

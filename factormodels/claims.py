@@ -32,7 +32,7 @@ def validated_probability(value: object, where: str) -> float:
     """`value` as a float in [0, 1].
 
     Raises:
-        InputError: if it is no number, NaN, or outside [0, 1]; `where` names the place.
+        InputError: if it is not a number, NaN, or outside [0, 1]; `where` names the place.
     """
     # The union spares the common types the slow look-up of the abstract class.
     if isinstance(value, bool) or not isinstance(value, float | int | Real):
@@ -92,7 +92,7 @@ def validated_id(value: object, what: str) -> None:
     """Check that `value` can name something.
 
     Raises:
-        InputError: if it is no text or empty; `what` says of what it is the name.
+        InputError: if it is not a text or empty; `what` says of what it is the name.
     """
     if not isinstance(value, str) or not value:
         raise InputError(f"the id {value!r} of {what} is not a non-empty text; name it")
@@ -103,7 +103,7 @@ def validated_id(value: object, what: str) -> None:
 
 def _validated_text(value: object, where: str) -> None:
     if not isinstance(value, str):
-        raise InputError(f"{where}: {value!r} is no text; leave it empty where there is none")
+        raise InputError(f"{where}: {value!r} is not a text; leave it empty where there is none")
 
 
 @dataclass(frozen=True, slots=True)

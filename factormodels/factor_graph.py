@@ -224,7 +224,7 @@ class FactorGraph(Previewed):
                 state = self._state(position, state)
             if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer):
                 raise InputError(
-                    f"evidence on {name!r}: the state {state!r} is no whole number; "
+                    f"evidence on {name!r}: the state {state!r} is not a whole number; "
                     "give the number of the state that was observed"
                 )
             count = int(self.cardinalities[position])
@@ -433,7 +433,7 @@ def _validate(graph: FactorGraph) -> None:
         )
     if not all(issubclass(kind, str) for kind in set(map(type, graph.names))):
         odd = next(name for name in graph.names if not isinstance(name, str))
-        raise InputError(f"the variable name {odd!r} is no text; put it in quotes")
+        raise InputError(f"the variable name {odd!r} is not a text; put it in quotes")
     # The index refuses a name that is given twice.
     if graph.index and graph.cardinalities.min() < 1:
         at = int(np.argmin(graph.cardinalities))

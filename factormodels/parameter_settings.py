@@ -130,7 +130,7 @@ def _checked(values: ArrayLike, what: str, ids: Sequence[str]) -> NDArray[np.flo
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{what} is no array of numbers; give probabilities") from None
+        raise InputError(f"{what} is not an array of numbers; give probabilities") from None
     fits = array.ndim <= 2 and (array.ndim == 0 or array.shape[-1] in (1, len(ids)))
     if not fits:
         raise InputError(

@@ -130,8 +130,8 @@ def claim_edits(
     """Edits between two sets of claims, by an optimal matching.
 
     Of all ways to pair claims one to one, that with the greatest sum of similarities is taken,
-    where a pair below `revised_from` is no pair. A pair of similarity 1 is unchanged. Equal claims
-    are always paired with each other.
+    where a pair below `revised_from` does not count. A pair of similarity 1 is unchanged. Equal
+    claims are always paired with each other.
 
     Args:
         before: the claims of a method, say.

@@ -105,7 +105,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if not panel.quantities:
         raise InputError("a panel has no quantity; name at least one of its table")
     table = panel.table
-    # The last cell, overall, is no position.
+    # The last cell, overall, is not a position.
     n_bins = len(table.positions) - 1
     places = np.arange(n_bins, dtype=np.float64)
     highest = 0.0

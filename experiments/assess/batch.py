@@ -221,8 +221,8 @@ def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeyedJournal]:
     # Beside the output, where it is found again by the same command.
     path = out.with_name(out.name + SUFFIX)
     foreign = (
-        f"{path}: it was begun with other settings or is no journal; repeat the command that began "
-        "it, or remove the file to begin anew"
+        f"{path}: it was begun with other settings or is not a journal; repeat the command that "
+        "began it, or remove the file to begin anew"
     )
     errors = JournalErrors(
         busy=f"{path}: another process is at work on this batch; wait for it, or name another "

@@ -219,7 +219,7 @@ def stride_ablation(
         strides: sentences per call; None for the whole response.
 
     Raises:
-        InputError: for a stride that is no whole number from 1.
+        InputError: for a stride that is not a whole number from 1.
     """
     from factormodels.extraction.sentences import split_chunks, split_sentences
 

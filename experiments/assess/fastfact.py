@@ -432,7 +432,7 @@ def _k_primes(graphs: Sequence[FactGraph], given: KPrime) -> dict[str, float]:
         column = given or DEFAULT_K_PRIME
         columns = sorted({name for graph in graphs for name in columns_of(graph)})
         if given is not None and column not in columns:
-            subject = f"--k-prime {given!r} is no number, and as a column"
+            subject = f"--k-prime {given!r} is not a number, and as a column"
             known = unknown_name(subject, given, columns)
             raise InputError(known if columns else f"{subject} is unknown: the input has none")
         where, values = f"column {column!r}", [columns_of(graph).get(column) for graph in graphs]

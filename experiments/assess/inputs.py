@@ -223,7 +223,7 @@ def _without_columns(
 ) -> tuple[Sequence[FactGraph], str, bool]:
     for role in ("question", "id"):
         if getattr(columns, role) is not None:
-            raise InputError(f"{source}: --{role} names a column, and this is no table; drop it")
+            raise InputError(f"{source}: --{role} names a column, and this is not a table; drop it")
     return graphs, "", False
 
 

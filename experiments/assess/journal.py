@@ -43,7 +43,7 @@ class JournalErrors:
 
     Attributes:
         busy: another process has it open.
-        foreign: the file is no journal, or one of another version.
+        foreign: the file is not a journal, or one of another version.
         damaged: a record before the last one is not what was written.
     """
 
@@ -176,8 +176,8 @@ def open_journal(
         salvage: leave out records that are damaged, rather than refuse the file.
 
     Raises:
-        InputError: if another process has it open, it is no journal or regular file, or a record is
-            damaged.
+        InputError: if another process has it open, it is not a journal or regular file, or a record
+            is damaged.
         OSError: if the file cannot be opened for writing.
     """
     check_regular(path)
@@ -224,7 +224,7 @@ def read_journal(path: Path, errors: JournalErrors, *, salvage: bool = False) ->
     """Yield the whole records of a journal as it is now; none if there is no such file.
 
     Raises:
-        InputError: if it is no journal, or a record is damaged and they are not salvaged.
+        InputError: if it is not a journal, or a record is damaged and they are not salvaged.
     """
     check_regular(path)
     # No lock is taken: a reader may look at a run at work, and takes what is whole by then.

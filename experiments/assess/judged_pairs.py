@@ -112,7 +112,7 @@ def graded_forecasts(
         neutral: probability of a hypothesis that the premise says nothing of.
 
     Raises:
-        InputError: if `neutral` is no probability.
+        InputError: if `neutral` is not a probability.
     """
     # A neutral premise says nothing, so the hypothesis keeps its prior.
     weight = validated_probability(neutral, "neutral")

@@ -457,12 +457,12 @@ def stride_of(text: str, option: str) -> int | None:
     """Sentences per call as an option says them; None for all.
 
     Raises:
-        InputError: for what is no number from 1, nor "all".
+        InputError: for what is not a number from 1, nor "all".
     """
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{option} {text!r} is no number of sentences; give one from 1, or all")
+        raise InputError(f"{option} {text!r} is not a number of sentences; give one from 1, or all")
     return int(text)
 
 

@@ -163,7 +163,7 @@ def _vector(source: str, variable: int, words: Sequence[Any]) -> NDArray[np.floa
     inside = ((values >= -SUM_TOLERANCE) & (values <= 1.0 + SUM_TOLERANCE)).all()
     if not (inside and abs(values.sum() - 1.0) <= SUM_TOLERANCE):
         raise InputError(
-            f"{source}: the marginal of variable {variable}, {' '.join(map(str, words))}, is no "
+            f"{source}: the marginal of variable {variable}, {' '.join(map(str, words))}, is not a "
             "distribution"
         )
     return values

@@ -54,7 +54,7 @@ def numbers(text: str | None, option: str) -> tuple[float, ...]:
     """Numbers that an option lists, parted by commas; none if it is not given.
 
     Raises:
-        InputError: for what is no number.
+        InputError: for what is not a number.
     """
     found = []
     for part in (text or "").split(","):
@@ -64,6 +64,6 @@ def numbers(text: str | None, option: str) -> tuple[float, ...]:
             found.append(float(part))
         except ValueError:
             raise InputError(
-                f"{option} {text}: {part.strip()!r} is no number; write numbers with commas"
+                f"{option} {text}: {part.strip()!r} is not a number; write numbers with commas"
             ) from None
     return tuple(found)

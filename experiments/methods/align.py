@@ -167,7 +167,7 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
 
 
 def _type_of(label: str) -> str | None:
-    """Type of a verdict or label; None where it is no verdict."""
+    """Type of a verdict or label; None where it is not a verdict."""
     return LABEL_TYPES.get(VERDICTS.get(label, label))
 
 

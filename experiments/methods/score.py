@@ -263,12 +263,12 @@ def _probability(value: Any, table: Table, place: int, column: str) -> float:
         p = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            f"{table.place(place, column)}: {shown(value)} is no probability; give a number from 0 "
-            "to 1"
+            f"{table.place(place, column)}: {shown(value)} is not a probability; give a number "
+            "from 0 to 1"
         ) from None
     if not 0 <= p <= 1:
         raise InputError(
-            f"{table.place(place, column)}: {p:g} is no probability; give a number from 0 to 1"
+            f"{table.place(place, column)}: {p:g} is not a probability; give a number from 0 to 1"
         )
     return p
 

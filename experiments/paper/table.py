@@ -320,7 +320,7 @@ def _latex_value(column: PaperColumn, cell: PaperCell, small: str = r"\footnotes
     if column.digits is None:
         return rf"\textbf{{{escape_latex(value)}}}" if cell.bold else escape_latex(value)
     if value == ABSENT:
-        # In braces, as it is no number either.
+        # In braces, as it is not a number either.
         value = f"{{{ABSENT}}}"
     elif cell.bold:
         value = rf"\bfseries {value}"

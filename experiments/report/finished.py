@@ -211,4 +211,4 @@ def _number(text: str, path: Path) -> float:
     try:
         return float(text or "nan")
     except ValueError:
-        raise InputError(f"{path}: {shown(text)} is no number; run the study again") from None
+        raise InputError(f"{path}: {shown(text)} is not a number; run the study again") from None

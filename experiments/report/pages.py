@@ -57,5 +57,5 @@ def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
         template: name of the template.
         shown: what it shows.
     """
-    # A lone surrogate in a claim is no character: it is shown as one that cannot be.
+    # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
     return found.get_template(template).render(**shown).encode("utf-8", "replace")

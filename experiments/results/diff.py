@@ -151,7 +151,7 @@ class ValueChange:
 
     @property
     def difference(self) -> float | None:
-        """After less before; None where one of them is no number."""
+        """After less before; None where one of them is not a number."""
         if isinstance(self.before, int | float) and isinstance(self.after, int | float):
             return float(self.after) - float(self.before)
         return None

@@ -189,7 +189,7 @@ def _filled(value: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]
 def _misfits(value: Any, shape: Any, place: str) -> Iterator[str]:
     """Yield the places where a value is not of a shape."""
     if isinstance(shape, type):
-        # JSON's true is no count.
+        # JSON's true is not a count.
         if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
             yield place
     elif not isinstance(value, dict):

@@ -307,7 +307,7 @@ def _errors(journal: Path) -> JournalErrors:
     return JournalErrors(
         busy=f"{journal.parent.parent}: another run is at work in this folder; wait for it, or "
         "give another --out",
-        foreign=f"{journal}: this is no journal of a run, or one of another version; start anew "
+        foreign=f"{journal}: this is not a journal of a run, or one of another version; start anew "
         "with --overwrite",
         damaged=f"{journal}: a record before the last one is damaged; start anew with --overwrite",
     )

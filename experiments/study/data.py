@@ -148,7 +148,7 @@ def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
         if name in ("strength", "atom_prior", "context_prior"):
             ends = value if isinstance(value, list) else [value]
             if len(ends) not in (1, 2) or not all(isinstance(end, int | float) for end in ends):
-                raise InputError(f"synthetic.{name}: {value!r} is no number, and no [low, high]")
+                raise InputError(f"synthetic.{name}: {value!r} is not a number, and no [low, high]")
             value = Constant(*ends) if len(ends) == 1 else Uniform(*ends)
         given[name] = tuple(value) if name == "n_atoms" and isinstance(value, list) else value
     missing = [

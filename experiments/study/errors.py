@@ -110,7 +110,7 @@ def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
                     "the key out"
                 )
             wanted = _keys(holder, error["loc"])
-            return f"{place}: {_shown(value)} is no mapping; write keys and values{wanted}"
+            return f"{place}: {_shown(value)} is not a mapping; write keys and values{wanted}"
     return f"{place}: {value_words(value, error, _shown(value))}"
 
 

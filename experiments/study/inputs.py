@@ -248,7 +248,7 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
             soft[name] = state
         else:
             raise InputError(
-                f"evidence on {name!r}: {_short(state)} is no list of numbers; mend it"
+                f"evidence on {name!r}: {_short(state)} is not a list of numbers; mend it"
             )
     return graph.with_evidence(hard).with_soft_evidence(soft)
 

@@ -594,7 +594,7 @@ def _sentence(row: FlatRow, found: _Found) -> int | None:
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
-        raise InputError(f"{place}: {position:g} is no position; give a share or percents")
+        raise InputError(f"{place}: {position:g} is not a position; give a share or percents")
     return max(1, round(share * _GRID))
 
 
@@ -622,7 +622,7 @@ def _number(value: Any, place: str, what: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{place}: {shown(value)} is no number; give {what}") from None
+        raise InputError(f"{place}: {shown(value)} is not a number; give {what}") from None
     if not math.isfinite(number):
         raise InputError(f"{place}: {shown(value)} is not finite; give {what}")
     return number
@@ -651,7 +651,7 @@ def _answers(value: Any, place: str) -> list[ModelJudgement]:
             continue
         if word.rstrip(".") not in _JUDGEMENTS:
             raise InputError(
-                f"{place}: {shown(one)} is no judgement; write correct or incorrect, yes or no, "
+                f"{place}: {shown(one)} is not a judgement; write correct or incorrect, yes or no, "
                 "true or false, or A, B or C; empty where there is none"
             )
         found.append(_JUDGEMENTS[word.rstrip(".")])

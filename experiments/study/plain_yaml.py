@@ -113,7 +113,7 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping of a node; a key that is given twice is refused."""
         if not isinstance(node, yaml.MappingNode):
-            _refuse("this is no mapping", node.start_mark)
+            _refuse("this is not a mapping", node.start_mark)
         seen: set[str] = set()
         for key_node, _ in node.value:
             # A merge (<<) may stand several times, and its keys may be overridden: that is what it

@@ -77,7 +77,7 @@ def atomize(
         language: two letters, as pysbd names languages.
 
     Raises:
-        InputError: if the stride is no whole number from 1, or pysbd does not know the language.
+        InputError: if the stride is not a whole number from 1, or pysbd does not know the language.
 
     Source: FactReasoner, section 3.3 and table 28; FaStfact, section 4.1, for the stride.
     """

@@ -120,8 +120,8 @@ def extract(
         language: two letters, as pysbd names languages.
 
     Raises:
-        InputError: if the context is unknown, the stride is no whole number from 1, or pysbd does
-            not know the language.
+        InputError: if the context is unknown, the stride is not a whole number from 1, or pysbd
+            does not know the language.
 
     Source: FaStfact, section 4.1.
     """

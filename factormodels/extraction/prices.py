@@ -49,7 +49,7 @@ def prices_per_million(price_in: float | None, price_out: float | None) -> Price
     """Prices from US dollars per million tokens of questions and answers; None without both.
 
     Raises:
-        InputError: if one is given without the other, or is no price.
+        InputError: if one is given without the other, or is not a price.
     """
     if price_in is None and price_out is None:
         return None

@@ -82,7 +82,7 @@ def split_chunks(sentences: tuple[str, ...], stride: int | None) -> tuple[Chunk,
         stride: sentences per chunk, from 1; None takes the whole response as one chunk.
 
     Raises:
-        InputError: if the stride is no whole number from 1.
+        InputError: if the stride is not a whole number from 1.
 
     Source: FaStfact, section 4.1: 1 is sentence by sentence, N (all) the fewest calls.
     """

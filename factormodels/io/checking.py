@@ -143,7 +143,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     items, refused = _parsed(read, path, of_file, forced=known is not None)
     problems += refused
     problems += [
-        Problem(r.line, f"{shown(r.value)} is no object; give one object per record")
+        Problem(r.line, f"{shown(r.value)} is not an object; give one object per record")
         for r in good
         if not isinstance(r.value, dict)
     ]

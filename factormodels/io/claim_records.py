@@ -77,7 +77,7 @@ class ClaimRecord:
 
     Raises:
         InputError: for an empty id, a sentence outside 1..n, an unknown label or judgement, or a
-            log-probability that is no number from -inf to 0.
+            log-probability that is not a number from -inf to 0.
     """
 
     response: str
@@ -278,7 +278,7 @@ def _log_probabilities(given: Mapping[Any, Any], where: str) -> dict[ModelJudgem
     for value in given.values():
         if isinstance(value, bool) or not isinstance(value, float | int) or not value <= 0.0:
             raise InputError(
-                f"{where}: {shown(value)} is no logarithm of a probability; give 0 or less"
+                f"{where}: {shown(value)} is not a logarithm of a probability; give 0 or less"
             )
     return {_choice(ModelJudgement, name, where): float(value) for name, value in given.items()}
 

@@ -224,7 +224,7 @@ def _atom(node: Mapping[str, Any], where: str) -> Atom:
         )
     if sentence is not None and (type(sentence) is not int or sentence < 1):
         raise InputError(
-            f"{where}: key 'sentence': {shown(sentence)} is no whole number from 1; "
+            f"{where}: key 'sentence': {shown(sentence)} is not a whole number from 1; "
             "count the response's sentences from 1, or leave the key out"
         )
     text = text_field(node, "text", where, "")

@@ -127,7 +127,7 @@ def split_record(
 def _verdict(value: object, where: str) -> bool | None:
     if not (value is None or isinstance(value, bool) or value == "NA"):
         raise InputError(
-            f"{where}: key 'response_factuality': {shown(value)} is no verdict; "
+            f"{where}: key 'response_factuality': {shown(value)} is not a verdict; "
             "use true, false or 'NA'"
         )
     return value if isinstance(value, bool) else None
@@ -207,7 +207,7 @@ def _claim(
     # 1 and 0 equal True and False, but the release writes only the latter.
     if not (isinstance(label, bool) or label == "unknown"):
         raise InputError(
-            f"{where}: key 'claims_factuality_label': {shown(label)} is no label; "
+            f"{where}: key 'claims_factuality_label': {shown(label)} is not a label; "
             "use true, false or 'unknown'"
         )
     texts = list_field(columns, "auto_evidence", where)

@@ -29,7 +29,7 @@ from factormodels.io.json_text import read_json_lines
 from factormodels.variants import merge_duplicate_contexts
 
 LABELS: Mapping[str, bool | None] = MappingProxyType({"S": True, "NS": False, "IR": None})
-"""Supported, not supported, irrelevant to the topic: the last is no judgement of truth."""
+"""Supported, not supported, irrelevant to the topic: the last is not a judgement of truth."""
 
 _SENTENCE_MARK = re.compile(r"</?s>")
 

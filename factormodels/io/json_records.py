@@ -68,7 +68,7 @@ def text_field(record: Mapping[str, Any], key: str, where: str, default: str | N
     """Text at `key`; `default` (if given) where it is absent or null.
 
     Raises:
-        InputError: if it is no text, or absent without a default.
+        InputError: if it is not a text, or absent without a default.
     """
     value = _field(record, key, where, default)
     return as_text(value, f"{where}: key {key!r}")
@@ -97,7 +97,7 @@ def list_field(
     """List at `key`; `default` (if given) where it is absent or null.
 
     Raises:
-        InputError: if it is no list, or absent without a default.
+        InputError: if it is not a list, or absent without a default.
     """
     value = _field(record, key, where, default)
     if not isinstance(value, list):
@@ -109,7 +109,7 @@ def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:
     """List of texts at `key`; an empty one where it is absent or null.
 
     Raises:
-        InputError: if it is no list, or one of its entries is no text.
+        InputError: if it is not a list, or one of its entries is not a text.
     """
     entries = list_field(record, key, where, [])
     return [as_text(entry, f"{where}: key {key!r}") for entry in entries]

@@ -127,7 +127,7 @@ def decode_elements(
             try:
                 end = json.JSONDecoder().raw_decode(text, at)[1]
             except (ValueError, RecursionError):
-                # Behind what is refused stands what is no JSON either.
+                # Behind what is refused stands what is not JSON either.
                 return
         except json.JSONDecodeError as error:
             yield line, _not_json(text, error.pos, source, error.msg)
@@ -223,7 +223,7 @@ def check_keys(obj: Mapping[str, Any], known: tuple[str, ...], where: str) -> No
 
 
 def _refuse_constant(name: str) -> float:
-    raise _RefusedNumber(name, "is no JSON number; give a finite number or leave the key out")
+    raise _RefusedNumber(name, "is not JSON number; give a finite number or leave the key out")
 
 
 def _finite(digits: str) -> float:

@@ -38,7 +38,7 @@ EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect
 
 @dataclass(frozen=True)
 class LabelSpelling:
-    """Which words of a column mean what; every other word is no label.
+    """Which words of a column mean what; every other word is not a label.
 
     Attributes:
         true: words for true, in lower case.

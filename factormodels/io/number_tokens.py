@@ -57,7 +57,7 @@ class NumberTokens:
         """Whole number at `position`.
 
         Raises:
-            InputError: if the text ends before it, or it is no whole number from `least`.
+            InputError: if the text ends before it, or it is not a whole number from `least`.
         """
         if position >= len(self.words):
             self.fail(position, f"where {what} is due; complete the file")
@@ -75,7 +75,7 @@ def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0)
     "nan" and "inf" pass as numbers: the reader knows the place, and refuses them there.
 
     Raises:
-        InputError: if a word is no number.
+        InputError: if a word is not a number.
     """
     words = text.split()
     try:

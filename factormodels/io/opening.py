@@ -71,7 +71,7 @@ def parse_size(text: str) -> int:
     unit = number[-1:] if number[-1:] in units else ""
     digits = number.removesuffix(unit).strip()
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 15 or not int(digits):
-        raise InputError(f"{text!r} is no size; write bytes, or a number with K, M or G: 500M")
+        raise InputError(f"{text!r} is not a size; write bytes, or a number with K, M or G: 500M")
     size: int = int(digits) * 1024 ** units[unit]
     return size
 
@@ -94,7 +94,7 @@ def exists(path: Source) -> bool:
 
 
 def check_regular(path: Source) -> None:
-    """Refuse what is there and is no regular file, before a library opens it.
+    """Refuse what is there and is not a regular file, before a library opens it.
 
     Raises:
         InputError: for a folder, a pipe, a socket or a device.
@@ -308,7 +308,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
         # Opening a pipe would wait for its writer, if it were not for this flag.
         descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
-        raise InputError(f"{os.fspath(source)!r} is no path; check it") from None
+        raise InputError(f"{os.fspath(source)!r} is not a path; check it") from None
     except OSError as error:
         raise InputError(_unreadable(source, error)) from None
     mode = os.fstat(descriptor).st_mode

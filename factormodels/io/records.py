@@ -122,7 +122,7 @@ def table_records(text: str, source: Source) -> Iterator[Record]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            yield Record(None, line, _bad_row(source, line, f"it is no row ({error})"))
+            yield Record(None, line, _bad_row(source, line, f"it is not a row ({error})"))
             return
         if cells is None:
             return

@@ -83,8 +83,8 @@ def read_table(source: Source) -> Table:
     """The records of a table in a file, packed with gzip or not, or in a dataset's folder.
 
     Raises:
-        InputError: if it cannot be read, is no table, or holds no rows; the message names the file
-            and the line.
+        InputError: if it cannot be read, is not a table, or holds no rows; the message names the
+            file and the line.
     """
     path = Path(source)
     if path.is_dir():
@@ -117,7 +117,7 @@ def parse_table(text: str, source: Source) -> Table:
         source: its file, which messages name.
 
     Raises:
-        InputError: if it is no table, or holds no rows.
+        InputError: if it is not a table, or holds no rows.
     """
     if not text.strip():
         raise InputError(f"{source}: it is empty; give a table with a row that names its columns")

@@ -73,7 +73,8 @@ def write_evidence(evidence: Mapping[int, int], path: str | os.PathLike[str]) ->
     """Write observed states, by index of the variable, on one line: ``k v1 s1 ... vk sk``.
 
     Raises:
-        InputError: if an index or state is no whole number from 0, or the file cannot be written.
+        InputError: if an index or state is not a whole number from 0, or the file cannot be
+            written.
     """
     words = [str(len(evidence))]
     for variable, state in evidence.items():
@@ -81,8 +82,8 @@ def write_evidence(evidence: Mapping[int, int], path: str | os.PathLike[str]) ->
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not whole or value < 0:
                 raise InputError(
-                    f"{path}: evidence {variable!r}: {state!r} is no index of a variable with an "
-                    "index of a state; give whole numbers from 0"
+                    f"{path}: evidence {variable!r}: {state!r} is not an index of a variable with "
+                    "an index of a state; give whole numbers from 0"
                 )
             words.append(str(value))
     write_text(path, " ".join(words) + "\n")
@@ -96,7 +97,7 @@ def read_marginals(path: str | os.PathLike[str]) -> list[NDArray[np.float64]]:
     read if it was one.
 
     Raises:
-        InputError: if the file cannot be read or is malformed, or a vector is no distribution.
+        InputError: if the file cannot be read or is malformed, or a vector is not a distribution.
     """
     tokens = _result_tokens(path, "MAR")
     try:
@@ -111,7 +112,7 @@ def write_marginals(marginals: Iterable[ArrayLike], path: str | os.PathLike[str]
     """Write one probability vector per variable, in order, as a MAR file.
 
     Raises:
-        InputError: if a vector is no distribution, or the file cannot be written.
+        InputError: if a vector is not a distribution, or the file cannot be written.
     """
     vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in marginals]
     words = [str(len(vectors))]

@@ -63,7 +63,8 @@ def parse_templates(value: object, source: object) -> dict[str, tuple[str, ...]]
     """Templates by domain from a JSON value.
 
     Raises:
-        InputError: if it is no object of lists of sentences with {topic}; `source` names the file.
+        InputError: if it is not an object of lists of sentences with {topic}; `source` names the
+            file.
     """
     if not isinstance(value, dict) or not value:
         raise InputError(f"{source}: give a JSON object with a list of templates per domain")

@@ -367,7 +367,7 @@ def _why_empty(program: Program) -> str:
 
 def _index(value: object, n: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < n:
-        raise InputError(f"{value!r} is no index of one of {n} subclaims; count from 0")
+        raise InputError(f"{value!r} is not an index of one of {n} subclaims; count from 0")
     return int(value)
 
 

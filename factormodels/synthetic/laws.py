@@ -207,7 +207,7 @@ def whole(value: object, what: str, least: int) -> int:
     """`value` as an integer.
 
     Raises:
-        InputError: if it is no whole number or below `least`; `what` names it.
+        InputError: if it is not a whole number or below `least`; `what` names it.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{what} is {value!r}; give a whole number, at least {least}")

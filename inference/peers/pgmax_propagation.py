@@ -58,7 +58,7 @@ class PgmaxBeliefPropagation(Backend):
 
     def __post_init__(self) -> None:
         if isinstance(self.damping, str):
-            raise InputError(f"the damping {self.damping!r} of 'pgmax' is no number; give one")
+            raise InputError(f"the damping {self.damping!r} of 'pgmax' is not a number; give one")
         check_settings(self.name, self.damping, self.tolerance, self.max_iterations)
 
     def solve(self, graph: FactorGraph) -> Posterior:

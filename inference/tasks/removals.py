@@ -215,7 +215,7 @@ def _near(graph: FactorGraph, groups: _Groups, state: int, leave_out: bool = Fal
 
 def _check_state(state: int) -> None:
     if isinstance(state, bool | np.bool_) or not isinstance(state, int | np.integer) or state < 0:
-        raise InputError(f"the state {state!r} is no number of a state; give one from 0 up")
+        raise InputError(f"the state {state!r} is not a number of a state; give one from 0 up")
 
 
 def _effects(

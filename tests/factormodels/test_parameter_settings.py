@@ -128,7 +128,7 @@ def test_certain_relations_are_not_drawn() -> None:
     [
         ({"atom_priors": np.ones((2, 3))}, r"atom_priors has the shape \(2, 3\); give .*, 4\)"),
         ({"context_priors": np.ones((1, 1, 8))}, "context_priors has the shape"),
-        ({"atom_priors": "many"}, "atom_priors is no array of numbers"),
+        ({"atom_priors": "many"}, "atom_priors is not an array of numbers"),
         (
             {"atom_priors": [[0.5, 0.5, 1.5, 0.5]]},
             r"atom_priors: 1\.5 of 'a3' in setting 0 is not between 0 and 1",

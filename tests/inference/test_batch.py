@@ -287,7 +287,7 @@ def test_a_user_s_backend_answers_for_itself() -> None:
         (np.zeros(4), r"settings of shape \(4,\)"),
         ([[0.0] * 4, [0.0, np.nan, 0.0, 0.0]], "setting 1: entry 1 is nan"),
         ([[0.0, 0.0, 0.0, np.inf]], "setting 0: entry 3 is inf"),
-        ([["a"] * 4], "no array of numbers"),
+        ([["a"] * 4], "not an array of numbers"),
     ],
 )
 def test_bad_settings_are_named(rows: object, match: str) -> None:

@@ -213,13 +213,13 @@ _ACCESS = ("provider", "cache", "replay", "prompts", "api_base")
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{where}: {value!r} is no mapping; write names with a path each")
+        raise InputError(f"{where}: {value!r} is not a mapping; write names with a path each")
     return value
 
 
 def _file(value: Any, file: Path, where: str) -> Path:
     if not isinstance(value, str) or not value:
-        raise InputError(f"{where}: {value!r} is no path; name a file")
+        raise InputError(f"{where}: {value!r} is not a path; name a file")
     path = file.parent / value
     if not (exists(path) and path.is_file()):
         raise InputError(f"{where}: there is no file {path}; correct the path or leave it out")

@@ -69,7 +69,7 @@ class PromptTemplate:
         other placeholder; the tags that fence a slot are made harmless within a text.
 
         Raises:
-            InputError: if a slot is missing or unknown, or its text is no text.
+            InputError: if a slot is missing or unknown, or its text is not a text.
         """
         for name in self.slots:
             if name not in texts:
@@ -179,7 +179,7 @@ def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> P
     try:
         known: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise InputError(f"{place}: this is no YAML: {' '.join(str(error).split())}") from None
+        raise InputError(f"{place}: this is not YAML: {' '.join(str(error).split())}") from None
     given = _checked_keys(known, place, ("question",) if ours is not None else _REQUIRED)
     if ours is not None:
         given = _as_replacement(given, place, ours)

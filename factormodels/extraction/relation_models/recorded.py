@@ -71,7 +71,7 @@ def recorded_in_graphs(
         unrecorded: see `RecordedRelations`.
 
     Raises:
-        InputError: if two graphs say different things of one pair, or `unrecorded` is no
+        InputError: if two graphs say different things of one pair, or `unrecorded` is not a
             probability.
     """
     records: list[tuple[Key, Key, Judgement, str]] = []
@@ -147,7 +147,7 @@ def _distribution(value: Any, where: str) -> tuple[float, float, float] | None:
         return None
     if not isinstance(value, list) or len(value) != len(JUDGED_KINDS):
         raise InputError(
-            f"{where}: the distribution {shown(value)} is no list of three probabilities; give "
+            f"{where}: the distribution {shown(value)} is not a list of three probabilities; give "
             "those of entailment, contradiction and neutral"
         )
     first, second, third = (validated_probability(p, f"{where}: distribution") for p in value)

@@ -68,7 +68,7 @@ def checked_top_k(top_k: int) -> int:
     """Number of passages per query.
 
     Raises:
-        InputError: if it is no whole number from 1.
+        InputError: if it is not a whole number from 1.
     """
     if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
         raise InputError(f"the number of passages per query is {top_k!r}; give one from 1")

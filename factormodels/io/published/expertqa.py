@@ -141,7 +141,7 @@ def _atom(claim: Mapping[str, Any], name: str, where: str) -> Atom:
     annotation = claim.get("correctness")
     if annotation is not None and (not isinstance(annotation, str) or annotation not in LABELS):
         raise InputError(
-            f"{where}: key 'correctness': {shown(annotation)} is no judgement; "
+            f"{where}: key 'correctness': {shown(annotation)} is not a judgement; "
             f"use null or one of {', '.join(LABELS)}"
         )
     text = filled_field(claim, "claim_string", where)

@@ -193,7 +193,7 @@ def _human_label(claim: Mapping[str, Any], place: str) -> str:
         return ""
     if label not in LABELS and label not in REMOVED:
         raise InputError(
-            f"{place}: key 'annotator_label': {shown(label)} is no label; use null or one of "
+            f"{place}: key 'annotator_label': {shown(label)} is not a label; use null or one of "
             f"{', '.join((*LABELS, *REMOVED))}"
         )
     return label

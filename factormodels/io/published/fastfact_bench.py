@@ -153,7 +153,7 @@ def _atom(claim: Mapping[str, Any], name: str, where: str) -> Atom:
     label = claim.get("annotator_label")
     if label is not None and (not isinstance(label, str) or label not in LABELS):
         raise InputError(
-            f"{where}: key 'annotator_label': {shown(label)} is no label; "
+            f"{where}: key 'annotator_label': {shown(label)} is not a label; "
             f"use null or one of {', '.join((*LABELS, *REMOVED))}"
         )
     text = text_field(claim, "revised_claim", where, "") or text_field(claim, "claim", where)

@@ -81,7 +81,9 @@ def parse_selfcheck(obj: object, source: Source, line: int | None = None) -> Fac
         if not isinstance(said, list) or not all(
             isinstance(one, str) and one in _LETTERS for one in said
         ):
-            raise InputError(f"{place}: {shown(said)} is no list of answers; give Yes or No each")
+            raise InputError(
+                f"{place}: {shown(said)} is not a list of answers; give Yes or No each"
+            )
         votes[f"a{number}"] = "".join(_LETTERS[one] for one in said)
     index = record.get("wiki_bio_test_idx")
     return FactGraph(
@@ -130,6 +132,8 @@ def _answer(record: dict[str, Any], where: str, name: str) -> FactGraph:
 
 def _atom(number: int, text: str, label: str, known: tuple[str, ...], where: str) -> Atom:
     if label not in known:
-        raise InputError(f"{where}: {shown(label)} is no annotation; use one of {', '.join(known)}")
+        raise InputError(
+            f"{where}: {shown(label)} is not an annotation; use one of {', '.join(known)}"
+        )
     true = label in (ACCURATE, RIGHT)
     return Atom(f"a{number}", text, label=true, annotation=label)

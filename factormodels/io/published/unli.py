@@ -73,7 +73,8 @@ def parse_unli(obj: object, source: Source, line: int | None = None) -> JudgedPa
             value = float(value)
         except ValueError:
             raise InputError(
-                f"{where}: key {key!r}: {shown(value)} is no probability; give a number from 0 to 1"
+                f"{where}: key {key!r}: {shown(value)} is not a probability; give a number from 0 "
+                "to 1"
             ) from None
     name, category = record.get("id"), record.get("nli")
     return JudgedPair(

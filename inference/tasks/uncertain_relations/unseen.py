@@ -37,7 +37,7 @@ class OutcomeLaw:
         strength: recorded probability of an entailment or contradiction, inside (0, 1).
 
     Raises:
-        InputError: for a number that is no probability, a sum other than 1, or a strength of 0
+        InputError: for a number that is not a probability, a sum other than 1, or a strength of 0
             or 1, with which an outcome could be impossible in the graph.
     """
 

@@ -258,7 +258,7 @@ def test_a_file_that_is_no_journal_is_kept(notes: Path, invoke: Invoke) -> None:
     (notes / "o.jsonl.partial").write_text("mine\n")
     result = invoke(*BATCH)
     assert result.exit_code == 2
-    assert "is no journal" in result.stderr
+    assert "is not a journal" in result.stderr
     assert (notes / "o.jsonl.partial").read_text() == "mine\n"
 
 

@@ -275,7 +275,7 @@ def test_the_command_compares_strides(
     ("options", "message"),
     [
         (("--ablate", "demonstration"), "--ablate needs a language model"),
-        (("--ablate", "demonstration", "--strides", "0"), "--strides '0' is no number"),
+        (("--ablate", "demonstration", "--strides", "0"), "--strides '0' is not a number"),
         (
             ("--ablate", "factcheck-bench", "--model", "openai/none"),
             "has no text to take apart",

@@ -399,7 +399,10 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         (["--model", "openai/x"], "there is no evidence: name a folder with --documents"),
         (["--model", "openai/x", "--retriever", "given"], "--retriever 'given' is unknown"),
         (["--model", "openai/x", "--documents", "notes", "--context", "x"], "context 'x' is unkno"),
-        (["--model", "openai/x", "--documents", "notes", "--k-prime", "kp"], "'kp' is no number"),
+        (
+            ["--model", "openai/x", "--documents", "notes", "--k-prime", "kp"],
+            "'kp' is not a number",
+        ),
         (["--model", "openai/x", "--documents", "notes", "--overlap", "300"], "make overlap small"),
         (["--model", "openai/x", "--documents", "notes", "--gamma", "0"], "gamma is 0.0; give"),
         (["--model", "openai/x", "--documents", "notes", "--stride", "0"], "--stride '0'"),

@@ -183,7 +183,7 @@ def test_a_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
 def test_columns_are_refused_where_there_are_none(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("It is red.")
     refused(
-        "--question names a column, and this is no table",
+        "--question names a column, and this is not a table",
         load_responses,
         tmp_path / "a.txt",
         columns=ResponseColumns(question="q"),

@@ -71,7 +71,7 @@ def test_the_kind_of_log_z_is_what_the_user_says() -> None:
         ("underflow", "the solver says 'Underflow'"),
         ("empty", "its list of marginals is empty"),
         ("short", "too few or too many"),
-        ("wrong", "the marginal of variable 0, 0.5 0.4, is no distribution"),
+        ("wrong", "the marginal of variable 0, 0.5 0.4, is not a distribution"),
         ("other", "gave 1 marginals that do not fit the 3 variables"),
     ],
 )

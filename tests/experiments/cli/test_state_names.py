@@ -51,7 +51,7 @@ def test_evidence_by_name_is_that_by_number() -> None:
 def test_wrong_names_are_refused() -> None:
     refused("no state 'perhaps'; its states are no, yes", NAMED.with_evidence, {"rain": "perhaps"})
     plain = FactorGraph.from_factors([2, 2], TABLES)
-    refused("'yes' is no whole number", plain.with_evidence, {"0": "yes"})
+    refused("'yes' is not a whole number", plain.with_evidence, {"0": "yes"})
     for names, message in (
         ([("no", "yes")], "for 1 of 2 variables"),
         ([("no", "yes"), ("on",)], "do not name them"),

@@ -149,7 +149,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("claims", "said"),
     [
-        ([{**ADDED, "annotator_label": "perhaps"}], "'perhaps' is no label"),
+        ([{**ADDED, "annotator_label": "perhaps"}], "'perhaps' is not a label"),
         ([{**ADDED, "annotation_status_details": {"action": "moved"}}], "the action 'moved'"),
         ("none", "key 'claims_lst'"),
         ([{"pre-label": "supported"}], "key 'claim' is missing"),

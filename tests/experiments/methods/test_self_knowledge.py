@@ -236,11 +236,11 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
-        ({"judgement": "perhaps"}, {}, "row 1: column 'judgement': 'perhaps' is no judgement"),
+        ({"judgement": "perhaps"}, {}, "row 1: column 'judgement': 'perhaps' is not a judgement"),
         ({"judgement": None}, {}, "no labelled claim has an answer"),
         ({"label": None}, {}, "there is no label"),
         ({"sentence": 0}, {}, "0 is no place of a sentence"),
-        ({"sentence": "one"}, {}, "'one' is no number"),
+        ({"sentence": "one"}, {}, "'one' is not a number"),
         ({"p": 2}, {"confidence": "p"}, "2 is no confidence"),
         ({"response": ""}, {}, "column 'response' is empty"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
@@ -348,7 +348,7 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(
     )
     path.write_text(path.read_text().replace("belief", "model_score"))
     scored = invoke("self-knowledge", str(path))
-    assert "'correct' is no number" in scored.stderr
+    assert "'correct' is not a number" in scored.stderr
 
 
 def test_real_votes(shared_data: Path) -> None:

@@ -249,7 +249,7 @@ def test_the_command_asks_a_language_model_each_question_once(
     # Every claim is "true", so that precision is 1 with and without selection.
     assert [line[-2] for line in normal] == ["1.000", "1.000"]
     assert {line[0] for line in lines if line} >= set(ASSESSORS)
-    # "true" is no verdict of this one, and that is told.
+    # "true" is not a verdict of this one, and that is told.
     assert "veriscore: " in result.output
     assert "factscore: " not in result.output
     assert invoke(*arguments, "openai/scripted", "--replay").output == result.output

@@ -230,7 +230,8 @@ def outdate(journal: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"), [(damage, "a record before the last one"), (outdate, "no journal of a run")]
+    ("change", "said"),
+    [(damage, "a record before the last one"), (outdate, "not a journal of a run")],
 )
 def test_a_damaged_or_outdated_journal_is_named_and_may_be_dropped(
     small: Path, invoke: Invoke, change: Callable[[Path], None], said: str

@@ -133,8 +133,11 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("priors: {atom: '0.5'}", ("priors.atom", "'0.5'", "number")),
         ("priors: {atoms: 0.5}", ("priors.atoms", "'atom'")),
         ("priors: [0.5]", ("priors[0]", "mapping")),
-        ("priors: 0.5", ("priors: 0.5 is no mapping",)),
-        ("significance: [[a, b]]", ("significance: [['a', 'b']] is no mapping", "of pairs, mea")),
+        ("priors: 0.5", ("priors: 0.5 is not a mapping",)),
+        (
+            "significance: [[a, b]]",
+            ("significance: [['a', 'b']] is not a mapping", "of pairs, mea"),
+        ),
         ("significance:", ("significance: there is no value", "{} for the defaults")),
         ("priors: {atom: [0.5, 1.2]}", ("priors.atom[1]: 1.2", "at most 1")),
         ("priors: [{}, {atom: .5, nam: x}]", ("priors[1].nam", "did you mean 'name'")),

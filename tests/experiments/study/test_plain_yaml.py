@@ -23,7 +23,7 @@ REFUSED = {
     "!!bool maybe": "'maybe' is no bool",
     "!<tag:yaml.org,2002:int> x": "'x' is no int",
     "!!int [1]": "expected a scalar",
-    "!!map 1": "this is no mapping",
+    "!!map 1": "this is not a mapping",
     '!!binary "==="': "could not determine a constructor",
     "!!set {a}": "could not determine a constructor",
     "!!omap [a: 1]": "could not determine a constructor",

@@ -110,7 +110,7 @@ def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
         ),
         ('answer: "yes"', "answer: yes", "demo.yaml: 'answer' is True; give a text"),
         ("claim: One.", "clam: One.", "the slot 'clam' is unknown .did you mean 'claim'"),
-        ("system: Judge.", "system: [", "demo.yaml: this is no YAML"),
+        ("system: Judge.", "system: [", "demo.yaml: this is not YAML"),
     ],
 )
 def test_wrong_templates_are_refused(old: str, new: str, message: str) -> None:

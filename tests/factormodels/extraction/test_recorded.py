@@ -90,7 +90,7 @@ def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
         ({**ENTAILED, "probability": 1.5}, "1.5 is not between"),
         ({**ENTAILED}, "'probability' is missing"),
         ({**ENTAILED, "relation": "equivalence", "probability": 0.5}, "'equivalence' is unknown"),
-        ({**ENTAILED, "probability": 0.5, "distribution": [1, 0]}, "no list of three"),
+        ({**ENTAILED, "probability": 0.5, "distribution": [1, 0]}, "not a list of three"),
         ({**ENTAILED, "probability": 0.5, "distribution": [0.5, 0.5, 0.5]}, "sum to one"),
         ({**ENTAILED, "probability": 0.5, "premises": "x"}, "did you mean 'premise'"),
     ],

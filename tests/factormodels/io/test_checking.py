@@ -182,7 +182,7 @@ def test_repeated_ids_and_things_that_are_no_objects(tmp_path: Path) -> None:
     report = check_file(lines_file(tmp_path, [{**FACT_GRAPH, "id": "x"}] * 2 + [5]))
     assert [(p.line, p.message) for p in report.problems] == [
         (2, "the id 'x' is given twice (line 1); give each its own"),
-        (3, "5 is no object; give one object per record"),
+        (3, "5 is not an object; give one object per record"),
     ]
 
 
@@ -193,9 +193,9 @@ def test_wrong_labels_are_told_with_those_there_are(tmp_path: Path) -> None:
     judged["answers"]["a_model"]["claims"][1]["correctness"] = "correct"
     (first,) = check_file(lines_file(tmp_path, [FASTFACT, wrong])).problems
     assert (first.line, "claims_lst[0]" in first.message) == (2, True)
-    assert "'suported' is no label; use null or one of supported, unsupported" in first.message
+    assert "'suported' is not a label; use null or one of supported, unsupported" in first.message
     (second,) = check_file(lines_file(tmp_path, [judged, EXPERTQA])).problems
-    assert (second.line, "'correct' is no judgement" in second.message) == (1, True)
+    assert (second.line, "'correct' is not a judgement" in second.message) == (1, True)
 
 
 def test_what_is_missing_is_counted(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
         ({"log_probabilities": {"asking": {}}}, r"key 'log_probabilities' is 'asking'; use one of"),
         ({"log_probabilities": {"direct_asking": 1}}, r"'direct_asking'.* is not a JSON object"),
         ({"log_probabilities": {"direct_asking": {"maybe": -1.0}}}, r"'maybe'; use one of true"),
-        ({"log_probabilities": {"direct_asking": {"true": 0.1}}}, r"0.1 is no logarithm of a"),
-        ({"log_probabilities": {"direct_asking": {"true": "-1"}}}, r"'-1' is no logarithm of a"),
+        ({"log_probabilities": {"direct_asking": {"true": 0.1}}}, r"0.1 is not a logarithm of a"),
+        ({"log_probabilities": {"direct_asking": {"true": "-1"}}}, r"'-1' is not a logarithm of a"),
         ({"labels": "S"}, r"the key 'labels' is unknown; did you mean 'label'"),
     ],
 )

@@ -54,7 +54,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_a_device(
         reader(tmp_path)
     with pytest.raises(InputError, match="there can be no such file"):
         reader(tmp_path / ("x" * 300))
-    with pytest.raises(InputError, match="is no path"):
+    with pytest.raises(InputError, match="is not a path"):
         reader(Path("a\0b"))
 
 
@@ -153,13 +153,13 @@ def test_sizes_are_written_as_people_do(text: str, size: int) -> None:
         assert parse_size(text) == size
         assert parse_size(size_text(size).replace("bytes", "")) == size
     else:
-        with pytest.raises(InputError, match=r"'1\.5G' is no size"):
+        with pytest.raises(InputError, match=r"'1\.5G' is not a size"):
             parse_size(text)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "K", "1" * 20, "two", "²", "1 X"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is no size"):
+    with pytest.raises(InputError, match="is not a size"):
         parse_size(text)
 
 

@@ -310,7 +310,7 @@ def test_a_row_with_too_few_cells_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"f\.csv, line 3: the row has 2 cells for 8 columns"):
         read_many(path)
     path = written(tmp_path, table(FACTOR) + '1,"open', "f.csv")
-    with pytest.raises(InputError, match=r"f\.csv, line 3: it is no row"):
+    with pytest.raises(InputError, match=r"f\.csv, line 3: it is not a row"):
         read_many(path)
 
 
@@ -340,16 +340,19 @@ def test_claims_of_self_judged_answers_have_a_confidence(tmp_path: Path) -> None
     ("record", "words"),
     [
         ({**SELFCHECK, "annotation": ["accurate"]}, "2 sentences, 1 annotations and answers on 2"),
-        ({**SELFCHECK, "annotation": ["accurate", "?"]}, r"annotation\[1\]: '\?' is no annotation"),
+        (
+            {**SELFCHECK, "annotation": ["accurate", "?"]},
+            r"annotation\[1\]: '\?' is not an annotation",
+        ),
         ({**SELFCHECK, "responses": {"prompt": [["Yes"], ["Maybe"]]}}, r"prompt\[1\]: \['Maybe'\]"),
-        ({**SELFCHECK, "responses": {"prompt": [["Yes"], [None]]}}, "is no list of answers"),
+        ({**SELFCHECK, "responses": {"prompt": [["Yes"], [None]]}}, "is not a list of answers"),
         (
             {**SELF_JUDGED, "claims": [{"subclaim": "A.", "gpt-score": 2, "annotation": "Y"}]},
             r"claims\[0\]: key 'gpt-score': the probability 2 is not between 0 and 1",
         ),
         (
             {"data": [{**SELF_JUDGED, "claims": [{"subclaim": "A.", "annotation": "X"}]}]},
-            r"data\[0\]: claims\[0\]: key 'annotation': 'X' is no annotation",
+            r"data\[0\]: claims\[0\]: key 'annotation': 'X' is not an annotation",
         ),
     ],
 )
@@ -452,7 +455,7 @@ def test_a_damaged_record_is_not_taken_for_another_format(tmp_path: Path) -> Non
     ("text", "words"),
     [
         ('[{"prompt": "x"}, {]', r"data\.jsonl, line 1: column 20 is not JSON"),
-        ('[\n{"prompt": "x"},\n{"prompt": NaN}\n]', r"line 3: NaN is no JSON number"),
+        ('[\n{"prompt": "x"},\n{"prompt": NaN}\n]', r"line 3: NaN is not JSON number"),
         ('[\n{"prompt": "x"}\n] 5', r"line 3: column 3 is not JSON \(Extra data\)"),
         ('[\n{"prompt": "x"}', r"line 2: column 16 is not JSON"),
     ],

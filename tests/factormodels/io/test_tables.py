@@ -159,7 +159,7 @@ def test_empty_rows_and_columns_without_a_name_are_left_out() -> None:
         ("a,b\n", "the table has no rows"),
         ("a,b\n1,2,3\n", "line 2: the row has 3 cells for 2 columns"),
         ("a,a\n1,2\n", "line 1: two columns have the name 'a'"),
-        ('a,b\n1,"2\n', "line 2: it is no row"),
+        ('a,b\n1,"2\n', "line 2: it is not a row"),
         ('{"a": 1}\n[1]\n', "[1] is not a JSON object"),
         ('{"a": 1}\n{"a": nan}\n', "line 2: column 7 is not JSON"),
         ("[1, 2]", "[1, 2] is not a JSON object"),

@@ -86,7 +86,7 @@ def test_evidence_is_read_back(tmp_path_factory: Any, evidence: dict[int, int]) 
 
 @pytest.mark.parametrize("evidence", [{-1: 0}, {0: -1}, {0: 0.5}, {"a": 1}, {0: True}])
 def test_evidence_that_is_not_written(evidence: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no index of a variable"):
+    with pytest.raises(InputError, match="not an index of a variable"):
         uai.write_evidence(evidence, tmp_path / "e.evid")
     assert not list(tmp_path.iterdir())
 

@@ -229,13 +229,13 @@ def test_an_empty_selection_says_why(program: Program, reason: str) -> None:
     [
         ({"weights": (1.0, float("nan"))}, "subclaim 1: its weight is nan"),
         ({"weights": (float("inf"),)}, "give a finite number"),
-        ({"weights": (1.0,), "conflicts": ((0, 1),)}, "1 is no index of one of 1 subclaims"),
+        ({"weights": (1.0,), "conflicts": ((0, 1),)}, "1 is not an index of one of 1 subclaims"),
         ({"weights": (1.0,), "conflicts": ((0, 0),)}, "conflicts with itself"),
         ({"weights": (1.0,), "faithful": ()}, "faithful has 0 values for 1"),
         ({"weights": (1.0,), "share": 0.5}, "nothing says which are faithful"),
         ({"weights": (1.0,), "faithful": (True,), "share": 1.5}, "share of faithful"),
         ({"weights": (1.0, 1.0), "conflicts": ((0, 1),), "required": (0, 1)}, "both required"),
-        ({"weights": (1.0,), "required": (True,)}, "True is no index"),
+        ({"weights": (1.0,), "required": (True,)}, "True is not an index"),
     ],
 )
 def test_a_bad_program_is_named(arguments: dict[str, object], message: str) -> None:

@@ -181,7 +181,7 @@ def test_bad_requests_are_named() -> None:
     refused("give a list of numbers of factors", without, graph, [0.5])
     refused("targets name 'b', which is no", without, graph, [0], ["b"])
     refused("'a1' has no state 2; its", without, graph, [0], ["a1"], 2)
-    refused("the state -1 is no number of a state", without, graph, [0], None, -1)
+    refused("the state -1 is not a number of a state", without, graph, [0], None, -1)
     refused("variables name 'b', which is no", without_variables, graph, ["b"])
     contradictory = FactorGraph.from_factors([2], [([0], [0.0, 1.0]), ([0], [1.0, 0.0])])
     with pytest.raises(ZeroPartitionError):
