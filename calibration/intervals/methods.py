@@ -44,6 +44,9 @@ class IntervalMethod(StrEnum):
     """What a function of the base rate is over the interval of the base rate."""
     INVERSION = "inversion"
     """Populations that bootstrap tests do not refuse (`calibration.intervals.inversion`)."""
+    REDRAWN = "redrawn"
+    """Of differences of scores with such intervals: the standard deviation of what recentred
+    redraws of both add to them, and Student's t."""
     NONE = "none"
     """A p-value or a test statistic has no interval."""
 

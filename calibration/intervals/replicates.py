@@ -147,11 +147,15 @@ def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:
     lowest, highest = _finite_range(statistic(np.array(rows)))
     if (wanted[0] < lowest).any() or (wanted[1] > highest).any():
         # Drawn for responses in the order of their influence, so that theirs in the data is no
-        # matter. Rounding must not decide between equals.
-        places = np.argsort(np.lexsort(np.round(np.nan_to_num(influence), 12).T))
-        draws = response_weights(n_responses, _RANDOM_RESAMPLES, seed=0)
-        low, high = _finite_range(replicates(statistic, (rows[:, places] for rows in draws)))
-        lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
+        # matter, and in the reverse order, so that a difference the other way round is the same
+        # but for its sign. Rounding must not decide between equals.
+        influences = np.round(np.nan_to_num(influence), 12).T
+        for way in (influences, -influences):
+            places = np.argsort(np.lexsort(way))
+            draws = response_weights(n_responses, _RANDOM_RESAMPLES, seed=0)
+            drawn = replicates(statistic, (weights[:, places] for weights in draws))
+            low, high = _finite_range(drawn)
+            lowest, highest = np.minimum(lowest, low), np.maximum(highest, high)
     none = lowest > highest
     return np.where(none, -np.inf, lowest), np.where(none, np.inf, highest)
 

@@ -6,7 +6,7 @@ deviate, and what each score makes of the deviations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -115,10 +115,18 @@ def _confidence(points: Forecasts, context: ScoreContext) -> DeviationScores:
 
 
 def _smooth(points: Forecasts, context: ScoreContext) -> DeviationScores:
-    """Residuals on a mesh of cells of at most a quarter of the bandwidth, which is the error."""
+    return _on_mesh(points, _mesh_cells(context))
+
+
+def _mesh_cells(context: ScoreContext) -> int:
+    """Number of cells of at most a quarter of the bandwidth, which is the error."""
     value = smooth_scores(context.whole)["smooth_ece"].value
-    wanted = 2 ** int(np.ceil(np.log2(4 / max(value, 1e-6))))
-    n_cells = min(max(wanted, _LEAST_CELLS), _MOST_CELLS)
+    wanted: int = 2 ** int(np.ceil(np.log2(4 / max(value, 1e-6))))
+    return min(max(wanted, _LEAST_CELLS), _MOST_CELLS)
+
+
+def _on_mesh(points: Forecasts, n_cells: int) -> DeviationScores:
+    """Residuals on a mesh of so many cells."""
     place = points.p * n_cells
     below = np.minimum(place.astype(np.int64), n_cells - 1)
     share = place - below
@@ -269,6 +277,23 @@ DEVIATION_SCORES: Mapping[tuple[str, ...], Callable[..., DeviationScores | None]
     ("ici", "e50", "e90", "emax"): _curve,
 }
 """Scores that are functions of the same deviations, in the order of their columns."""
+
+
+def paired_deviations(
+    score: str, sides: Sequence[Forecasts], contexts: Sequence[ScoreContext]
+) -> tuple[list[DeviationScores], int] | None:
+    """Deviations of two methods on the same atoms, and in which column of theirs a score is.
+
+    None where a curve cannot be fitted.
+    """
+    own, make = next(each for each in DEVIATION_SCORES.items() if score in each[0])
+    if make is _smooth:
+        # On one mesh: what it rounds cancels in a difference.
+        n_cells = max(map(_mesh_cells, contexts))
+        return [_on_mesh(side, n_cells) for side in sides], own.index(score)
+    found = [make(side, context) for side, context in zip(sides, contexts, strict=True)]
+    known = [each for each in found if each is not None]
+    return (known, own.index(score)) if len(known) == len(found) else None
 
 
 class _Cells:

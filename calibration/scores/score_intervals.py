@@ -32,7 +32,7 @@ from calibration.scores.proper import LOSSES, point_losses
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.registry import REGISTRY
 from calibration.scores.samples import scores_of_samples
-from calibration.validation import Floats
+from calibration.validation import Floats, Integers
 
 _STEP = 1e-6
 
@@ -114,6 +114,29 @@ def loss_sums(points: Forecasts, name: str) -> RatioSums:
     return _ratio(points, losses)
 
 
+def auroc_interval(
+    p: Floats,
+    y: Floats,
+    grouping: Grouping,
+    level: float,
+    *,
+    folds: Integers | None = None,
+    weights: Floats | None = None,
+) -> ScoreInterval:
+    """Interval of AUROC by Obuchowski's standard error, symmetric in the logit; none without one.
+
+    Arguments are those of `clustered_auroc`, and the nominal coverage.
+    """
+    found = clustered_auroc([p], y, grouping, folds, weights)
+    error = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    if not error[0] > NO_VARIATION:
+        return NO_INTERVAL
+    counted = np.ones(y.size) if weights is None else weights
+    size = effective_number(grouping.sums(counted)[:, np.newaxis])
+    lower, upper = delta_interval(found.value, error, size, level, Scale.UNIT)
+    return ScoreInterval(float(lower[0]), float(upper[0]), float(error[0]))
+
+
 def _of_sums(points: Forecasts, names: Sequence[str], level: float) -> dict[str, ScoreInterval]:
     ratios = [
         RatioEstimand(name, loss_sums(points, name), REGISTRY[name].scale)
@@ -157,13 +180,7 @@ def _of_auroc(points: Forecasts, names: Sequence[str], level: float) -> dict[str
     sizes = np.bincount(points.response, minlength=points.n_responses)
     grouping = Grouping(tuple(range(points.n_responses)), points.response, sizes)
     p = np.repeat(points.p, points.sizes)
-    found = clustered_auroc([p], points.y, grouping, weights=points.weights)
-    error = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
-    if not error[0] > NO_VARIATION:
-        return {}
-    size = _effective(points)
-    lower, upper = delta_interval(found.value, error, size, level, Scale.UNIT)
-    return {names[0]: ScoreInterval(float(lower[0]), float(upper[0]), float(error[0]))}
+    return {names[0]: auroc_interval(p, points.y, grouping, level, weights=points.weights)}
 
 
 def _by_jackknife(

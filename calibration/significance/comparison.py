@@ -17,8 +17,8 @@ from calibration.intervals import (
     reach,
     student_quantile,
 )
+from calibration.scores.coverage import coverage_warning
 from calibration.scores.families import SAMPLE_SCORES
-from calibration.scores.ranking import clustered_auroc
 from calibration.significance.differences import score_difference
 from calibration.significance.equivalence import equivalence_margin, equivalence_of
 from calibration.significance.measures import JudgedClaims, Measure, measures_named
@@ -67,6 +67,8 @@ class Comparison:
         difference: the first less the second.
         lower: lower end of the difference's interval, paired by response.
         upper: its upper end.
+        coverage: what such an interval covers in simulations where that is not its level, as
+            `coverage_warning` gives it; else nan.
         p_value: of the paired test of no difference.
         equivalence_p: of two one-sided tests that the difference is within its margin; nan where
             no margin was given.
@@ -80,6 +82,7 @@ class Comparison:
     difference: float
     lower: float
     upper: float
+    coverage: float
     p_value: float
     equivalence_p: float
     status: str
@@ -104,7 +107,7 @@ def compare_judged(
         second: under the other, of the same responses in the same order.
         measures: some of `MEASURES`.
         test, alternative, margins, n_resamples: as in `compare_methods`.
-        settings: level of the intervals, and the seed of everything.
+        settings: level of the intervals, their replicates, and the seed of everything.
 
     Raises:
         InputError: for unknown names, or responses that differ.
@@ -139,7 +142,9 @@ def _difference(
 ) -> Comparison:
     """Difference in one measure with its interval, not tested yet but for equivalence."""
     values = [measure.value(side) for side in (first, second)]
-    nothing = dict.fromkeys(("difference", "lower", "upper", "p_value", "equivalence_p"), math.nan)
+    nothing = dict.fromkeys(
+        ("difference", "lower", "upper", "coverage", "p_value", "equivalence_p"), math.nan
+    )
     comparison = Comparison(
         measure=measure.name, first=values[0].value, second=values[1].value, **nothing,
         status=str(SignificanceStatus.OK), reason="",
@@ -151,12 +156,22 @@ def _difference(
     n_responses = len(first.grouping.responses)
     error, interval, status = _interval(measure, first, second, comparison.difference, settings)
     comparison = replace(comparison, lower=interval[0], upper=interval[1])
+    # Of different claims of each method no interval was simulated.
+    if not math.isnan(interval[0]) and _same_claims(first, second):
+        covers = coverage_warning(measure.name, n_responses, settings.level, difference=True)
+        comparison = replace(comparison, coverage=covers)
     if status != SignificanceStatus.OK:
         comparison = replace(comparison, status=status, reason=reason_of(status))
     if margin is not None:
         equivalence = equivalence_of(comparison.difference, error, n_responses, margin)
         comparison = replace(comparison, equivalence_p=equivalence.p_value)
     return comparison
+
+
+def _same_claims(first: JudgedClaims, second: JudgedClaims) -> bool:
+    return np.array_equal(first.grouping.index, second.grouping.index) and np.array_equal(
+        first.y, second.y
+    )
 
 
 _Interval = tuple[float, tuple[float, float], str]
@@ -171,18 +186,14 @@ def _interval(
     settings: IntervalSettings,
 ) -> _Interval:
     """Interval of a difference, paired by response."""
-    same = first.y.size == second.y.size and np.array_equal(
-        first.grouping.index, second.grouping.index
-    )
-    same = same and np.array_equal(first.y, second.y)
-    within = measure.name == "auroc" and same and first.folds is not None
-    if measure.name in SAMPLE_SCORES and measure.ratio is None and same and not within:
+    if measure.name in SAMPLE_SCORES and measure.ratio is None and _same_claims(first, second):
         found = score_difference(
             measure.name,
             first.p,
             second.p,
             first.y,
             first.grouping.index,
+            folds=first.folds,
             level=settings.level,
             n_bootstrap=settings.n_bootstrap,
             seed=settings.seed,
@@ -192,29 +203,25 @@ def _interval(
         sums, against = measure.sums(first), measure.sums(second)
         touching = np.minimum(sums.touching(), against.touching())
         error = clustered_standard_error(sums.influence() - against.influence(), touching)
-        result = bootstrap_difference(sums, against, seed=settings.seed, level=settings.level)
+        result = bootstrap_difference(
+            *(sums, against),
+            n_bootstrap=settings.n_bootstrap,
+            seed=settings.seed,
+            level=settings.level,
+        )
         return float(error[0]), (result.lower, result.upper), str(result.status)
     n_responses = len(first.grouping.responses)
     if n_responses < 2:
         return _student(difference, math.nan, n_responses, settings.level)
     statistic = difference_statistic(first, second, measure.name)
     without, groups = left_out(statistic, n_responses, settings.seed)
-    error_of = _auroc_error(first, second) if within else float(jackknife_error(without)[0])
-    made = _student(difference, error_of, n_responses, settings.level)
+    made = _student(difference, float(jackknife_error(without)[0]), n_responses, settings.level)
     # No interval leaves what redrawn responses can reach.
     influence = groups @ np.nan_to_num(difference - without)
     ends = np.array([made[1][0]]), np.array([made[1][1]])
     lowest, highest = reach(statistic, influence, ends)
     lower, upper = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
     return made[0], (float(lower[0]), float(upper[0])), made[2]
-
-
-def _auroc_error(first: JudgedClaims, second: JudgedClaims) -> float:
-    """Standard error of the difference of two AUROC within folds (Obuchowski 1997)."""
-    both = clustered_auroc([first.p, second.p], first.y, first.grouping, first.folds)
-    variance = both.covariance[0, 0] + both.covariance[1, 1] - 2 * both.covariance[0, 1]
-    # Of two methods that rank alike it is 0 but for rounding.
-    return math.sqrt(max(float(variance), 0.0)) if math.isfinite(variance) else math.nan
 
 
 def _student(difference: float, error: float, n_responses: int, level: float) -> _Interval:

@@ -13,25 +13,31 @@ from numpy.typing import ArrayLike
 from calibration.forecasts import LOGIT_CLIP, Forecasts, ScoreStatus, forecasts, logit_clip
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import (
+    DeviationScores,
     IntervalMethod,
     RatioSums,
     Statistic,
     jackknife_error,
     left_out,
     reach,
+    redraw_noise,
+    response_weights,
     student_quantile,
 )
 from calibration.labels import LabelPolicy, apply_policy
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.deviations import paired_deviations
 from calibration.scores.families import ScoreContext, context_of, sample_scores
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.proper import LOSSES
-from calibration.scores.ranking import clustered_auroc
+from calibration.scores.ranking import auroc, clustered_auroc
 from calibration.scores.registry import REGISTRY
 from calibration.scores.samples import scores_of_samples
 from calibration.scores.score_intervals import NO_VARIATION, loss_sums
 from calibration.scores.summary import grouped_measures
 from calibration.significance.measures import MEASURES, JudgedClaims, response_k
 from calibration.significance.paired import bootstrap_difference, paired_difference
+from calibration.significance.sample_tests import difference_statistic
 from calibration.tabular import Tabular
 from calibration.validation import Floats, check_lengths, open_interval, whole_number
 from factormodels.errors import InputError
@@ -61,6 +67,8 @@ class ScoreDifference(Tabular):
         upper: upper end.
         standard_error: standard error of the difference, clustered by response.
         level: nominal coverage of the interval.
+        coverage: what such an interval covers in simulations where that is not its level, as
+            `coverage_warning` gives it; else nan.
         method: how the interval is made.
         n_responses: number of responses.
         status: ``ok``; the status of the method whose score is not defined, such as ``infinite``
@@ -76,6 +84,7 @@ class ScoreDifference(Tabular):
     upper: float
     standard_error: float
     level: float
+    coverage: float
     method: str
     n_responses: int
     status: str
@@ -93,10 +102,11 @@ def score_difference(
     responses: Any,
     *,
     k: str | float = "median",
+    folds: Any = None,
     n_bins: int = 10,
     clip: float = LOGIT_CLIP,
     level: float = 0.95,
-    n_bootstrap: int = 2000,
+    n_bootstrap: int = 1000,
     seed: int = 0,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ScoreDifference:
@@ -109,6 +119,7 @@ def score_difference(
         y: labels (n,), True or False, None where unlabelled.
         responses: response ids (n,).
         k: how the K of F1@K is chosen, as in `choose_k`.
+        folds: fold of each atom, (n,), if p are cross-fitted: AUROC is then within folds.
         n_bins: number of bins of the scores that have bins.
         clip: p is moved into [clip, 1 - clip] where a score needs its logit.
         level: nominal coverage of the interval.
@@ -127,6 +138,7 @@ def score_difference(
     one, other = (apply_policy(p, y, policy=unlabelled) for p in (first, second))
     grouping = group_by_response(responses)
     check_lengths(first=one.kept.size, second=other.kept.size, responses=grouping.index.size)
+    fold = None if folds is None or score != "auroc" else one.grouping(folds, "folds").index
     sides = [forecasts(p, y, None, responses, unlabelled) for p in (first, second)]
     kept = one.grouping(responses)
     contexts = [context_of(side, (score,), n_bins, clip) for side in sides]
@@ -141,6 +153,9 @@ def score_difference(
             values.append(found.value)
             if not math.isfinite(found.value):
                 status = found.status
+        if fold is not None:
+            values = [auroc(each.p, each.y, folds=fold) for each in (one, other)]
+            status = ScoreStatus.OK if math.isfinite(values[0]) else ScoreStatus.ONE_CLASS
         if method is IntervalMethod.DELTA and status is ScoreStatus.OK:
             sums = [loss_sums(side, score) for side in sides]
     n_responses = sides[0].n_responses
@@ -151,13 +166,20 @@ def score_difference(
             method = IntervalMethod.BOOTSTRAP
             ends = _of_sums(sums[0], sums[1], n_bootstrap, seed, level)
         elif method is IntervalMethod.OBUCHOWSKI:
-            methods = one.p, other.p
-            clustered = clustered_auroc(methods, one.y, kept)
-            ends = _of_auroc(sides, contexts, clustered.covariance, difference, level)
+            k_of = response_k(1, kept)
+            judged = [JudgedClaims(each.p, each.y, kept, k_of, fold) for each in (one, other)]
+            ends = _of_auroc(judged[0], judged[1], difference, level)
         elif method in (IntervalMethod.INVERSION, IntervalMethod.JACKKNIFE):
-            # What chance adds to two scores of the same labels is alike: nothing to be inverted.
-            method = IntervalMethod.JACKKNIFE
-            ends = _by_jackknife(score, sides, contexts, difference, seed, level)
+            paired = None
+            if method is IntervalMethod.INVERSION:
+                paired = paired_deviations(score, sides, contexts)
+            method = IntervalMethod.JACKKNIFE if paired is None else IntervalMethod.REDRAWN
+            if paired is None:
+                statistic = _statistic(score, sides, contexts)
+                ends = _by_jackknife(statistic, difference, n_responses, seed, level)
+            else:
+                draws = list(response_weights(n_responses, n_bootstrap, seed))
+                ends = _by_redraws(*paired, difference, draws, level)
     lower, upper, error = ends
     if n_responses < 2:
         status_text = "too_few_responses"
@@ -174,6 +196,9 @@ def score_difference(
         upper=upper,
         standard_error=error,
         level=level,
+        coverage=math.nan
+        if math.isnan(lower)
+        else coverage_warning(score, n_responses, level, difference=True),
         method=str(method),
         n_responses=n_responses,
         status=status_text,
@@ -201,34 +226,58 @@ def _of_sums(
     return found.lower, found.upper, error
 
 
-def _of_auroc(
-    sides: Sequence[Forecasts],
-    contexts: Sequence[ScoreContext],
-    covariance: Floats,
-    difference: float,
-    level: float,
-) -> Ends:
-    variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, level: float) -> Ends:
+    found = clustered_auroc([first.p, second.p], first.y, first.grouping, first.folds)
+    # Of two methods that rank alike it is 0 but for rounding.
+    variance = float(np.array([1, -1]) @ found.covariance @ np.array([1, -1]))
     error = math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
-    statistic, n_responses = _statistic("auroc", sides, contexts), sides[0].n_responses
-    found, groups = left_out(statistic, n_responses, 0)
-    influence = groups @ np.nan_to_num(difference - found)
+    statistic, n_responses = difference_statistic(first, second, "auroc"), found.n_responses
+    without, groups = left_out(statistic, n_responses, 0)
+    influence = groups @ np.nan_to_num(difference - without)
     return _student(statistic, influence, difference, error, n_responses, level)
 
 
 def _by_jackknife(
-    score: str,
-    sides: Sequence[Forecasts],
-    contexts: Sequence[ScoreContext],
-    difference: float,
-    seed: int,
-    level: float,
+    statistic: Statistic, difference: float, n_responses: int, seed: int, level: float
 ) -> Ends:
-    statistic = _statistic(score, sides, contexts)
-    found, groups = left_out(statistic, sides[0].n_responses, seed)
+    found, groups = left_out(statistic, n_responses, seed)
     error = float(jackknife_error(found)[0])
     influence = groups @ np.nan_to_num(difference - found)
     return _student(statistic, influence, difference, error, len(found), level)
+
+
+def _by_redraws(
+    scores: Sequence[DeviationScores],
+    column: int,
+    difference: float,
+    draws: Sequence[Floats],
+    level: float,
+) -> Ends:
+    """Student's interval of the standard deviation of both scores' redrawn deviations.
+
+    Chance raises either score of the same labels, and alike: nothing is inverted. But samples of
+    redrawn responses add it twice, so that deviations are recentred, as in
+    `calibration.intervals.inversion`.
+    """
+
+    def values(shifts: Sequence[Floats]) -> Floats:
+        one, other = (
+            each.statistic(shift)[:, column] for each, shift in zip(scores, shifts, strict=True)
+        )
+        return np.asarray(one - other)
+
+    def sampled(weights: Floats) -> Floats:
+        noise = [redraw_noise(each, [weights], leverage=False) for each in scores]
+        moved = values([each.deviation + own for each, own in zip(scores, noise, strict=True)])
+        return (difference + moved - observed)[:, np.newaxis]
+
+    observed = values([each.deviation[np.newaxis] for each in scores])
+    drawn = values([each.direction + redraw_noise(each, draws) for each in scores])
+    error = float(np.nanstd(drawn)) if np.isfinite(drawn).any() else math.nan
+    without, groups = left_out(sampled, scores[0].weight.size, 0)
+    influence = groups @ np.nan_to_num(difference - without)
+    size = min(each.effective for each in scores)
+    return _student(sampled, influence, difference, error, size, level)
 
 
 def _student(
@@ -236,7 +285,7 @@ def _student(
     influence: Floats,
     difference: float,
     error: float,
-    n_groups: int,
+    n_groups: float,
     level: float,
 ) -> Ends:
     """Student's interval, cut where no resample reaches; none without variation."""
@@ -246,6 +295,9 @@ def _student(
     ends = np.array([difference - half]), np.array([difference + half])
     lowest, highest = reach(statistic, influence, ends)
     ends = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
+    if not ends[0][0] < ends[1][0]:
+        # No resample moves it: the error is of rounding.
+        return _NOTHING
     return float(ends[0][0]), float(ends[1][0]), error
 
 

@@ -6,19 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from calibration.forecasts import Extremes, ScoreStatus
 from calibration.intervals import (
     IntervalMethod,
     IntervalSettings,
     RatioEstimand,
-    Scale,
     estimate_all,
 )
-from calibration.intervals.methods import delta_interval
 from calibration.scores.coverage import coverage_warning
-from calibration.scores.ranking import clustered_auroc
+from calibration.scores.score_intervals import auroc_interval
 from calibration.scores.table import score_table
 from calibration.significance.measures import JudgedClaims, Measure
 
@@ -83,7 +79,10 @@ def _intervals(
             found[each.name] = (float(each.lower[0]), float(each.upper[0]))
     others = [each.name for each in measures if each.ratio is None]
     if "auroc" in others and claims.folds is not None:
-        found["auroc"] = _auroc_interval(claims, settings.level)
+        own = auroc_interval(
+            claims.p, claims.y, claims.grouping, settings.level, folds=claims.folds
+        )
+        found["auroc"] = own.lower, own.upper
         others.remove("auroc")
     if others:
         for row in score_table(
@@ -98,11 +97,3 @@ def _intervals(
         ):
             found[row.score] = row.interval
     return found
-
-
-def _auroc_interval(claims: JudgedClaims, level: float) -> tuple[float, float]:
-    """Interval of AUROC within folds, symmetric in its logit."""
-    own = clustered_auroc([claims.p], claims.y, claims.grouping, claims.folds)
-    error, touching = np.sqrt(np.diag(own.covariance)), np.array([own.n_responses])
-    lower, upper = delta_interval(own.value, error, touching, level, Scale.UNIT)
-    return float(lower[0]), float(upper[0])

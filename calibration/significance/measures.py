@@ -102,8 +102,7 @@ class Measure:
             )
         if self.name == "auroc" and judged.folds is not None:
             within = auroc(judged.p, judged.y, folds=judged.folds)
-            if np.isfinite(within):
-                return Estimate(within)
+            return Estimate(within) if np.isfinite(within) else undefined(ScoreStatus.ONE_CLASS)
         points = judged.forecasts
         context = context_of(points, [self.name], extremes=extremes)
         return sample_scores(points.sample(), context, [self.name])[self.name]

@@ -99,7 +99,7 @@ def paired_bootstrap(
     *,
     average: str = "claim",
     alternative: str = Alternative.TWO_SIDED,
-    n_bootstrap: int = 2000,
+    n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
 ) -> SignificanceTest:
@@ -179,7 +179,7 @@ def bootstrap_difference(
     second: RatioSums,
     *,
     alternative: str = Alternative.TWO_SIDED,
-    n_bootstrap: int = 2000,
+    n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
 ) -> SignificanceTest:

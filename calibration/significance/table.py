@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
-from calibration.scores.coverage import coverage_remark
 from calibration.significance.comparison import (
     Comparison,
     PairedTest,
@@ -45,9 +44,13 @@ class MethodCell:
         estimate: its value.
         lower: lower end of its interval over responses.
         upper: upper end.
+        coverage: what such an interval covers in simulations where that is not its level, as
+            `coverage_warning` gives it; else nan.
         difference: the method's value less the reference's; nan for the reference.
         difference_lower: lower end of the difference's interval, paired by response.
         difference_upper: its upper end.
+        difference_coverage: what intervals of such a difference cover where that is not their
+            level; else nan.
         p_value: of the paired test against the reference, nan for the reference.
         corrected: the p-value corrected for all comparisons of the table; nan without correction.
         better: whether the difference is in the measure's good direction; None for the reference,
@@ -64,9 +67,11 @@ class MethodCell:
     estimate: float
     lower: float
     upper: float
+    coverage: float
     difference: float
     difference_lower: float
     difference_upper: float
+    difference_coverage: float
     p_value: float
     corrected: float
     better: bool | None
@@ -148,8 +153,9 @@ class MethodTable(Tabular):
             sentences.append(f"Equivalence was tested for margins of {margins}.")
         if self.within_folds:
             sentences.append("Probabilities are cross-fitted: AUROC compares claims of one fold.")
-        covered = coverage_remark(self.measures, self.n_responses, self.level)
-        return " ".join([*sentences, *covered, *self._undefined()])
+        if any(math.isfinite(cell.coverage) for cell in self.cells):
+            sentences.append("What others cover in simulations stands behind them.")
+        return " ".join([*sentences, *self._undefined()])
 
     def stars_note(self) -> str:
         """What the stars mean."""
@@ -314,8 +320,8 @@ def _judged(
 def _cells(method: str, estimated: Mapping[str, EstimatedMeasure]) -> list[MethodCell]:
     """Cells of one method, not compared yet."""
     nothing = dict.fromkeys(
-        ("difference", "difference_lower", "difference_upper", "p_value", "corrected",
-         "equivalence_p", "equivalence_corrected"),
+        ("difference", "difference_lower", "difference_upper", "difference_coverage", "p_value",
+         "corrected", "equivalence_p", "equivalence_corrected"),
         math.nan,
     )  # fmt: skip
     return [
@@ -325,6 +331,7 @@ def _cells(method: str, estimated: Mapping[str, EstimatedMeasure]) -> list[Metho
             estimate=each.value,
             lower=each.lower,
             upper=each.upper,
+            coverage=each.coverage,
             **nothing,
             better=None,
             stars="",
@@ -345,6 +352,7 @@ def _compared(cell: MethodCell, measure: Measure, found: Comparison) -> MethodCe
         difference=found.difference,
         difference_lower=found.lower,
         difference_upper=found.upper,
+        difference_coverage=found.coverage,
         p_value=found.p_value,
         better=better,
         equivalence_p=found.equivalence_p,

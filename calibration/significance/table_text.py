@@ -64,4 +64,5 @@ def _value(cell: MethodCell, digits: int) -> str:
 def _interval(cell: MethodCell, digits: int) -> str:
     if math.isnan(cell.lower):
         return ""
-    return f"[{cell.lower:.{digits}f}, {cell.upper:.{digits}f}]"
+    covers = f" (covers {cell.coverage:.2f})" if math.isfinite(cell.coverage) else ""
+    return f"[{cell.lower:.{digits}f}, {cell.upper:.{digits}f}]{covers}"

@@ -26,10 +26,10 @@ from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
     labelled_atoms,
-    score_sums,
+    score_change,
     scores_with_intervals,
 )
-from experiments.analyses.resampled import difference_of_clusters, tiny
+from experiments.analyses.resampled import tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice
@@ -157,8 +157,8 @@ def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") 
         contexts = context_posteriors(graphs, name)
         row[f"{name}_contexts"] = float(contexts.mean()) if contexts.size else np.nan
     # Paired: the same redrawn responses under both, whose difficulty cancels.
-    first, second = (score_sums(p[name], atoms)["brier"] for name in ENCODINGS)
-    difference, lower, upper = difference_of_clusters(first, second, seed)
+    first, second = (p[name] for name in ENCODINGS)
+    difference, lower, upper = score_change("brier", first, second, atoms, seed)
     return row | {"difference": difference, "lower": lower, "upper": upper}
 
 

@@ -19,12 +19,11 @@ from experiments.analyses.posteriors import (
     atom_posteriors,
     built_backends,
     labelled_atoms,
-    score_sums,
+    score_change,
+    scores_with_intervals,
 )
 from experiments.analyses.resampled import (
-    difference_of_clusters,
     kendall,
-    mean_of_clusters,
     named,
     tiny,
     with_interval,
@@ -56,6 +55,10 @@ class Settings:
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)]
     encoding: Encoding = DEFAULT_ENCODING
+
+
+_SCORES = {"brier": "brier", "mae": "precision_mae"}
+"""Scores by what the tables call them."""
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
@@ -107,13 +110,13 @@ def effects(
     """
     atoms = labelled_atoms(graphs, where)
     exact = atom_posteriors(graphs, encoding)[atoms.kept]
-    before = score_sums(exact, atoms)
     baseline: dict[str, Any] = {
         "n_responses": len(atoms.grouping.responses),
         "n_atoms": len(exact),
     }
-    for name, sums in before.items():
-        baseline |= named(name, mean_of_clusters(*sums, seed))
+    found = scores_with_intervals(exact, atoms, tuple(_SCORES.values()), seed)
+    for name, score in _SCORES.items():
+        baseline |= {f"{name}{end}": found[f"{score}{end}"] for end in ("", "_lower", "_upper")}
     rows = []
     for label, backend in backends:
         p = atom_posteriors(graphs, encoding, backend)[atoms.kept]
@@ -131,9 +134,8 @@ def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[st
         "max_error": float(errors.max()),
         "verdicts": float((supported[0] != supported[1]).mean()),
     }
-    before, after = score_sums(exact, atoms), score_sums(p, atoms)
-    for name in before:
-        row |= named(name, difference_of_clusters(after[name], before[name], seed))
+    for name, score in _SCORES.items():
+        row |= named(name, score_change(score, p, exact, atoms, seed))
     # Pr takes few values, which ties most responses; the mean posterior ties hardly any.
     ranks: dict[str, Sequence[NDArray[Any]]] = {"tau": supported, "tau_mean": [p, exact]}
     for rank, measures in ranks.items():
@@ -179,7 +181,7 @@ def _exact_table(exact: pd.DataFrame) -> PaperTable:
             interval_column("mae", "MAE", 3),
         ),
         "Scores of the exact posteriors",
-        note="Intervals: bootstrap over responses.",
+        note="Intervals: 95 % over responses.",
     )
 
 

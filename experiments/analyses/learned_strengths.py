@@ -32,9 +32,10 @@ from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
     labelled_atoms,
+    score_change,
     scores_with_intervals,
 )
-from experiments.analyses.resampled import difference_of_clusters, mean_of_clusters, named
+from experiments.analyses.resampled import named
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice
@@ -413,21 +414,15 @@ METHODS: Mapping[str, Method] = {
 # ---------------------------------------------------------------------------------------- scores
 
 
+_SCORES = ("brier", "log_loss", "auroc")
+
+
 def score_rows(found: Mapping[str, Floats], task: CrossFitTask) -> list[dict[str, Any]]:
     """Scores of every method with intervals over responses, AUROC within folds."""
-    from calibration.scores.ranking import clustered_auroc
-
-    grouping, labels = task.atoms.grouping, task.atoms.labels
-    ranks = clustered_auroc(list(found.values()), labels, grouping, task.fold)
     rows = []
-    for at, (name, p) in enumerate(found.items()):
-        row: dict[str, Any] = {"method": name, "n_atoms": len(labels)}
-        for score, losses in _losses(p, labels).items():
-            sums = grouping.sums(losses)
-            row |= named(score, mean_of_clusters(sums, grouping.sizes, task.seed))
-        reach = 1.96 * float(np.sqrt(ranks.covariance[at, at]))
-        value = float(ranks.value[at])
-        row |= named("auroc", (value, value - reach, value + reach))
+    for name, p in found.items():
+        row: dict[str, Any] = {"method": name, "n_atoms": len(p)}
+        row |= scores_with_intervals(p, task.atoms, _SCORES, task.seed, task.fold)
         spread = float(np.ptp(p)) > 0.05
         slope = ("calibration_slope",) if spread else ()
         row |= {"slope": np.nan, "slope_lower": np.nan, "slope_upper": np.nan}
@@ -439,34 +434,14 @@ def score_rows(found: Mapping[str, Floats], task: CrossFitTask) -> list[dict[str
 
 def difference_rows(found: Mapping[str, Floats], task: CrossFitTask) -> list[dict[str, Any]]:
     """Every pair of methods: the first's score less the second's, paired over responses."""
-    from calibration.scores.ranking import clustered_auroc
-
-    grouping, labels = task.atoms.grouping, task.atoms.labels
-    names = list(found)
-    sums = {
-        name: {score: grouping.sums(each) for score, each in _losses(p, labels).items()}
-        for name, p in found.items()
-    }
-    ranks = clustered_auroc(list(found.values()), labels, grouping, task.fold)
     rows = []
-    for first, second in combinations(range(len(names)), 2):
-        row: dict[str, Any] = {"method": names[first], "other": names[second]}
-        for score in ("brier", "log_loss"):
-            one, two = ((sums[names[at]][score], grouping.sizes) for at in (first, second))
-            row |= named(score, difference_of_clusters(one, two, task.seed))
-        covariance = ranks.covariance[np.ix_([first, second], [first, second])]
-        spread = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-        value = float(ranks.value[first] - ranks.value[second])
-        reach = 1.96 * float(np.sqrt(max(spread, 0.0)))
-        rows.append(row | named("auroc", (value, value - reach, value + reach)))
+    for (first, p), (second, other) in combinations(found.items(), 2):
+        row: dict[str, Any] = {"method": first, "other": second}
+        for score in _SCORES:
+            change = score_change(score, p, other, task.atoms, task.seed, task.fold)
+            row |= named(score, change)
+        rows.append(row)
     return rows
-
-
-def _losses(p: Floats, labels: Floats) -> dict[str, Floats]:
-    # A default that is certain and wrong would cost infinitely much.
-    inside = np.clip(p, 1e-6, 1 - 1e-6)
-    right = np.where(labels == 1, inside, 1 - inside)
-    return {"brier": (p - labels) ** 2, "log_loss": -np.log(right)}
 
 
 def scores_table(scores: pd.DataFrame) -> PaperTable:

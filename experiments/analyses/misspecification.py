@@ -15,7 +15,6 @@ from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
     labelled_atoms,
-    score_sums,
     scores_with_intervals,
 )
 from experiments.analyses.resampled import difference_of_clusters, named
@@ -110,8 +109,11 @@ def calibration_row(
         # A calibration error is biased upwards, and its bootstrap twice: it has no interval here.
         "smooth_ece": smooth_ece(p, atoms.labels),
     }
-    sums = score_sums(p, atoms)["brier"], score_sums(before, before_atoms)["brier"]
-    return row | named("cost", difference_of_clusters(*sums, seed))
+    squares, others = (
+        (each.grouping.sums((q - each.labels) ** 2), each.grouping.sizes)
+        for each, q in ((atoms, p), (before_atoms, before))
+    )
+    return row | named("cost", difference_of_clusters(squares, others, seed))
 
 
 def _judged(data: StudyData, encoding: str) -> tuple[LabelledAtoms, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.grouping import Grouping, group_by_response
-from calibration.validation import Floats
-from experiments.analyses.resampled import named
+from calibration.validation import Floats, Integers
+from experiments.analyses.resampled import N_BOOTSTRAP as CHANGE_BOOTSTRAP
+from experiments.analyses.resampled import Value, named
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
@@ -42,6 +43,9 @@ class LabelledAtoms:
 
 N_BOOTSTRAP = 500
 """Replicates of scores that are fitted anew in each."""
+
+LEAST = 1e-6
+"""Log losses are of probabilities from here to one less this."""
 
 
 def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
@@ -93,51 +97,67 @@ def context_posteriors(graphs: Sequence[FactGraph], encoding: str) -> Floats:
     return np.concatenate(parts)
 
 
-def score_sums(p: Floats, atoms: LabelledAtoms) -> Mapping[str, tuple[Floats, Floats]]:
-    """Numerators and denominators over responses of Brier score and MAE of Pr, (R,) each.
-
-    Args:
-        p: posterior of each labelled atom, (n,).
-        atoms: the atoms.
-    """
-    from calibration.scores.pointwise import precision_errors
-
-    grouping = atoms.grouping
-    squares = grouping.sums((p - atoms.labels) ** 2)
-    errors = precision_errors(p, atoms.labels, atoms.responses)
-    return {
-        "brier": (squares, grouping.sizes.astype(np.float64)),
-        "mae": (errors, np.ones(len(errors))),
-    }
-
-
 def scores_with_intervals(
-    p: Floats, atoms: LabelledAtoms, names: Sequence[str], seed: int
+    p: Floats,
+    atoms: LabelledAtoms,
+    names: Sequence[str],
+    seed: int,
+    folds: Integers | None = None,
 ) -> dict[str, float]:
-    """Scores of `calibration.scores.SCORES` with their intervals over responses.
+    """Scores of `calibration.scores.REGISTRY`, each with its one interval over responses.
+
+    A certain and wrong claim costs the log loss as much as one that is a millionth off, lest one
+    claim make it infinite.
 
     Args:
         p: posterior of each labelled atom, (n,).
         atoms: the atoms.
         names: names of the scores.
         seed: seed of the bootstrap.
+        folds: fold of each atom, (n,), if `p` is cross-fitted: AUROC is within folds.
 
     Returns:
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
     """
-    from calibration.scores import score_table
+    from calibration.intervals import IntervalSettings
+    from calibration.significance.estimated import estimate_measures
+    from calibration.significance.measures import JudgedClaims, measures_named, response_k
 
-    found: dict[str, float] = {}
-    for row in score_table(
-        p,
-        atoms.labels,
-        responses=atoms.responses.tolist(),
-        scores=names,
-        n_bootstrap=N_BOOTSTRAP,
+    settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed)
+    k = response_k("median", atoms.grouping)
+    row: dict[str, float] = {}
+    for name in names:
+        inside = np.clip(p, LEAST, 1 - LEAST) if name == "log_loss" else p
+        claims = JudgedClaims(inside, atoms.labels, atoms.grouping, k, folds)
+        (found,) = estimate_measures(claims, measures_named([name]), settings).values()
+        ends = (found.value, found.lower, found.upper)
+        row |= named(name.removeprefix("calibration_"), ends)
+    return row
+
+
+def score_change(
+    score: str,
+    p: Floats,
+    other: Floats,
+    atoms: LabelledAtoms,
+    seed: int,
+    folds: Integers | None = None,
+) -> Value:
+    """A score of some posteriors less that of others, (n,) each, paired over responses.
+
+    Arguments are those of `scores_with_intervals`.
+    """
+    from calibration.significance import score_difference
+
+    if score == "log_loss":
+        p, other = (np.clip(each, LEAST, 1 - LEAST) for each in (p, other))
+    found = score_difference(
+        *(score, p, other, atoms.labels, atoms.responses),
+        folds=folds,
+        n_bootstrap=CHANGE_BOOTSTRAP,
         seed=seed,
-    ):
-        found |= named(row.score.removeprefix("calibration_"), (row.value, *row.interval))
-    return found
+    )
+    return found.difference, found.lower, found.upper
 
 
 def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[str, Backend]]:

@@ -85,7 +85,7 @@ def score_rows(found: Learning) -> list[dict[str, Any]]:
 
     Scores are the Brier score and the log loss, means over atoms, and minus the log probability
     of all labels of a response, mean over responses. Differences are learned less default, with
-    intervals of the studentised bootstrap over responses.
+    intervals of the paired bootstrap over responses.
     """
     validated = found.validated
     if validated is None:

@@ -24,8 +24,14 @@ from calibration.learned_priors import (
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
-from experiments.analyses.resampled import difference_of_clusters, mean_of_clusters, named
+from experiments.analyses.posteriors import (
+    LabelledAtoms,
+    atom_posteriors,
+    labelled_atoms,
+    score_change,
+    scores_with_intervals,
+)
+from experiments.analyses.resampled import named
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability
@@ -148,7 +154,7 @@ def transfer(
     truth = float(asked.labels.mean())
     row = {"true_share": truth, "n_responses": len(asked.grouping.responses)}
     return (
-        _rows({name: p[asked.kept] for name, p in found.items()}, asked, seed),
+        score_rows({name: p[asked.kept] for name, p in found.items()}, asked, seed),
         row | _estimate(share) | {"platt_share": of_platt.share},
     )
 
@@ -226,17 +232,14 @@ def _estimate(adapted: AdaptedPrior) -> dict[str, Any]:
     }
 
 
-def _rows(found: dict[str, Floats], atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
-    grouping = atoms.grouping
-    sums = {name: grouping.sums((p - atoms.labels) ** 2) for name, p in found.items()}
-    kept = sums["no adaptation"], grouping.sizes
+def score_rows(found: dict[str, Floats], atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
+    """Scores of every method, and the Brier score's difference from no adaptation."""
     rows = []
     for name, p in found.items():
-        right = np.clip(np.where(atoms.labels == 1, p, 1 - p), 1e-6, 1.0)
-        row: dict[str, Any] = {"method": name, "log_loss": float(-np.log(right).mean())}
-        row |= named("brier", mean_of_clusters(sums[name], grouping.sizes, seed))
-        own = sums[name], grouping.sizes
-        rows.append(row | named("difference", difference_of_clusters(own, kept, seed)))
+        row: dict[str, Any] = {"method": name}
+        row |= scores_with_intervals(p, atoms, ("brier", "log_loss"), seed)
+        change = score_change("brier", p, found["no adaptation"], atoms, seed)
+        rows.append(row | named("difference", change))
     return rows
 
 

@@ -31,6 +31,8 @@ from experiments.analyses.posteriors import (
     atom_posteriors,
     built_backends,
     labelled_atoms,
+    score_change,
+    scores_with_intervals,
 )
 from experiments.analyses.resampled import difference_of_clusters, mean_of_clusters, named, tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
@@ -290,39 +292,17 @@ def _moved_digit(one: float, other: float) -> str:
 
 def case_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
     """Scores of every case with intervals, and their differences from the first's, paired."""
-    from calibration.scores.ranking import clustered_auroc
-
-    grouping, labels = atoms.grouping, atoms.labels
     # What differs by rounding alone is tied.
-    ranks = clustered_auroc([p.round(9) for p in found.values()], labels, grouping)
-    first: dict[str, Floats] = {}
+    first = next(iter(found.values())).round(9)
     rows = []
-    for at, ((view, encoding, backend), p) in enumerate(found.items()):
+    for (view, encoding, backend), posterior in found.items():
         row: dict[str, Any] = {"variant": view, "encoding": encoding, "backend": backend}
-        for name, losses in _losses(p, labels).items():
-            sums = grouping.sums(losses)
-            row |= named(name, mean_of_clusters(sums, grouping.sizes, seed))
-            one, other = (sums, grouping.sizes), (first.setdefault(name, sums), grouping.sizes)
-            row |= named(f"{name}_change", difference_of_clusters(one, other, seed))
-        covariance = ranks.covariance[np.ix_([at, 0], [at, 0])]
-        row |= _normal("auroc", float(ranks.value[at]), float(covariance[0, 0]))
-        spread = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-        change = float(ranks.value[at] - ranks.value[0])
-        row |= _normal("auroc_change", change, spread)
+        p = posterior.round(9)
+        for name in ("brier", "log_loss", "auroc", "entropy"):
+            row |= scores_with_intervals(p, atoms, (name,), seed)
+            row |= named(f"{name}_change", score_change(name, p, first, atoms, seed))
         rows.append(row)
     return rows
-
-
-def _losses(p: Floats, labels: Floats) -> dict[str, Floats]:
-    from calibration.scores.measures import entropy_terms
-
-    right = np.clip(np.where(labels == 1, p, 1 - p), 1e-6, 1.0)
-    return {"brier": (p - labels) ** 2, "log_loss": -np.log(right), "entropy": entropy_terms(p)}
-
-
-def _normal(name: str, value: float, variance: float) -> dict[str, float]:
-    half = 1.96 * float(np.sqrt(max(variance, 0.0)))
-    return named(name, (value, value - half, value + half))
 
 
 def position_rows(

@@ -11,11 +11,12 @@ import numpy as np
 from pydantic import Field
 
 from calibration.figures.panels import nth_colour, nth_dash, small_multiples
-from calibration.scores import score_table
+from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import language_model, load
 from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName, UserData
+from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.relation_quality import (
     LabelledPair,
     RelationForecasts,
@@ -25,7 +26,7 @@ from experiments.assess.relation_quality import (
     relation_forecasts,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
@@ -50,7 +51,6 @@ class Settings:
         relations: models beside those of the user's file: "lexical", "fitted" (the lexical one
             with coefficients fitted to these very pairs, cross-validated), or "nli:FOLDER".
         folds: folds of the cross-validation.
-        n_bootstrap: replicates of the intervals over responses.
         published: the numbers that stand in the table of published ones.
         data_file: file that says where data are; None: the default one, if it exists.
     """
@@ -61,7 +61,6 @@ class Settings:
     figures: Annotated[Mapping[str, RelationKind], Field(min_length=1)]
     relations: tuple[str, ...] = ("lexical", "fitted")
     folds: Count = 5
-    n_bootstrap: Count = 500
     published: tuple[Published, ...] = ()
     data_file: str | None = None
 
@@ -88,10 +87,12 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         PaperColumn("relation", "relation"),
         count("pairs", "pairs"),
         count("holds", "of these it holds"),
-        PaperColumn("auroc", "AUROC", digits=3, lower="lower", upper="upper"),
+        interval_column("auroc", "AUROC", 3),
     )
     caption = f"Areas under the ROC curves of relation models. {remark}"
-    note = "In brackets: 95% intervals, bootstrap over responses."
+    note = "In brackets: 95% intervals over responses."
+    if FITTED in forecasts:
+        note += " Cross-validated: AUROC and curve are of pairs of one fold."
     seen = int(of_factcheck_bench(item.pair for item in pairs).sum())
     if seen and "lexical" in forecasts:
         note += f" In-sample: the lexical model was fitted to {seen:,} of the pairs."
@@ -129,15 +130,16 @@ def _forecasts(
 
 
 def _fitted(pairs: Sequence[LabelledPair], folds: int) -> dict[RelationKind, RelationForecasts]:
-    shares = fit_lexical(pairs, folds=folds).cross_validated
+    fit = fit_lexical(pairs, folds=folds)
     responses = np.array([item.response for item in pairs], dtype=object)
     # Its columns are in the order of the codes, which are the places in KINDS.
     return {
         kind: RelationForecasts(
-            shares[:, column],
+            fit.cross_validated[:, column],
             np.array([item.kind is kind for item in pairs], dtype=bool),
             responses,
             0,
+            fit.folds,
         )
         for column, kind in enumerate(KINDS)
     }
@@ -152,14 +154,8 @@ def _areas(
     for kind in dict.fromkeys(settings.figures.values()):
         for name, by_kind in forecasts.items():
             found = by_kind[kind]
-            (score,) = score_table(
-                found.p,
-                found.y,
-                responses=found.responses,
-                n_bootstrap=settings.n_bootstrap,
-                seed=seed,
-                scores=("auroc",),
-            )
+            everything = np.ones(found.p.size, dtype=np.bool_)
+            atoms = LabelledAtoms(found.y.astype(np.float64), found.responses, everything)
             rows.append(
                 {
                     "model": name,
@@ -167,9 +163,7 @@ def _areas(
                     "pairs": found.p.size,
                     "holds": int(found.y.sum()),
                     "missing": found.missing,
-                    "auroc": score.value,
-                    "lower": score.interval[0],
-                    "upper": score.interval[1],
+                    **scores_with_intervals(found.p, atoms, ("auroc",), seed, found.folds),
                 }
             )
     return data_frame(rows)
@@ -182,25 +176,57 @@ def _figure(
     remark: str,
 ) -> PaperFigure:
     import pandas as pd
-    from sklearn.metrics import roc_curve
 
     curves = {}
     for name, by_kind in forecasts.items():
         found = by_kind[kind]
         if found.y.all() or not found.y.any():
             raise InputError(f"figure {number}: the pairs are all {kind}, or none is; give both")
-        wrong, right, threshold = roc_curve(found.y, found.p)
+        wrong, right = roc_within(found)
         curves[name] = pd.DataFrame(
             {
                 "model": name,
                 "relation": str(kind),
                 "false_positive_rate": wrong,
                 "true_positive_rate": right,
-                "threshold": threshold,
             }
         )
     title = f"FactReasoner, figure {number}: predicting {kind}. {remark}"
     return PaperFigure(_drawn(curves, kind), pd.concat(curves.values()), title)
+
+
+def roc_within(found: RelationForecasts) -> tuple[Floats, Floats]:
+    """False and true positive rates of a ROC curve, (m,) each, whose area is the AUROC.
+
+    Of folds, the mean of their curves at every false positive rate, each counting as the pairs of
+    claims that it compares.
+    """
+    from sklearn.metrics import roc_curve
+
+    fold = np.zeros(found.p.size, dtype=np.int64) if found.folds is None else found.folds
+    inside = [fold == number for number in np.unique(fold)]
+    pairs = np.array([found.y[own].sum() * (~found.y[own]).sum() for own in inside], dtype=float)
+    curves = [
+        roc_curve(found.y[own], found.p[own], drop_intermediate=False)[:2]
+        for own, count in zip(inside, pairs, strict=True)
+        if count > 0
+    ]
+    rates = np.unique(np.concatenate([wrong for wrong, _ in curves]))
+    # At each rate a curve may rise: from its least to its greatest height there.
+    ends = []
+    for wrong, right in curves:
+        own, first = np.unique(wrong, return_index=True)
+        last = np.append(first[1:], wrong.size) - 1
+        at = np.searchsorted(own, rates, side="right") - 1
+        after = np.minimum(at + 1, own.size - 1)
+        share = (rates - own[at]) / np.maximum(own[after] - own[at], 1e-300)
+        between = right[last[at]] + share * (right[first[after]] - right[last[at]])
+        there = rates == own[at]
+        ends.append(
+            (np.where(there, right[first[at]], between), np.where(there, right[last[at]], between))
+        )
+    least, greatest = np.average(np.array(ends), axis=0, weights=pairs[pairs > 0])
+    return np.repeat(rates, 2), np.stack([least, greatest], axis=1).ravel()
 
 
 def _drawn(curves: Mapping[str, pd.DataFrame], kind: RelationKind) -> Figure:

@@ -11,10 +11,19 @@ import numpy as np
 
 from calibration.figures.panels import draw_interval, nth_colour, nth_marker, panels
 from calibration.grouping import group_by_response
-from calibration.validation import Floats
+from calibration.intervals import (
+    IntervalMethod,
+    IntervalSettings,
+    RatioEstimand,
+    RatioSums,
+    estimate_all,
+)
+from calibration.scores import REGISTRY
+from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.sources import SourceName, absence, user_data
-from experiments.analyses.resampled import mean_of_clusters, named
+from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
+from experiments.analyses.resampled import named
 from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
@@ -98,41 +107,51 @@ def transfer_rows(
         for name, pairs in sets.items()
         for item in pairs
     ]
-    pooled = fit_lexical(together, folds=folds).cross_validated
+    pooled = fit_lexical(together, folds=folds)
     ends = np.cumsum([0, *map(len, sets.values())])
     rows = []
     for at, (used, pairs) in enumerate(sets.items()):
-        found: list[tuple[str, str, Floats]] = []
+        found: list[tuple[str, str, Floats, Integers | None]] = []
         for name, fit in fits.items():
             if name == used:
-                found.append((name, IN_SAMPLE, fit.distributions(pairs)))
-                found.append((name, RESPONSES, fit.cross_validated))
+                found.append((name, IN_SAMPLE, fit.distributions(pairs), None))
+                found.append((name, RESPONSES, fit.cross_validated, fit.folds))
             else:
-                found.append((name, DATA, fit.distributions(pairs)))
-        found.append((" and ".join(sets), RESPONSES, pooled[ends[at] : ends[at + 1]]))
+                found.append((name, DATA, fit.distributions(pairs), None))
+        own = slice(ends[at], ends[at + 1])
+        both = pooled.cross_validated[own], pooled.folds[own]
+        found.append((" and ".join(sets), RESPONSES, *both))
         if published_on:
             shares = relation_distributions(pair_features([item.pair for item in pairs]))
-            found.append((PUBLISHED, IN_SAMPLE if used == published_on else DATA, shares))
+            found.append((PUBLISHED, IN_SAMPLE if used == published_on else DATA, shares, None))
         base = {"used": used, "pairs": len(pairs)}
         rows += [
-            {**base, "fitted": name, "seen": seen, **_scores(p, pairs, seed)}
-            for name, seen, p in found
+            {**base, "fitted": name, "seen": seen, **_scores(p, fold, pairs, seed)}
+            for name, seen, p, fold in found
         ]
     return rows
 
 
-def _scores(shares: Floats, pairs: Sequence[LabelledPair], seed: int) -> dict[str, float]:
-    from calibration.scores.ranking import clustered_auroc
-
-    grouping = group_by_response(np.array([item.response for item in pairs]))
+def _scores(
+    shares: Floats, folds: Integers | None, pairs: Sequence[LabelledPair], seed: int
+) -> dict[str, float]:
+    responses = np.array([item.response for item in pairs])
+    grouping = group_by_response(responses)
     codes = np.array([KINDS.index(item.kind) for item in pairs])
     losses = -np.log(np.clip(shares[np.arange(len(codes)), codes], 1e-6, 1.0))
-    row = named("log_loss", mean_of_clusters(grouping.sums(losses), grouping.sizes, seed))
+    # Of three relations; the interval is that of the log loss of two.
+    both = (grouping.sums(losses), grouping.sizes.astype(np.float64))
+    above, below = (each[:, np.newaxis] for each in both)
+    mean = RatioEstimand("log_loss", RatioSums(above, below), REGISTRY["log_loss"].scale)
+    (found,) = estimate_all([mean], IntervalSettings(IntervalMethod.DELTA))
+    ends = [float(each[0]) for each in (found.estimate, found.lower, found.upper)]
+    row = named("log_loss", (ends[0], ends[1], ends[2]))
     for column, kind in enumerate(KINDS[:2]):
-        holds = (codes == column).astype(np.float64)
-        found = clustered_auroc([shares[:, column]], holds, grouping)
-        value, half = float(found.value[0]), 1.96 * float(np.sqrt(found.covariance[0, 0]))
-        row |= named(str(kind), (value, value - half, value + half))
+        atoms = LabelledAtoms(
+            (codes == column).astype(np.float64), responses, np.ones(len(codes), dtype=np.bool_)
+        )
+        area = scores_with_intervals(shares[:, column], atoms, ("auroc",), seed, folds)
+        row |= {name.replace("auroc", str(kind)): value for name, value in area.items()}
     return row
 
 
@@ -150,7 +169,8 @@ def _table(frame: pd.DataFrame) -> PaperTable:
         group="used",
         note=(
             "Intervals: 95 % over responses. In-sample: fitted to these very pairs; other "
-            "responses: without the fold of the pair's response; other data: to none of them."
+            "responses: without the fold of the pair's response, AUROC of pairs of one fold; other "
+            "data: to none of them."
         ),
     )
 

@@ -44,12 +44,15 @@ class RelationForecasts:
         y: (n,) whether it does.
         responses: (n,) response of each pair.
         missing: number of pairs without an answer, left out.
+        folds: int64 (n,), fold of each pair if `p` is cross-fitted, else None: AUROC and ROC curve
+            are then within folds.
     """
 
     p: NDArray[np.float64]
     y: NDArray[np.bool_]
     responses: NDArray[Any]
     missing: int
+    folds: NDArray[np.int64] | None = None
 
 
 def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> list[LabelledPair]:
@@ -159,11 +162,14 @@ class LexicalFit:
         intercepts: log odds of entailment and contradiction against neutral without any overlap.
         coefficients: (2, 6) what each of `FEATURES` adds to them.
         cross_validated: (n, 3) probabilities of each pair from fits without its response's fold.
+        folds: int64 (n,), the fold of each pair: fits of different folds learned from different
+            pairs, so that AUROC compares pairs of one fold.
     """
 
     intercepts: NDArray[np.float64]
     coefficients: NDArray[np.float64]
     cross_validated: NDArray[np.float64]
+    folds: NDArray[np.int64]
 
     def distributions(self, labelled: Sequence[LabelledPair]) -> NDArray[np.float64]:
         """(n, 3) probabilities of entailment, contradiction and neutral of other pairs."""
@@ -210,14 +216,16 @@ def fit_lexical(labelled: Sequence[LabelledPair], *, folds: int = 10) -> Lexical
     # scikit-learn's C is the inverse of the ridge penalty.
     model = LogisticRegression(C=1.0, max_iter=1000)
     # Folds of whole responses: pairs of one response share texts, which would leak.
-    validated = cross_val_predict(
-        model, features, codes, groups=groups, cv=GroupKFold(folds), method="predict_proba"
-    )
+    parts = list(GroupKFold(folds).split(features, codes, groups))
+    validated = cross_val_predict(model, features, codes, cv=parts, method="predict_proba")
+    fold = np.empty(len(codes), dtype=np.int64)
+    for number, (_, own) in enumerate(parts):
+        fold[own] = number
     model.fit(features, codes)
     # The regression is symmetric in the three relations; what matters is against neutral.
     intercepts = model.intercept_[:2] - model.intercept_[2]
     coefficients = model.coef_[:2] - model.coef_[2]
-    return LexicalFit(intercepts, coefficients.reshape(2, len(FEATURES)), validated)
+    return LexicalFit(intercepts, coefficients.reshape(2, len(FEATURES)), validated, fold)
 
 
 def distribution(answer: Judgement) -> tuple[float, float, float]:

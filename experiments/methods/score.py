@@ -398,6 +398,11 @@ def _scores(blocks: Sequence[_Block]) -> PaperTable:
     )
 
 
+_COVERS = (
+    " Covers: what those of so many responses cover in simulations, where that is not their level."
+)
+
+
 def _intervals(blocks: Sequence[_Block]) -> PaperTable:
     rows = [
         {
@@ -422,12 +427,7 @@ def _intervals(blocks: Sequence[_Block]) -> PaperTable:
         PaperColumn("reason", ""),
     )
     level = 100 * blocks[0].report.level
-    note = f"In brackets: {level:g}% intervals over responses." + (
-        " Covers: what those of so many of them cover in simulations, where that is not their "
-        "level."
-        if measured
-        else ""
-    )
+    note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
     return PaperTable(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
 
 
@@ -448,6 +448,7 @@ def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
                 )
     if not rows:
         return None
+    measured = any(not math.isnan(row["difference_coverage"]) for row in rows)
     columns = (
         PaperColumn("title", "score"),
         PaperColumn(
@@ -458,6 +459,7 @@ def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
             upper="difference_upper",
             stars="stars",
         ),
+        *((PaperColumn("difference_coverage", "covers", digits=2),) if measured else ()),
         PaperColumn("p_value", "p", digits=4),
         PaperColumn("corrected", "corrected", digits=4),
         PaperColumn("reason", ""),
@@ -467,7 +469,8 @@ def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
         columns,
         "Tests paired by response, on the claims that all models have.",
         group="of",
-        note="Permutation tests, corrected by Holm over all scores and models of the same data.",
+        note="Permutation tests, corrected by Holm over all scores and models of the same data. "
+        "In brackets: intervals of the difference." + (_COVERS if measured else ""),
     )
 
 

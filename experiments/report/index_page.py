@@ -117,6 +117,7 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
         "summaries": list(_summaries(subject)),
         "plots": [*differences[1:], *_plots(subject, parts)],
         "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
+        "covers": bool(subject.tests["coverage"].notna().any()),
         "correction": subject.study.significance.correction,
         "errors": errors,
         "n_errors": n_errors,
@@ -264,6 +265,7 @@ def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
             ABSENT if np.isnan(p) else f"{_p_value(p)}{record['stars']}",
             "" if np.isnan(p) else f"{p:.17g}",
         ),
+        "covers": "" if np.isnan(record["coverage"]) else fixed(record["coverage"], 2),
         "status": str(record["status"]).replace("_", " "),
     }
 

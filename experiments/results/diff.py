@@ -18,7 +18,7 @@ from calibration.table_markup import read_csv
 from experiments.results.files import ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
-from experiments.results.significance import difference_interval, labelled_pair
+from experiments.results.significance import REPLICATES, difference_interval, labelled_pair
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
 
@@ -433,7 +433,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
             for p in (before.p[mine][both], after.p[its][both])
         )
         # The later run first: a rise has a positive sign.
-        result = bootstrap_difference(second, first, seed=scoring.seed)
+        result = bootstrap_difference(second, first, n_bootstrap=REPLICATES, seed=scoring.seed)
         was, now = (float(sums.estimate()[0]) for sums in (first, second))
         yield MeasureChange(name, was, now, result.estimate, result.lower, result.upper)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.

@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 
 _COLUMN = {"backend": "backend_label"}
 
+REPLICATES = 2000
+"""Replicates of the intervals of differences."""
+
 COLUMNS = (
     *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
-    *("value_first", "value_second", "difference", "lower", "upper"),
+    *("value_first", "value_second", "difference", "lower", "upper", "coverage"),
     *("p_value", "corrected", "stars", "margin", "equivalence_p", "equivalence_corrected"),
     *("status", "reason"),
 )
 """Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
-sides that differ in selection are each over their own. `equivalence_p` is that of two one-sided
-tests that the difference is within `margin`; both are empty where the study gives no margin."""
+sides that differ in selection are each over their own. `coverage` is what intervals of such a
+difference cover in simulations where that is not their level. `equivalence_p` is that of two
+one-sided tests that the difference is within `margin`; both are empty where the study gives no
+margin."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
@@ -90,6 +95,7 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
     """The tests of a study as a table of a paper, a block per dataset."""
     settings = study.significance
     corrected = settings.correction != "none"
+    measured = bool(tests["coverage"].notna().any())
     p_value = "corrected" if corrected else "p_value"
     texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
     equivalence: tuple[PaperColumn, ...] = ()
@@ -103,6 +109,7 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
             "difference", "difference", "Difference", digits=4,
             lower="lower", upper="upper", stars="stars",
         ),
+        *((PaperColumn("coverage", "covers", "Covers", digits=2),) if measured else ()),
         PaperColumn(p_value, "p", "$p$", digits=4),
         *equivalence,
     )  # fmt: skip
@@ -116,8 +123,15 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
         f"Paired {settings.test} tests over responses, {settings.alternative}.",
         "dataset",
         f"{note}in brackets 95% intervals of the difference, paired by response."
+        f"{_COVERS if measured else ''}"
         f"{_equivalence_note(settings.margins)}{_folds_note(study)}",
     )
+
+
+_COVERS = (
+    " Covers: what intervals of such a difference of so many responses cover in simulations, where "
+    "that is not their level."
+)
 
 
 def _folds_note(study: Study) -> str:
@@ -203,7 +217,7 @@ def _compared(
         claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
     if not len(claims[0][0]):
         nothing = dict.fromkeys(
-            ("value_first", "value_second", "difference", "lower", "upper", "p_value",
+            ("value_first", "value_second", "difference", "lower", "upper", "coverage", "p_value",
              "equivalence_p"),
             np.nan,
         )  # fmt: skip
@@ -230,7 +244,7 @@ def _compared(
         alternative=settings.alternative,
         margins=settings.margins,
         n_resamples=settings.resamples,
-        settings=IntervalSettings(seed=study.seed),
+        settings=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
     ):
         yield {
             **shared,
@@ -242,6 +256,7 @@ def _compared(
             "difference": found.difference,
             "lower": found.lower,
             "upper": found.upper,
+            "coverage": found.coverage,
             "p_value": found.p_value,
             "margin": settings.margins.get(found.measure, np.nan),
             "equivalence_p": found.equivalence_p,
@@ -356,11 +371,8 @@ def _interval(
     from calibration.significance.paired import bootstrap_difference
 
     sums = MEASURES[measure].sums
-    result = bootstrap_difference(sums(first), sums(second), n_bootstrap=_REPLICATES, seed=seed)
+    result = bootstrap_difference(sums(first), sums(second), n_bootstrap=REPLICATES, seed=seed)
     return result.lower, result.upper
-
-
-_REPLICATES = 2000
 
 
 def _elsewhere(side: Side, selector: Selector) -> str:

@@ -1,6 +1,6 @@
 """How often the interval of every score holds a known truth, where claims of a response are alike.
 
-    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: two hours
+    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: three hours
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
 A test runs a short one, and another holds the guide and `calibration.scores.coverage` to the file.
@@ -115,14 +115,19 @@ def draw(
     sizes: str = "unequal",
 ) -> tuple[Floats, Floats, Integers]:
     """Return probabilities, labels and response ids."""
+    responses = drawn_responses(generator, n_responses, sizes)
+    p = sigmoid(alike(generator, responses, correlation) * math.sqrt(LOGIT_VARIANCE))
+    p[generator.random(responses.size) < UNDECIDED] = 0.5
+    return p, alike_labels(generator, true_probability(p), responses, correlation), responses
+
+
+def drawn_responses(generator: np.random.Generator, n_responses: int, sizes: str) -> Integers:
+    """Return the response id of every claim."""
     numbers = np.full(n_responses, MEAN_SIZE)
     if sizes == "unequal":
         drawn = generator.lognormal(math.log(MEAN_SIZE) - 0.5, 1.0, n_responses)
         numbers = np.maximum(1, np.rint(drawn)).astype(np.int64)
-    responses = np.repeat(np.arange(n_responses), numbers)
-    p = sigmoid(alike(generator, responses, correlation) * math.sqrt(LOGIT_VARIANCE))
-    p[generator.random(responses.size) < UNDECIDED] = 0.5
-    return p, alike_labels(generator, true_probability(p), responses, correlation), responses
+    return np.repeat(np.arange(n_responses), numbers)
 
 
 def alike(generator: np.random.Generator, responses: Integers, correlation: float) -> Floats:
@@ -239,6 +244,8 @@ def percentile_coverage(
 def difference_coverage(
     n_simulations: int,
     n_responses: int,
+    correlation: float,
+    sizes: str,
     *,
     n_bootstrap: int = 300,
     seed: int = 0,
@@ -246,22 +253,25 @@ def difference_coverage(
 ) -> list[CoverageCell]:
     """Return how often intervals of the difference of two methods hold that of the truths.
 
-    Arguments are those of `coverage`, of responses of equal size with a correlation of 0.1.
+    Arguments are those of `coverage`. Of what labels alone decide, and of verdicts that neither
+    method leaves open, there is no difference.
     """
-    correlation, sizes = 0.1, "equal"
     names = [
         name
-        for name in (SCORES if scores is None else scores)
+        for name in (REGISTRY if scores is None else scores)
         if REGISTRY[name].interval not in (IntervalMethod.NONE, IntervalMethod.BASE_RATE)
+        and name not in ("human_precision", "undecided")
     ]
     truth = difference_truths()
+    if not truth.keys() >= set(names):
+        truth = truth | response_differences(sizes, correlation)
     outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
     for number in range(n_simulations):
-        generator = np.random.default_rng([seed, number, n_responses])
-        first, second, y, responses = draw_two(generator, n_responses, correlation)
+        key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
+        drawn = draw_two(np.random.default_rng(key), n_responses, correlation, sizes)
         for name in names:
             found = score_difference(
-                name, first, second, y, responses, n_bootstrap=n_bootstrap, seed=number
+                name, *drawn, k=MEAN_SIZE, n_bootstrap=n_bootstrap, seed=number
             )
             if not math.isnan(found.lower):
                 held = found.lower <= truth[name] <= found.upper, found.upper < truth[name]
@@ -270,10 +280,10 @@ def difference_coverage(
 
 
 def draw_two(
-    generator: np.random.Generator, n_responses: int, correlation: float
+    generator: np.random.Generator, n_responses: int, correlation: float, sizes: str
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Return probabilities of two methods, labels and response ids."""
-    responses = np.repeat(np.arange(n_responses), MEAN_SIZE)
+    responses = drawn_responses(generator, n_responses, sizes)
     sharp, noise = (alike(generator, responses, correlation) for _ in range(2))
     blurred = BLURRED * sharp + math.sqrt(1 - BLURRED**2) * noise
     first, second = (sigmoid(each * math.sqrt(LOGIT_VARIANCE)) for each in (sharp, blurred))
@@ -282,8 +292,16 @@ def draw_two(
 
 
 @cache
+def response_differences(sizes: str, correlation: float) -> dict[str, float]:
+    """Return what the difference of every score of `summarise` alone is in the population."""
+    *methods, y, responses = draw_two(np.random.default_rng(0), 100_000, correlation, sizes)
+    one, other = (asdict(summarise(each, y, responses, k=MEAN_SIZE)) for each in methods)
+    return {name: one[name] - other[name] for name in BY_RESPONSE}
+
+
+@cache
 def difference_truths() -> dict[str, float]:
-    """Return what the difference of every score is in the population."""
+    """Return what the difference of every score of `SCORES` is in the population."""
     from scipy.special import ndtri
 
     n = 20_000
@@ -295,11 +313,11 @@ def difference_truths() -> dict[str, float]:
     given_blurred = true_probability(sigmoid(sharp * deviation)) @ (shares / shares.sum())
     points = forecasts(p, np.arange(n) % 2)
     weight, context = points.sizes.astype(np.float64), context_of(points, ())
-    values = [
+    first, second = (
         sample_scores(Sample(points, weight, weight * true), context, tuple(SCORES))
         for true in (true_probability(p), given_blurred)
-    ]
-    return {name: values[0][name].value - values[1][name].value for name in SCORES}
+    )
+    return {name: first[name].value - second[name].value for name in SCORES}
 
 
 def _cells(
@@ -349,30 +367,30 @@ def write_cells(cells: Sequence[CoverageCell]) -> None:
         writer.writerows(asdict(cell) for cell in cells)
 
 
-def worst(cells: Sequence[CoverageCell], score: str, n_responses: int) -> float:
-    """Return the coverage of responses of equal sizes or of unequal ones, the farther from 95 %.
+def covered(cells: Sequence[CoverageCell], interval: str, score: str, n_responses: int) -> float:
+    """Return the coverage with so many responses that a warning is of.
 
-    That of either is the mean over correlations, which a thousand data sets or so settle to within
-    a hundredth.
+    Of scores that with responses of equal sizes or of unequal ones, the farther from 95 %, each the
+    mean over correlations, which a thousand data sets or so settle to within a hundredth. Of
+    differences, of which there are fewer data sets, the mean over all designs.
     """
     own = [
-        [
-            cell.held
-            for cell in cells
-            if (cell.interval, cell.score, cell.n_responses, cell.sizes)
-            == (OWN, score, n_responses, sizes)
-        ]
-        for sizes in SIZES
+        cell
+        for cell in cells
+        if (cell.interval, cell.score, cell.n_responses) == (interval, score, n_responses)
     ]
-    means: list[float] = [float(np.mean(each)) for each in own if each]
+    groups = [own]
+    if interval == OWN:
+        groups = [[cell for cell in own if cell.sizes == sizes] for sizes in SIZES]
+    means: list[float] = [float(np.mean([each.held for each in own])) for own in groups if own]
     return round(float(max(means, key=lambda held: float(abs(held - 0.95)))), 3)
 
 
-def measured(cells: Sequence[CoverageCell]) -> dict[str, tuple[float, ...]]:
-    """Return what `calibration.scores.coverage.MEASURED` should be."""
-    names = dict.fromkeys(cell.score for cell in cells)
+def measured(cells: Sequence[CoverageCell], interval: str) -> dict[str, tuple[float, ...]]:
+    """Return what `MEASURED` of `calibration.scores.coverage` should be, or of differences."""
+    names = dict.fromkeys(cell.score for cell in cells if cell.interval == interval)
     return {
-        name: tuple(worst(cells, name, n_responses) for n_responses in RESPONSES)
+        name: tuple(covered(cells, interval, name, n_responses) for n_responses in RESPONSES)
         for name in sorted(names)
     }
 
@@ -436,17 +454,19 @@ class CoverageDesign:
         if self.interval == OWN:
             return coverage(400, self.n_responses, self.correlation, self.sizes)
         if self.interval == DIFFERENCE:
-            return difference_coverage(100, self.n_responses)
+            n = 120 if self.n_responses == 50 else 60
+            return difference_coverage(n, self.n_responses, self.correlation, self.sizes)
         return percentile_coverage(200, self.n_responses)
 
 
 def designs(n_responses: int) -> list[CoverageDesign]:
     """Return the designs of a number of responses."""
-    own = [
-        CoverageDesign(OWN, n_responses, *each) for each in itertools.product(SIZES, CORRELATIONS)
+    every = [
+        CoverageDesign(kind, n_responses, *each)
+        for kind in (OWN, DIFFERENCE)
+        for each in itertools.product(SIZES, CORRELATIONS)
     ]
-    others = [CoverageDesign(kind, n_responses, "equal", 0.1) for kind in (DIFFERENCE, PERCENTILE)]
-    return own + others
+    return [*every, CoverageDesign(PERCENTILE, n_responses, "equal", 0.1)]
 
 
 def simulate(wanted: Sequence[CoverageDesign], workers: int) -> None:
@@ -485,8 +505,10 @@ def main() -> None:
     before, _, rest = text.partition("| score |")
     after = rest[rest.index("\n\n") :]
     GUIDE.write_text(before + guide_table(cells) + after, encoding="utf-8")
-    for name, held in measured(cells).items():
-        logger.info("    %r: %r,", name, held)
+    for interval in (OWN, DIFFERENCE):
+        logger.info("%s", interval)
+        for name, held in measured(cells, interval).items():
+            logger.info("    %r: %r,", name, held)
 
 
 if __name__ == "__main__":

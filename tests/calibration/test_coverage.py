@@ -7,13 +7,24 @@ import math
 import numpy as np
 import pytest
 
+from calibration import compare_methods
 from calibration.intervals import IntervalMethod
 from calibration.scores import REGISTRY, score_table
-from calibration.scores.coverage import COVERAGE_GOAL, MEASURED, coverage_warning
+from calibration.scores.coverage import (
+    COVERAGE_GOAL,
+    MEASURED,
+    MEASURED_DIFFERENCES,
+    coverage_warning,
+)
+from calibration.significance import as_markdown, score_difference
 from tests.calibration.coverage_simulation import (
+    DIFFERENCE,
     GUIDE,
+    OWN,
     coverage,
+    difference_coverage,
     draw,
+    draw_two,
     guide_table,
     measured,
     read_cells,
@@ -33,6 +44,16 @@ def test_intervals_hold_the_truth() -> None:
         # hold the ECE in none of them.
         assert cell.n == n, cell
         assert cell.held > 0.81, cell
+
+
+@pytest.mark.slow
+def test_intervals_of_differences_hold_the_truth() -> None:
+    n = 40
+    names = ("brier", "ece", "ici", "corp_brier_miscalibration", "auroc")
+    for cell in difference_coverage(n, 20, 0.1, "equal", n_bootstrap=100, scores=names, seed=1):
+        # As above, of 40 simulations.
+        assert cell.n == n, cell
+        assert cell.held > 0.79, cell
 
 
 def test_calibrated_forecasts_may_be_calibrated() -> None:
@@ -55,7 +76,8 @@ def test_calibrated_forecasts_may_be_calibrated() -> None:
 def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
     cells = read_cells()
     assert guide_table(cells) in GUIDE.read_text(encoding="utf-8")
-    assert measured(cells) == dict(MEASURED)
+    assert measured(cells, OWN) == dict(MEASURED)
+    assert measured(cells, DIFFERENCE) == dict(MEASURED_DIFFERENCES)
     without = {name for name, one in REGISTRY.items() if one.interval is IntervalMethod.NONE}
     assert set(MEASURED) == set(REGISTRY) - without
 
@@ -69,6 +91,27 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
         assert math.isnan(coverage_warning(name, 19))
         assert math.isnan(coverage_warning(name, 50, level=0.9))
     assert math.isnan(coverage_warning("hosmer_lemeshow", 50))
+    of_differences = [name for name, held in MEASURED_DIFFERENCES.items() if held[0] < low]
+    assert "smooth_ece" in of_differences
+    first, second, y, responses = draw_two(np.random.default_rng(0), 20, 0.1, "equal")
+    table = compare_methods(
+        {"a": first, "b": second}, y, responses, measures=["accuracy", "smooth_ece"], n_resamples=20
+    )
+    (record,) = (
+        table.to_frame().query("method == 'b' and measure == 'smooth_ece'").to_dict("records")
+    )
+    assert record["difference_coverage"] == MEASURED_DIFFERENCES["smooth_ece"][0]
+    assert (
+        score_difference("smooth_ece", second, first, y, responses).coverage
+        == (record["difference_coverage"])
+    )
+    assert math.isnan(table.cell("b", "accuracy").difference_coverage)
+    assert math.isnan(table.cell("a", "smooth_ece").difference_coverage)
     p, y, responses = draw(np.random.default_rng(0), 50)
+    text = as_markdown(
+        compare_methods({"a": p, "b": p / 2}, y, responses, measures=["e50"], n_resamples=5)
+    )
+    assert text.count(f"(covers {coverage_warning('e50', 50):.2f})") == 2
+    assert "What others cover in simulations stands behind them." in text
     for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
         np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))

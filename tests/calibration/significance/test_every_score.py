@@ -23,7 +23,7 @@ from calibration.scores import (
     smooth_ece,
 )
 from calibration.scores.ranking import clustered_auroc
-from calibration.significance import compare_judged, compare_methods
+from calibration.significance import compare_judged, compare_methods, score_difference
 from calibration.significance.measures import JudgedClaims, response_k
 from calibration.significance.outcome import Alternative
 from calibration.significance.sample_tests import bootstrap_scores, permute_scores
@@ -291,6 +291,52 @@ def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
     assert table.cell("same", "auroc").equivalence_p == 0
     assert table.cell("sharp", "auroc").equivalence_corrected > 0.9
     assert math.isnan(table.cell("sharp", "ece").equivalence_p)
+
+
+def test_of_a_calibration_error_the_interval_is_of_recentred_redraws() -> None:
+    p, q, y, responses = few(12, n_responses=14)
+    sizes, total = np.bincount(responses), y.size
+    drawn = []
+    for each in (p, q):
+        place = np.minimum((each * 10).astype(int), 9)
+        sums = np.zeros((14, 10))
+        np.add.at(sums, (responses, place), y - each)
+        mean = sums.sum(axis=0) / total
+        # A response's residual is too small by its share of the mean.
+        own = (sums - sizes[:, np.newaxis] * mean) / np.sqrt(1 - sizes / total)[:, np.newaxis]
+        generator = np.random.default_rng(3)
+        values = []
+        for row in generator.integers(0, 14, (400, 14)):
+            counts = np.bincount(row, minlength=14)
+            values.append(np.abs(mean + (counts - 1) @ own / (counts @ sizes)).sum())
+        drawn.append(np.array(values))
+    error = np.std(drawn[0] - drawn[1])
+    found = score_difference("ece", p, q, y, responses, n_bootstrap=400, seed=3, level=0.5)
+    assert found.method == "redrawn"
+    assert found.difference == pytest.approx(calibration_error(p, y) - calibration_error(q, y))
+    assert found.standard_error == pytest.approx(error, rel=1e-9)
+    from scipy.stats import t
+
+    half = t.ppf(0.75, sizes.sum() ** 2 / (sizes**2).sum() - 1) * error
+    assert found.upper - found.difference == pytest.approx(half, rel=1e-9)
+    assert found.difference - found.lower == pytest.approx(half, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ece", "smooth_ece", "ici", "corp_log_loss_miscalibration"])
+def test_methods_that_hardly_differ_have_a_narrow_interval(name: str) -> None:
+    p, _, y, responses = few(13, n_responses=14)
+    found = score_difference(name, p, np.clip(p + 1e-7, 0, 1), y, responses, n_bootstrap=100)
+    assert -1e-5 < found.lower <= found.difference <= found.upper < 1e-5
+
+
+def test_without_a_fold_of_both_classes_there_is_no_auroc() -> None:
+    p, q, y, responses = few(14, n_responses=9)
+    table = compare_methods(
+        {"p": p, "q": q}, y, responses, measures=["auroc"], folds=y.astype(int), n_resamples=20
+    )
+    for name in ("p", "q"):
+        assert math.isnan(table.cell(name, "auroc").estimate)
+        assert table.cell(name, "auroc").status == "one_class"
 
 
 def test_of_other_claims_the_interval_is_the_jackknifes() -> None:

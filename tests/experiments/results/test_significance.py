@@ -13,6 +13,7 @@ import pytest
 
 from calibration import auroc, score_table
 from calibration.folds import response_folds
+from calibration.intervals import IntervalSettings
 from calibration.significance import compare_methods, paired_equivalence
 from experiments.paper import study_table
 from experiments.results import significance
@@ -86,9 +87,11 @@ def test_every_score_is_tested_as_compare_methods_does(made: Made) -> None:
     table = compare_methods(
         {"exact": exact, "lbp": lbp}, y, responses, measures=study.significance.measures,
         margins={"brier": 0.05}, n_resamples=200,
+        intervals=IntervalSettings(n_bootstrap=significance.REPLICATES),
     )  # fmt: skip
     for name in ("brier", "auroc", "ece"):
         cell, test = table.cell("lbp", name), tests.loc[name]
+        np.testing.assert_equal(test["coverage"], cell.difference_coverage)
         assert test["difference"] == pytest.approx(cell.difference, abs=1e-12)
         assert test["p_value"] == cell.p_value
         assert (test["lower"], test["upper"]) == pytest.approx(
