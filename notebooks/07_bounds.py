@@ -276,9 +276,11 @@ with paper_style():
     ):
         gap = found.log_z - exact.log_z
         left.axhline(gap, color=colour, linestyle=dash)
+        # The bounds narrow to the right, where they would cross the estimate's name.
+        across, side = (0.06, "left") if found is bethe else (1.0, "right")
         left.annotate(
-            label, (1.0, gap), xycoords=("axes fraction", "data"), xytext=(0, 2),
-            textcoords="offset points", ha="right", fontsize=6.5,
+            label, (across, gap), xycoords=("axes fraction", "data"), xytext=(0, 2),
+            textcoords="offset points", ha=side, fontsize=6.5,
         )  # fmt: skip
     left.axhline(0, color="black", linewidth=0.6)
     left.set_yscale("symlog", linthresh=0.01)
