@@ -108,17 +108,24 @@ def save_figure(
         # What no font can show would end in an error or a blank.
         if (shown := printable(text.get_text())) != text.get_text():
             text.set_text(shown)
-    with paper_style():
-        if (engine := figure.get_layout_engine()) is not None:
-            # Once for all formats, which are then laid out alike.
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")
+    with paper_style(), laid_out(figure):
         for suffix, path in zip(formats, paths, strict=True):
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, format=suffix, metadata=_metadata(suffix, given))
-        if engine is not None:
-            figure.set_layout_engine(engine)
     return paths
+
+
+@contextmanager
+def laid_out(figure: Figure) -> Iterator[None]:
+    """Lay a figure out once; within the block whatever is drawn of it keeps that layout."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        # None, not "none": a placeholder would have every file drawn twice.
+        figure.set_layout_engine(None)
+    yield
+    if engine is not None:
+        figure.set_layout_engine(engine)
 
 
 def _metadata(suffix: str, given: Mapping[str, str]) -> dict[str, str | None]:

@@ -139,14 +139,23 @@ def show_study_table(
             heading(console, title)
             show_table(console, table)
             console.print()
-        for label in group["backend_label"].unique():
-            if label in absent:
-                console.print(f"{label} is absent: {absent[label]}", soft_wrap=True)
-                console.print()
+        _say_absent(console, group, absent)
+
+
+def _say_absent(console: Console, group: pd.DataFrame, absent: Mapping[str, str]) -> None:
+    """Say of each backend whose library is not installed how to install it."""
+    for label in group["backend_label"].unique():
+        if label in absent:
+            console.print(f"{label} is absent: {absent[label]}", soft_wrap=True)
+            console.print()
 
 
 def show_short_table(
-    console: Console, cells: pd.DataFrame, groups: Sequence[AgreeingCells], measures: Iterable[str]
+    console: Console,
+    cells: pd.DataFrame,
+    groups: Sequence[AgreeingCells],
+    measures: Iterable[str],
+    absent: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print the summary of a study, cells whose posteriors agree as one row.
 
@@ -155,6 +164,7 @@ def show_short_table(
         cells: the summary.
         groups: its cells by whether they agree.
         measures: names of the measures to show.
+        absent: as `show_study_table` takes it.
     """
     table = short_table(cells, groups, "", measures)
     records = table.frame.assign(times=[_times(cells, group) for group in groups])
@@ -171,13 +181,17 @@ def show_short_table(
         heading(console, str(title))
         show_table(console, shown)
         console.print()
+        _say_absent(console, cells[cells["dataset"] == own["dataset"].iloc[0]], absent)
 
 
 def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
     """The median times per response of the fastest and the slowest of cells that agree."""
     seconds = cells["seconds_median"].iloc[list(group.rows)]
     least, most = duration(seconds.min()), duration(seconds.max())
-    return least if least == most else f"{least}–{most}"
+    if least == most:
+        return least
+    # One unit is enough for both, and leaves its room to the names.
+    return f"{least.removesuffix(most[most.rindex(' ') :])}–{most}"
 
 
 def _flat_table(

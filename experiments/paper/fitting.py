@@ -1,6 +1,6 @@
 """How a table fits a width: which columns, where the intervals stand, what is abbreviated.
 
-Widths are measured by the letters of Computer Modern, LaTeX's own, which come with matplotlib.
+Widths are sums of those of the letters of Computer Modern, LaTeX's own.
 """
 
 from __future__ import annotations
@@ -8,13 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from functools import lru_cache, partial
+from typing import Any, Literal
 
 from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
-
-if TYPE_CHECKING:
-    from matplotlib.ft2font import FT2Font
 
 Width = Literal["column", "page", "slides"]
 """Of two columns (ACL's style), of a page (article), of a slide (beamer)."""
@@ -46,6 +43,20 @@ MEASURES: dict[Width, TableRoom] = {
 
 _SPACIOUS = {8.0: 1.0625, 7.0: 1.139, 6.0: 1.222, 5.0: 1.361}
 """How much wider Computer Modern is at a small size than its ten points made smaller."""
+
+_ADVANCES = (
+    682, 567, 1024, 1706, 1024, 1706, 1591, 567, 795, 795, 1024, 1591, 567, 682, 567, 1024,
+    1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 567, 567, 567, 1591, 967, 967,
+    1591, 1536, 1450, 1479, 1563, 1393, 1335, 1606, 1536, 739, 1051, 1591, 1280, 1876, 1536,
+    1591, 1393, 1591, 1507, 1137, 1479, 1536, 1536, 2103, 1536, 1536, 1251, 567, 1024, 567,
+    1024, 567, 567, 1024, 1137, 909, 1137, 909, 625, 1024, 1137, 567, 625, 1079, 567, 1706,
+    1137, 1024, 1137, 1079, 801, 807, 795, 1137, 1079, 1479, 1079, 1079, 909, 1024, 2048, 1024,
+    1024,
+)  # fmt: skip
+"""Widths of the letters of Computer Modern (cmr10) from the space to the tilde, in units."""
+
+_UNITS = 2048.0
+"""Of the size of the letters."""
 
 _BOLD = 1.16
 INTERVAL_SIZE = 5.0
@@ -98,32 +109,16 @@ def interval_size(measure: TableRoom, below: bool) -> float:
     return INTERVAL_SIZE if below else measure.size - 1
 
 
+@lru_cache(maxsize=65_536)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Width of a text in Computer Modern, in points, at a size in points."""
     # What the font lacks is set in mathematics, and no wider than its widest letter.
     total = sum(
-        _advance(letter if letter.isascii() and letter.isprintable() else "m") for letter in text
+        _ADVANCES[ord(letter if letter.isascii() and letter.isprintable() else "m") - ord(" ")]
+        for letter in text
     )
-    wide = total / 10.0 * size * _SPACIOUS.get(size, 1.0) * _SAFETY
+    wide = total / _UNITS * size * _SPACIOUS.get(size, 1.0) * _SAFETY
     return wide * (_BOLD if bold else 1.0)
-
-
-@cache
-def _advance(letter: str) -> float:
-    """Width of a letter at ten points, in points."""
-    return float(_font().load_char(ord(letter)).linearHoriAdvance / 65536.0)
-
-
-@cache
-def _font() -> FT2Font:
-    from pathlib import Path
-
-    import matplotlib
-    from matplotlib.ft2font import FT2Font
-
-    font = FT2Font(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "cmr10.ttf"))
-    font.set_size(10.0, 72.0)
-    return font
 
 
 def fitted(table: PaperTable, width: Width) -> Form:
@@ -137,12 +132,13 @@ def fitted(table: PaperTable, width: Width) -> Form:
     short = _abbreviated(bare)
     whole: tuple[float | None, ...] = (None,) * len(table.columns)
     for candidate, below in ((table, False), (table, True), (_abbreviated(table), True)):
-        for caps in (whole, _caps(candidate, measure, below)):
-            total = _total(candidate, measure, below, caps)
+        widths = _widths(candidate, measure, below)
+        for caps in (whole, _caps(candidate, measure, widths)):
+            total = _total(candidate, measure, below, caps, widths)
             if total <= measure.width and _is_legible(caps, measure):
                 return Form(candidate, measure, total, below, caps, _key(candidate))
     for candidate in (bare, short):
-        total = _total(candidate, measure, False, whole)
+        total = _total(candidate, measure, False, whole, _widths(candidate, measure, False))
         if total <= measure.width:
             return Form(candidate, measure, total, False, whole, _key(candidate))
     left_out: list[str] = []
@@ -150,6 +146,7 @@ def fitted(table: PaperTable, width: Width) -> Form:
         (column for column in table.columns if is_right(column)),
         key=lambda column: (column.interval, -table.columns.index(column)),
     )
+    all_widths = dict(zip(short.columns, _widths(short, measure, False), strict=True))
     # Without its last number a table says nothing.
     for column in [None, *ranked[:-1]]:
         if column is not None:
@@ -157,8 +154,9 @@ def fitted(table: PaperTable, width: Width) -> Form:
             short = replace(
                 short, columns=tuple(one for one in short.columns if one.name != column.name)
             )
-        caps = _caps(short, measure, False)
-        total = _total(short, measure, False, caps)
+        widths = [all_widths[one] for one in short.columns]
+        caps = _caps(short, measure, widths)
+        total = _total(short, measure, False, caps, widths)
         if total <= measure.width and _is_legible(caps, measure):
             break
     missing = f"Not shown for want of width: {', '.join(left_out)}." if left_out else ""
@@ -200,9 +198,12 @@ def _key(table: PaperTable) -> str:
 
 
 def _total(
-    table: PaperTable, measure: TableRoom, below: bool, caps: Sequence[float | None]
+    table: PaperTable,
+    measure: TableRoom,
+    below: bool,
+    caps: Sequence[float | None],
+    widths: Sequence[float],
 ) -> float:
-    widths = _widths(table, measure, below)
     capped = (cap or width for width, cap in zip(widths, caps, strict=True))
     beside = 0 if below else sum(column.interval for column in table.columns)
     # Nothing stands outside the first and the last column; an interval has a thin space before it.
@@ -231,9 +232,10 @@ def _widths(table: PaperTable, measure: TableRoom, below: bool) -> list[float]:
     return widths
 
 
-def _caps(table: PaperTable, measure: TableRoom, below: bool) -> tuple[float | None, ...]:
+def _caps(
+    table: PaperTable, measure: TableRoom, widths: Sequence[float]
+) -> tuple[float | None, ...]:
     """Widths for the columns of long texts, which share what the numbers leave."""
-    widths = _widths(table, measure, below)
     texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
     taken = sum(width for at, width in enumerate(widths) if at not in texts)
     room = measure.width - taken - 2 * measure.separation * (len(widths) - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
@@ -269,10 +270,17 @@ def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
 
 
 def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
+    # Of a frame with many columns that are data only, the others alone become dictionaries.
+    named = (
+        (column.name, column.lower, column.upper, column.bold, column.stars)
+        for column in table.columns
+    )
+    shown = dict.fromkeys(filter(None, chain([table.group], *named)))
+    frame = table.frame[list(shown)]
     if not table.group:
-        yield "", table.frame.to_dict("records")
+        yield "", frame.to_dict("records")
         return
-    for title, block in table.frame.groupby(table.group, sort=False):
+    for title, block in frame.groupby(table.group, sort=False):
         yield str(title), block.to_dict("records")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,14 +19,20 @@ from experiments.report.response_page import brier, precision
 from experiments.report.subject import Part
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
+from experiments.results.diagrams import drawn_diagrams
 from experiments.results.judgements import read_judgements
-from experiments.results.rows import FAILED, UNANSWERED, RowsFile
+from experiments.results.rows import FAILED, UNANSWERED, CellRows, RowsFile
 from experiments.results.sentences import sentences
 from experiments.results.summary import REFERENCE
 from experiments.run.outputs import RunContents
+from experiments.run.processes import Helper
 from experiments.run.text_models import ASSESSING, RELATIONS
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
 from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 MAX_ERRORS = 200
 """Rows of the table of failures."""
@@ -99,14 +106,26 @@ class ResponseRow:
     n_failed: int
 
 
-def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
-    """What the template of the first page shows."""
+def ask_for_index_page(
+    subject: RunContents, parts: Sequence[Part], helper: Helper
+) -> Callable[[], dict[str, Any]]:
+    """Have the first page's plots drawn; return what gives what its template shows."""
+    groups = agreeing_cells(subject.rows, subject.summary)
+    plotted = helper.ask(_drawn, _wanted_plots(subject, parts, groups))
+    return lambda: _index_page(subject, parts, groups, *plotted())
+
+
+def _index_page(
+    subject: RunContents,
+    parts: Sequence[Part],
+    groups: Sequence[AgreeingCells],
+    differences: Sequence[_Plot],
+    others: Sequence[_Plot],
+) -> dict[str, Any]:
     errors, n_errors = _errors(subject, parts)
     # The selections of a cell share its units.
     # Failures would otherwise be counted once for each selection.
     cells = subject.summary.drop_duplicates(list(CELL))
-    groups = agreeing_cells(subject.rows, subject.summary)
-    differences = list(_score_plots(subject, groups))
     return {
         "study": subject.study,
         "manifest": subject.manifest,
@@ -115,7 +134,7 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
         "answers": list(_answers(subject, groups)),
         "differences": differences[:1],
         "summaries": list(_summaries(subject)),
-        "plots": [*differences[1:], *_plots(subject, parts)],
+        "plots": [*differences[1:], *others],
         "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
         "covers": bool(subject.tests["coverage"].notna().any()),
         "correction": subject.study.significance.correction,
@@ -146,7 +165,8 @@ def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[
     """Yield the summary of every dataset, cells that agree as one row."""
     table = short_table(subject.summary, groups, "", subject.study.measures)
     titles = tuple(column.title for column in table.columns)
-    for title, own in table.frame.groupby("block", sort=False):
+    frame = table.frame[_shown(table.frame, table.columns, "block")]
+    for title, own in frame.groupby("block", sort=False):
         dataset, _, size = str(title).rpartition(": ")
         rows = tuple(
             tuple(_number(column, record) for column in table.columns)
@@ -160,10 +180,11 @@ def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
     own = tables.keys(cells)
     columns = tables.shown_columns(cells, own, subject.study.measures)
     cells = tables.with_absent_named(cells)
+    names = _shown(cells, columns)
     for dataset, group in cells.groupby("dataset", sort=False):
         rows = [
             tuple(_number(column, record) for column in columns)
-            for record in group.to_dict("records")
+            for record in group[names].to_dict("records")
         ]
         yield SummaryTable(
             str(dataset),
@@ -172,6 +193,13 @@ def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
             len(own),
             tuple(rows),
         )
+
+
+def _shown(frame: pd.DataFrame, columns: Sequence[PaperColumn], *more: str) -> list[str]:
+    """Which columns of a frame are shown: of the many that it has."""
+    ends = ("", "_lower", "_upper", "_best")
+    wanted = {f"{column.name}{end}" for column in columns for end in ends}
+    return [name for name in frame if name in wanted or name in more]
 
 
 def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
@@ -188,10 +216,47 @@ def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
     return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
-def _score_plots(
+@dataclass(frozen=True)
+class _Plots:
+    """What is plotted on the first page, less than a pipe holds.
+
+    Attributes:
+        rows: the tidy rows of the run.
+        scores: (caption, answers) by dataset in which cells differ.
+        posteriors: (caption, cell) by dataset.
+        reliability: the choices of `drawn_diagrams`.
+    """
+
+    rows: Path
+    scores: tuple[tuple[str, tuple[plots.ScoredRow, ...]], ...]
+    posteriors: tuple[tuple[str, CellRows], ...]
+    reliability: dict[str, Any]
+
+
+_Plot = tuple[str, str, bool]
+"""A caption, an SVG element, and whether it takes the whole width."""
+
+
+def _wanted_plots(
+    subject: RunContents, parts: Sequence[Part], groups: Sequence[AgreeingCells]
+) -> _Plots:
+    study = subject.study
+    located = {cell.key: cell for cell in subject.rows.cells()}
+    return _Plots(
+        subject.rows.path,
+        tuple(_scores(subject, groups)),
+        tuple(
+            (f"{part.data.name}: posteriors under {part.title(part.main)}", located[part.main_key])
+            for part in parts
+        ),
+        {"policy": study.unlabelled, "binning": study.reliability, "seed": study.seed},
+    )
+
+
+def _scores(
     subject: RunContents, groups: Sequence[AgreeingCells]
-) -> Iterator[tuple[str, str, bool]]:
-    """Yield (caption, SVG, that it takes the whole width) by dataset in which cells differ."""
+) -> Iterator[tuple[str, tuple[plots.ScoredRow, ...]]]:
+    """Yield the plotted scores of every dataset in which cells differ."""
     by_dataset: dict[str, list[plots.ScoredRow]] = {}
     for group in groups:
         own = subject.summary.iloc[list(group.rows)]
@@ -208,46 +273,36 @@ def _score_plots(
         rows.append(plots.ScoredRow(name, bool((own["backend"] == REFERENCE).any()), scores))
     # Of a dataset without differences its one row says everything, unless there is no other.
     differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
-    for number, (dataset, rows) in enumerate(differing.items()):
+    for dataset, rows in differing.items():
         shown = rows[: plots.MAX_ROWS]
         caption = f"{dataset}: scores with 95% intervals over responses"
         if len(shown) < len(rows):
             caption += f", the first {len(shown)} of {len(rows)} answers"
         if any(row.exact for row in shown) and not all(row.exact for row in shown):
             caption += "; circles: exact inference, squares: what differs from it"
-        figure = plots.scores_figure(shown, _PLOTTED)
-        yield caption, plots.inline_svg(figure, f"scores{number}", caption), True
+        yield caption, tuple(shown)
 
 
-def _plots(subject: RunContents, parts: Sequence[Part]) -> Iterator[tuple[str, str, bool]]:
-    """Yield (caption, SVG, whether it takes the whole width)."""
-    from experiments.results.diagrams import diagrams
-
-    study, number = subject.study, 0
-    for part in parts:
-        p, label = _posteriors(subject.rows, part)
-        if p.size:
-            number += 1
-            caption = f"{part.data.name}: posteriors under {part.title(part.main)}"
-            figure = plots.posteriors_figure(p, label)
-            yield caption, plots.inline_svg(figure, f"plot{number}", caption), False
-    chosen = diagrams(
-        subject.rows,
-        policy=study.unlabelled,
-        binning=study.reliability,
-        seed=study.seed,
-        titled=False,
-    )
-    for diagram in chosen:
-        number += 1
-        caption = f"{diagram.title}: reliability"
+def _drawn(kept: dict[str, Any], wanted: _Plots) -> tuple[list[_Plot], list[_Plot]]:
+    """The plots of scores, and the others."""
+    rows = RowsFile(wanted.rows)
+    scores = []
+    for number, (caption, answers) in enumerate(wanted.scores):
+        figure = plots.scores_figure(answers, _PLOTTED)
+        scores.append((caption, plots.inline_svg(figure, f"scores{number}", caption), True))
+    others: list[tuple[str, Figure, bool]] = []
+    for caption, cell in wanted.posteriors:
+        own = read_judgements(rows, cell)
+        if own.judged.any():
+            figure = plots.posteriors_figure(own.p[own.judged], own.label[own.judged])
+            others.append((caption, figure, False))
+    for diagram in drawn_diagrams(kept, rows, **wanted.reliability):
         wide = len(coinciding(diagram.bins)) > MOST_CURVES
-        yield caption, plots.inline_svg(diagram.figure, f"plot{number}", caption), wide
-
-
-def _posteriors(rows: RowsFile, part: Part) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    own = read_judgements(rows, next(cell for cell in rows.cells() if cell.key == part.main_key))
-    return own.p[own.judged], own.label[own.judged]
+        others.append((f"{diagram.title}: reliability", diagram.figure, wide))
+    return scores, [
+        (caption, plots.inline_svg(figure, f"plot{number}", caption), wide)
+        for number, (caption, figure, wide) in enumerate(others, start=1)
+    ]
 
 
 def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
@@ -318,12 +373,8 @@ def _responses(part: Part) -> Iterator[ResponseRow]:
         labels = [atom.label for atom in graph.atoms]
         known = [label for label in labels if label is not None]
         held = [answers.get(place) for place in places]
-        spreads = [
-            float(np.ptp(known_p))
-            for row in range(len(graph.atoms))
-            if len(known_p := [one.p[row] for one in answers.values()
-                               if one.p.size and not np.isnan(one.p[row])])
-        ]  # fmt: skip
+        p = np.array([one.p for one in answers.values() if one.p.size])
+        spread = np.fmax.reduce(np.fmax.reduce(p) - np.fmin.reduce(p)) if p.size else np.nan
         yield ResponseRow(
             graph=graph,
             file=file,
@@ -331,6 +382,6 @@ def _responses(part: Part) -> Iterator[ResponseRow]:
             n_labelled=len(known),
             precision=in_turn([ABSENT if one is None else fixed(precision(one)) for one in held]),
             brier=in_turn([ABSENT if one is None else fixed(brier(one, labels)) for one in held]),
-            spread=fixed(max(spreads) if spreads else None),
+            spread=fixed(float(spread)),
             n_failed=sum(answer.status == FAILED for answer in answers.values()),
         )

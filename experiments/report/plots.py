@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.style import COLOURS, MARKERS, paper_style
+from calibration.figures.style import COLOURS, MARKERS, laid_out, paper_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def inline_svg(figure: Figure, prefix: str, title: str) -> str:
         # A page is set in letters without serifs, a paper with them.
         label.set(fontfamily="DejaVu Sans")
     buffer = io.StringIO()
-    with paper_style():
+    with paper_style(), laid_out(figure):
         figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
     text = buffer.getvalue()
     text = text[text.index("<svg ") :]

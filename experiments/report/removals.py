@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -77,6 +77,8 @@ def removals_of(
     exact = Exact(memory_limit=_MEMORY, threads=1)
     # Each of these holds this response alone, at position 0.
     by_key = {fit.key: fit for fit in fits}
+    # Views may differ in name alone, as FR2 and FR3 do without relations between contexts.
+    done: dict[Hashable, Removals | None] = {}
     result = []
     for view in views:
         one, believed = _seen(view, found, related, by_key)
@@ -93,10 +95,19 @@ def removals_of(
                 # The view names the contexts; the model has the probabilities, learned and
                 # strengthened.
                 allowed = exact if within else replace(exact, memory_limit=1)
-                removals = context_removals(one.seen, model, allowed)
+                same = (one.seen.context_ids, _content(model), within)
+                if same not in done:
+                    done[same] = context_removals(one.seen, model, allowed)
+                removals = done[same]
             one = replace(one, removals=removals, reason=_TOO_LONG if removals is None else "")
         result.append(one)
     return result, seconds
+
+
+def _content(model: FactorGraph) -> Hashable:
+    """What equal models have in common."""
+    arrays = (model.scope_starts, model.scope_variables, model.log_values, model.evidence)
+    return model.names, *(array.tobytes() for array in arrays)
 
 
 _TOO_LONG = "it would take too long"

@@ -8,19 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-from experiments.report.index_page import index_page
+from experiments.report.index_page import ask_for_index_page
 from experiments.report.pages import INDEX, RESPONSE, environment, page
 from experiments.report.removals import REPORT_SECONDS, removals_of
 from experiments.report.response_page import response_page
 from experiments.report.subject import Part, Step, Watch, parts_of
 from experiments.results.files import move_into_place
 from experiments.run.outputs import RunContents
+from experiments.run.processes import Helper
 from factormodels.errors import InputError
 
 
 def write_pages(
     subject: RunContents,
     folder: Path,
+    helper: Helper | None = None,
     *,
     chosen: Sequence[str] = (),
     watch: Watch | None = None,
@@ -30,6 +32,7 @@ def write_pages(
     Args:
         subject: the run.
         folder: where to write.
+        helper: draws the plots beside the pages; None: they are drawn here.
         chosen: ids of the responses that have a page; none: the first ones of every dataset, as
             many as the study says.
         watch: shows how far it is.
@@ -47,8 +50,7 @@ def write_pages(
     seconds = REPORT_SECONDS
     paths = [folder / INDEX]
     with (watch or _unwatched)(len(places) + 1) as step:
-        paths[0].write_bytes(page(templates, INDEX, {**shared, **index_page(subject, parts)}))
-        step()
+        index = ask_for_index_page(subject, parts, helper or Helper())
         for order, (part, number) in enumerate(places):
             graph, file = part.responses[number]
             views = [view for _, view in part.views]
@@ -65,6 +67,9 @@ def write_pages(
             paths.append(folder / file)
             paths[-1].write_bytes(page(templates, RESPONSE, shown))
             step()
+        # Last, so that its plots are drawn while the other pages are made.
+        paths[0].write_bytes(page(templates, INDEX, {**shared, **index()}))
+        step()
     return paths
 
 

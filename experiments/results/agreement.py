@@ -84,7 +84,8 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
     """
     by_key = {cell.key: cell for cell in rows.cells()}
     places: dict[tuple[Any, ...], list[tuple[int, str]]] = {}
-    for place, record in enumerate(cells.to_dict("records")):
+    told = [name for name in (*CELL, "selection") if name in cells]
+    for place, record in enumerate(cells[told].to_dict("records")):
         key = tuple(record[name] for name in CELL)
         places.setdefault(key, []).append((place, str(record.get("selection", ""))))
     ranges: dict[tuple[str, str], list[_Range]] = {}
@@ -105,7 +106,7 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
         for name in _NAMED
         if cells.loc[cells["variant"] != NO_GRAPH, name].nunique() > 1 or name == "backend_label"
     ]
-    named = cells[list(CELL)].to_dict("records")
+    named = study_table.with_absent_named(cells)[list(CELL)].to_dict("records")
     return [
         AgreeingCells(
             dataset,

@@ -75,6 +75,7 @@ def write_diagrams(
     binning: Reliability,
     seed: int,
     origin: Origin,
+    kept: dict[str, Any] | None = None,
 ) -> list[Path]:
     """Write the reliability diagrams of a study, with their points as CSV.
 
@@ -85,19 +86,40 @@ def write_diagrams(
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
         origin: where they come from.
+        kept: what `drawn_diagrams` finds them in again; None: they are not kept.
 
     Returns:
         The paths of the files.
     """
     paths: list[Path] = []
+    drawn: list[Diagram] = []
     for one in diagrams(rows, policy=policy, binning=binning, seed=seed):
+        if kept is not None:
+            drawn.append(one)
         paths += write_figure(one.figure, _points(one.bins), folder, one.stem, origin, one.title)
+    if kept is not None:
+        kept[_DRAWN] = drawn
     return paths
 
 
-def diagrams(
-    rows: RowsFile, *, policy: str, binning: Reliability, seed: int, titled: bool = True
-) -> Iterator[Diagram]:
+_DRAWN = "diagrams"
+
+
+def drawn_diagrams(
+    kept: dict[str, Any], rows: RowsFile, *, policy: str, binning: Reliability, seed: int
+) -> list[Diagram]:
+    """The reliability diagrams that `write_diagrams` kept, or as they would be, without titles."""
+    if _DRAWN not in kept:
+        kept[_DRAWN] = list(diagrams(rows, policy=policy, binning=binning, seed=seed))
+    for one in kept[_DRAWN]:
+        for text in one.figure.texts:
+            if text.get_text() == one.figure.get_suptitle():
+                text.set(visible=False, in_layout=False)
+    found: list[Diagram] = kept[_DRAWN]
+    return found
+
+
+def diagrams(rows: RowsFile, *, policy: str, binning: Reliability, seed: int) -> Iterator[Diagram]:
     """Yield a reliability diagram per encoding and dataset with labels.
 
     The dataset with the most labelled atoms under the study's first encoding is called
@@ -108,7 +130,6 @@ def diagrams(
         policy: what unlabelled atoms count as.
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
-        titled: whether the title stands above the diagram.
     """
     from calibration.figures import reliability_diagram
 
@@ -150,7 +171,7 @@ def diagrams(
         }
         stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
         title = ", ".join(key)
-        figure = reliability_diagram(bins, title=title if titled else None, panels=together)
+        figure = reliability_diagram(bins, title=title, panels=together)
         yield Diagram(stem, title, bins, figure)
 
 

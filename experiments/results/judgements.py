@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,12 @@ class Judgements:
 
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
-    """The judgements of one cell, read from its rows."""
+    """The judgements of one cell, read from its rows; those of a small file are kept."""
+    found: Judgements = rows.kept(("judgements", cell.key), partial(_read, rows, cell))
+    return found
+
+
+def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     table = rows.read(cell, _COLUMNS).combine_chunks()
     # The dictionary lists ids by first appearance, which is the order of the data.
     encoded = table["response"].combine_chunks().dictionary_encode()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,8 @@ _QUESTION = CELL.index("backend_label")
 
 
 _REASON_SHOWN = 120
+_KEPT_ROWS = 500_000
+"""Rows that take some tens of megabytes as arrays."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class CellRows:
 
 
 class RowsFile:
-    """A rows.parquet file, of which no more than one cell need be in memory at a time."""
+    """A rows.parquet file; of a large one no more than a cell need be in memory at a time."""
 
     def __init__(self, path: Path) -> None:
         """Open a file.
@@ -178,6 +181,7 @@ class RowsFile:
         with self._undamaged():
             # Reads the footer alone; rows are read cell by cell.
             self._file = pq.ParquetFile(path)
+        self._made: dict[Hashable, Any] = {}
         # Further columns do no harm, so that rows of a later version can still be read.
         missing = [name for name in SCHEMA.names if name not in self._file.schema_arrow.names]
         if missing:
@@ -188,6 +192,10 @@ class RowsFile:
 
     def cells(self) -> list[CellRows]:
         """Every cell of the file, in its order."""
+        return list(self._cells)
+
+    @cached_property
+    def _cells(self) -> tuple[CellRows, ...]:
         columns = [*CELL, "backend", "setting"]
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number in range(self._file.num_row_groups):
@@ -197,10 +205,10 @@ class RowsFile:
                 batch = next(self._file.iter_batches(1, row_groups=[number], columns=columns))
                 row = batch.to_pylist()[0]
             groups.setdefault(tuple(row[name] for name in columns), []).append(number)
-        return [
+        return tuple(
             CellRows(row[: len(CELL)], row[-2], row[-1], tuple(numbers))
             for row, numbers in groups.items()
-        ]
+        )
 
     def read(self, cell: CellRows, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
         """Columns of the rows of one cell.
@@ -210,6 +218,14 @@ class RowsFile:
         """
         with self._undamaged():
             return _valid(self._file.read_row_groups(list(cell.groups), columns=list(columns)))
+
+    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What is made of the rows: of a file of a few hundred thousand rows, made once."""
+        if self._file.metadata.num_rows > _KEPT_ROWS:
+            return make()
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Columns of all rows; every column if None.

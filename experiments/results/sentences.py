@@ -66,6 +66,8 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
 def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any, Any]]]]:
     """The exact backend's row of every question, with the rows of the other backends."""
     by = [name for name in (*CELL, "selection") if name in cells and name != "backend_label"]
+    ends = (f"{name}{end}" for name in COMPARED for end in ("", "_lower", "_upper"))
+    cells = cells[[*by, "backend_label", "backend", "max_difference", *ends]]
     found = []
     for _, group in cells.groupby(by, sort=False, dropna=False):
         records = group.to_dict("records")
@@ -121,8 +123,9 @@ def _backends(cells: pd.DataFrame) -> list[str]:
 def _views(cells: pd.DataFrame) -> list[str]:
     """How far the choice of a view moves the Brier score, under exact inference."""
     exact = cells[(cells["backend"] == REFERENCE) & cells["brier"].notna()]
+    names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
     ranges = []
-    for dataset, group in exact.groupby("dataset", sort=False):
+    for dataset, group in exact[["dataset", "brier", *names]].groupby("dataset", sort=False):
         if len(group) > 1:
             records: list[dict[Any, Any]] = sorted(
                 group.to_dict("records"), key=lambda one: one["brier"]
@@ -136,7 +139,6 @@ def _views(cells: pd.DataFrame) -> list[str]:
     most = number(max(rest, default=0.0))
     little = "less than 0.001" if most == "0.000" else f"at most {most}"
     elsewhere = f", and by {little} on the other datasets" if rest else ""
-    names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
     choice = _listed([_WORDS[name] for name in names]) or "run"
     if number(gap) == "0.000":
         return [

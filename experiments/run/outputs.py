@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -32,10 +33,11 @@ from experiments.results.sentences import sentences
 from experiments.results.summary import TIMES, StudySummary, summarise_study
 from experiments.run.folder import FinishedUnits
 from experiments.run.learned_priors import CrossFittedPriors, priors_table
+from experiments.run.processes import Helper
 from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_models import TextUse, facts_of
 from experiments.study.cell_names import CELL
-from experiments.study.config import Study, config_hash
+from experiments.study.config import Reliability, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
 from factormodels.io.files import write_text
@@ -92,8 +94,8 @@ class RunContents:
     remarks: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
-Pages = Callable[[RunContents, Path], Sequence[Path]]
-"""(a run, an empty folder) -> the pages of its report, written there."""
+Pages = Callable[[RunContents, Path, Helper], Sequence[Path]]
+"""(a run, an empty folder, a process beside this one) -> the pages of its report, written there."""
 
 
 def write_results(
@@ -109,6 +111,7 @@ def write_results(
     texts: Sequence[TextUse] = (),
     relations: Mapping[str, Any] = MappingProxyType({}),
     pages: Pages | None = None,
+    helper: Helper | None = None,
 ) -> Results:
     """Write every file of a run.
 
@@ -124,6 +127,7 @@ def write_results(
         texts: what its relation models and assessors were asked.
         relations: hashes of the relations that they found, by dataset, model and variant.
         pages: writes the pages of the report, if the study asks for one; None: there is none.
+        helper: draws the figures while this process computes; None: this one does.
 
     Raises:
         InputError: if the folder cannot be written, or the rows cannot be scored as asked.
@@ -131,6 +135,7 @@ def write_results(
     # Without selections every atom counts, which is written as "all".
     selections = selected or Selections()
     origin = Origin(study.study, config_hash(study))
+    helper = helper or Helper()
     with temporary_folder(folder) as place:
         files: list[Path] = []
 
@@ -145,6 +150,11 @@ def write_results(
         write_rows(row_groups, file(ROWS), origin.metadata())
         # From here on everything is computed from the file as written, as a reader of it would.
         rows = RowsFile(place / ROWS)
+        diagrams = (
+            helper.ask(_draw, rows.path, origin, study.unlabelled, study.reliability, study.seed)
+            if "reliability" in study.outputs
+            else list
+        )
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
         summary = whole_summary(study, rows, selections.titles)
@@ -180,29 +190,20 @@ def write_results(
                 write_text(file(f"{stem}.tex"), latex)
             if "markdown" in study.outputs:
                 write_text(file(f"{stem}.md"), paper_table.markdown(table, origin.comments()))
-        if "reliability" in study.outputs:
-            files += write_diagrams(
-                rows,
-                place,
-                policy=study.unlabelled,
-                binning=study.reliability,
-                seed=study.seed,
-                origin=origin,
-            )
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
-        # Before the report, since its pages show the manifest. Their own hashes are added
-        # afterwards.
+        # Before the report, since its pages show the manifest; the files' hashes come afterwards.
         document = manifest(
             study,
             data,
             finished.statuses(),
             missing,
             code,
-            files,
+            [],
             facts_of(texts),
             relations,
         )
+        written: Sequence[Path] = ()
         if pages is not None and "report" in study.outputs:
             (place / REPORT).mkdir()
             run = RunContents(
@@ -216,14 +217,39 @@ def write_results(
                 tuple(fits),
                 remarks_of(selections_table(selections, data).to_dict("records")),
             )
-            written = pages(run, place / REPORT)
-            document["files"] |= {f"{REPORT}/{page.name}": file_hash(page) for page in written}
+            written = pages(run, place / REPORT, helper)
+        files += diagrams()
+        document["files"] = {
+            str(path.relative_to(place)): file_hash(path) for path in (*files, *written)
+        }
+        if written:
             files.append(place / REPORT)
         # The manifest lists all other files and is moved into place last: where it is, the rest is.
         write_text(file(MANIFEST), manifest_text(document))
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
     return Results(summary, groups, tests, selections, paths, tuple(texts))
+
+
+def get_ready(kept: dict[str, Any]) -> None:  # noqa: ARG001
+    """Load what figures are drawn and saved with, which takes a second."""
+    for name in ("figure", "backends.backend_agg", "backends.backend_pdf", "backends.backend_svg"):
+        import_module(f"matplotlib.{name}")
+
+
+def _draw(
+    kept: dict[str, Any], rows: Path, origin: Origin, policy: str, binning: Reliability, seed: int
+) -> list[Path]:
+    """Write the reliability diagrams beside the rows, and keep them for the report."""
+    return write_diagrams(
+        RowsFile(rows),
+        rows.parent,
+        policy=policy,
+        binning=binning,
+        seed=seed,
+        origin=origin,
+        kept=kept,
+    )
 
 
 def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:

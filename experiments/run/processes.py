@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import warnings
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -69,7 +70,7 @@ class Child:
         # With our copy open as well, the pipe would never report that the child has died.
         theirs.close()
         life.close()
-        self._busy = False
+        self._unanswered = 0
 
     @property
     def alive(self) -> bool:
@@ -97,8 +98,8 @@ class Child:
         return self.receive(limit)
 
     def send(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Begin a call; `receive` returns what comes of it."""
-        self._busy = True
+        """Begin a call; `receive` returns what comes of it, of several in their order."""
+        self._unanswered += 1
         # If it has died, the end of its pipe says so to who receives.
         with suppress(BrokenPipeError, ConnectionResetError):
             self._connection.send((function, arguments))
@@ -125,14 +126,14 @@ class Child:
             killed = code in (-signal.SIGKILL, -signal.SIGABRT)
             reason = f"its process ended with code {code}"
             raise ChildError(OUT_OF_MEMORY if killed else FAILED, reason) from None
-        self._busy = False
+        self._unanswered -= 1
         if kind is None:
             return result
         raise ChildError(kind, result)
 
     def close(self) -> None:
         """End the process: it may tidy up, unless it is busy."""
-        if not self._busy:
+        if not self._unanswered:
             with suppress(OSError):
                 self._connection.send(None)
             self._process.join(_PATIENCE)
@@ -150,6 +151,63 @@ class Child:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close()
+
+
+class Helper:
+    """A process beside this one: it is asked for something now, and the answer is taken later.
+
+    Where there is none, what is asked is done here when the answer is wanted. So it is if the
+    process fails, so that an error is the one that there would be without it.
+    """
+
+    def __init__(self, child: Child | None = None) -> None:
+        """Take over a process.
+
+        Args:
+            child: the process, which is ended with this; None: there is none.
+        """
+        self._child = child
+        self._kept: dict[str, Any] = {}
+        self._asked: deque[list[Any]] = deque()
+
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+        """Have ``function(kept, *arguments)`` computed; return what waits for its result.
+
+        Args:
+            function: a function that can be pickled, as `Child.call` takes it.
+            arguments: less than the 64 KB that a pipe holds, or this would wait for the process.
+        """
+        answer: list[Any] = []
+        if self._child is not None:
+            self._child.send(function, *arguments)
+            self._asked.append(answer)
+
+        def result() -> Any:
+            # Answers come in the order of the questions.
+            while not answer and self._child is not None:
+                try:
+                    received = self._child.receive()
+                except ChildError:
+                    self.close()
+                else:
+                    self._asked.popleft().append(received)
+            if not answer:
+                answer.append(function(self._kept, *arguments))
+            return answer[0]
+
+        return result
+
+    def close(self) -> None:
+        """End the process."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -25,7 +25,8 @@ from experiments.run.folder import (
     read_finished,
 )
 from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, fit_all, prior_requests
-from experiments.run.outputs import Pages, Results, write_results
+from experiments.run.outputs import Pages, Results, get_ready, write_results
+from experiments.run.processes import Child, Helper
 from experiments.run.selections import SelectionSolver, select_all, selection_solvers
 from experiments.run.text_models import (
     TextAnswers,
@@ -226,7 +227,10 @@ def run_study(
     """
     wanted = select(planned.cells, only)
     sizes = planned.sizes
-    with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
+    with (
+        open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run,
+        _helper(planned, execution) as helper,
+    ):
         # Failed units are hidden, not erased: they stay in the journal until a new result replaces
         # them.
         before = _without_failed(run.finished, wanted) if retry_failed else run.finished
@@ -278,8 +282,28 @@ def run_study(
             texts=uses(planned.models, answers),
             relations=content_hashes(answers),
             pages=pages,
+            helper=helper,
         )
     return results, finished
+
+
+def _helper(planned: StudyDesign, execution: Execution) -> Helper:
+    """A process that draws beside this one, if there is enough to draw for that to pay."""
+    labelled = {dataset.name for dataset in planned.data if dataset.n_labelled}
+    panels = {
+        (cell.dataset, cell.view.encoding) for cell in planned.cells if cell.dataset in labelled
+    }
+    several = len(os.sched_getaffinity(0)) > 1 and execution.workers != 1
+    if not several or len(panels) < _PANELS or "reliability" not in planned.study.outputs:
+        return Helper()
+    helper = Helper(Child(quiet=False))
+    # It loads its libraries while this process is at the units.
+    helper.ask(get_ready)
+    return helper
+
+
+_PANELS = 4
+"""Diagrams that take longer to draw than a process takes to start."""
 
 
 def _learned(

@@ -109,7 +109,9 @@ class CoordinateAscent(Backend):
         seeds = np.random.SeedSequence(self.seed).spawn(self.restarts)
         whole = np.ones(state_starts(graph)[-1], dtype=bool)
         hard = bool(hard_factors(graph).any())
-        box = restricted(graph, whole)
+        everything = np.arange(graph.n_variables), np.arange(graph.n_factors)
+        box = Support(graph, graph, whole, *everything, 0.0)
+        slots = _slots_by_variable(graph)
         fits: list[ProductFit] = []
         for number, seed in enumerate(seeds):
             if fits and stop.over:
@@ -118,11 +120,17 @@ class CoordinateAscent(Backend):
             if hard:
                 for_box, for_start = seed.spawn(2)
                 box = restricted(graph, random_box(graph, for_box, entries_within(stop)))
-            fits.append(self._fit(box, for_start, number > 0, stop))
+                slots = _slots_by_variable(box.graph)
+            fits.append(self._fit(box, slots, for_start, number > 0, stop))
         return fits
 
     def _fit(
-        self, box: Support, seed: np.random.SeedSequence, at_random: bool, stop: Stop
+        self,
+        box: Support,
+        slots: tuple[NDArray[np.int64], NDArray[np.int64]],
+        seed: np.random.SeedSequence,
+        at_random: bool,
+        stop: Stop,
     ) -> ProductFit:
         for_product, for_order = seed.spawn(2)
         graph = box.graph
@@ -131,7 +139,7 @@ class CoordinateAscent(Backend):
             product = random_product(graph, for_product)
         changes = ascend(
             *arrays_of(graph),
-            *_slots_by_variable(graph),
+            *slots,
             product,
             random_state(for_order),
             self.tolerance,
@@ -170,8 +178,9 @@ def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[
     """Probability vectors drawn uniformly from their simplices, one after another."""
     if not graph.n_variables:
         return np.zeros(0)
-    weights = np.random.default_rng(seed).exponential(size=state_starts(graph)[-1])
-    totals = np.add.reduceat(weights, state_starts(graph)[:-1])
+    starts = state_starts(graph)
+    weights = np.random.default_rng(seed).exponential(size=starts[-1])
+    totals = np.add.reduceat(weights, starts[:-1])
     product: NDArray[np.float64] = weights / np.repeat(totals, graph.cardinalities)
     return product
 

@@ -299,10 +299,10 @@ def _show_results(
 
     cells, study = results.summary.cells, planned.study
     absent = absent_backends(planned.cells)
-    if every_cell or absent or len(results.groups) == len(cells):
+    if every_cell or len(results.groups) == len(cells):
         show_study_table(console, cells, study.measures, absent)
     else:
-        show_short_table(console, cells, results.groups, study.measures)
+        show_short_table(console, cells, results.groups, study.measures, absent)
     if study.significance.pairs:
         _show_tests(console, results.tests, study.significance.correction)
     for use in results.texts:

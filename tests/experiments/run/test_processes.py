@@ -22,6 +22,7 @@ from experiments.run.processes import (
     TIMED_OUT,
     Child,
     ChildError,
+    Helper,
     limit_memory,
     status_bytes,
 )
@@ -164,3 +165,39 @@ def test_children_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         for handle in handles:
             assert wait([handle], timeout=30.0), "a child lives on"
             os.close(handle)
+
+
+def test_a_helper_answers_later_and_keeps_what_it_made() -> None:
+    with Helper(Child()) as helper:
+        first, second = helper.ask(count, 1), helper.ask(count, 2)
+        # Taken out of order, and more than once.
+        assert second()[0] == 3
+        assert first()[0] == 1
+        assert first() == first()
+        assert {first()[1], second()[1]}.isdisjoint({os.getpid()})
+
+
+def test_what_a_helper_fails_at_is_done_here() -> None:
+    with Helper(Child()) as helper:
+        before, ended = helper.ask(count, 1), helper.ask(end_there, os.getpid())
+        after = helper.ask(count, 5)
+        assert ended() == os.getpid()
+        assert before()[1] != os.getpid()
+        # What was asked after it began anew here.
+        assert after() == (5, os.getpid())
+    with Helper(Child()) as helper, pytest.raises(InputError, match="mend it"):
+        helper.ask(refuse)()
+
+
+def test_without_a_process_a_helper_waits_until_it_is_asked() -> None:
+    helper = Helper()
+    waiting = helper.ask(count, 4)
+    assert helper.ask(count, 1)() == (1, os.getpid())
+    assert waiting() == waiting() == (5, os.getpid())
+
+
+def end_there(_kept: dict[str, Any], here: int) -> int:
+    """End any process but one."""
+    if os.getpid() != here:
+        os._exit(3)
+    return here
