@@ -195,6 +195,7 @@ class DatasetChoice:
         options: options of the embedded dataset's loader.
         subset: which of the responses.
         limit: only the first so many of these.
+        variants: which of the study's variants its responses are asked under; all if absent.
     """
 
     name: str = ""
@@ -203,6 +204,7 @@ class DatasetChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
     subset: Subset = Subset()
     limit: Count | None = None
+    variants: Annotated[tuple[Variant, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> DatasetChoice:
@@ -1053,6 +1055,10 @@ def as_plain(study: Study) -> dict[str, Any]:
                 # Its folder tells of the machine; whether the content is the same, the hash of the
                 # data says.
                 part[key] = PurePath(part[key]).name
+    for dataset in plain["datasets"]:
+        # Hashes of studies that say nothing of it are what they were before there was the key.
+        if dataset["variants"] is None:
+            del dataset["variants"]
     if plain["prompts"] is not None:
         plain["prompts"] = PurePath(plain["prompts"]).name
     without_access(plain)

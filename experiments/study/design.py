@@ -153,6 +153,7 @@ def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ..
             *(
                 StudyCell(dataset.title, view, algorithm)
                 for view in views
+                if dataset.variants is None or view.variant in dataset.variants
                 for algorithm in inferring
                 if _takes_part(study.backends[algorithm.choice], dataset.title, view)
             ),

@@ -129,6 +129,26 @@ def test_a_backend_without_its_library_stands_in_the_table_as_absent(
 
 
 @pytest.mark.usefixtures("strange_backends")
+def test_cells_that_agree_are_one_row_where_a_library_is_absent_too(
+    folder: Path, invoke: Invoke
+) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [worked-examples]\nvariants: [FR1, FR2]\noutputs: [markdown]\n"
+        "backends: [exact, lbp, {backend: absent, label: gone}]\n",
+    )
+    result = invoke("run", path)
+    assert result.exit_code == 0, result.output
+    shown, _, told = result.stdout.partition("gone is absent: ")
+    assert "cells that agree" in " ".join(shown.split())
+    assert shown.count("(absent)") == 1
+    assert told.startswith("the backend 'absent' needs no_such_library")
+    short = (folder / "results" / "s" / "short.md").read_text()
+    assert "gone (absent) |" in short
+    assert "exact = lbp |" in short
+
+
+@pytest.mark.usefixtures("strange_backends")
 def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path, invoke: Invoke) -> None:
     path = study_file(
         folder,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.config import OWN_PRIORS
+from experiments.study.config import OWN_PRIORS, as_plain
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
@@ -157,6 +157,28 @@ def test_grids_and_lists_become_cells(folder: Path) -> None:
         for name in [*names, *(["exact"] if (prior, strength) == ("low", 1.0) else [])]
     ]
     assert found == expected
+
+
+def test_a_dataset_may_leave_out_variants(folder: Path) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [demonstration, {name: worked-examples, variants: [FR3, FR1]}]\n"
+        "variants: [FR1, FR2]\nbackends: [exact]\n",
+    )
+    loaded = load_study(str(path))
+    found = [(c.dataset, c.view.variant) for c in cells(loaded.study, algorithms(loaded))]
+    # A variant that the study does not have, as after an override of `variants`, is none here.
+    assert found == [
+        ("demonstration", "FR1"),
+        ("demonstration", "FR2"),
+        ("worked-examples", "FR1"),
+    ]
+    empty = study_file(folder, "study: s\ndatasets: [{name: a, variants: []}]")
+    assert "datasets[0].variants" in message(empty)
+    # A key that came later leaves the hashes of studies without it as they were.
+    plain = as_plain(loaded.study)
+    assert [one.get("variants") for one in plain["datasets"]] == [None, ["FR3", "FR1"]]
+    assert "variants" not in plain["datasets"][0]
 
 
 def test_seeds_are_for_backends_that_have_one(folder: Path) -> None:
