@@ -157,8 +157,8 @@ class Child:
 class Helper:
     """A process beside this one: it is asked for something now, and the answer is taken later.
 
-    Where there is none, what is asked is done here when the answer is wanted. So it is if the
-    process fails, so that an error is the one that there would be without it.
+    Where there is none, what is asked is done here at once. What the process fails at is done here
+    when the answer is wanted, so that an error is the one that there would be without it.
     """
 
     def __init__(self, child: Child | None = None) -> None:
@@ -179,7 +179,9 @@ class Helper:
             arguments: less than the 64 KB that a pipe holds, or this would wait for the process.
         """
         answer: list[Any] = []
-        if self._child is not None:
+        if self._child is None:
+            answer.append(function(self._kept, *arguments))
+        else:
             self._child.send(function, *arguments)
             self._asked.append(answer)
 

@@ -189,11 +189,12 @@ def test_what_a_helper_fails_at_is_done_here() -> None:
         helper.ask(refuse)()
 
 
-def test_without_a_process_a_helper_waits_until_it_is_asked() -> None:
+def test_without_a_process_a_helper_answers_at_once() -> None:
     helper = Helper()
-    waiting = helper.ask(count, 4)
-    assert helper.ask(count, 1)() == (1, os.getpid())
-    assert waiting() == waiting() == (5, os.getpid())
+    first, second = helper.ask(count, 4), helper.ask(count, 1)
+    assert (second(), first()) == ((5, os.getpid()), (4, os.getpid()))
+    with pytest.raises(InputError, match="mend it"):
+        helper.ask(refuse)
 
 
 def end_there(_kept: dict[str, Any], here: int) -> int:

@@ -11,11 +11,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.paper.text import counted
+from experiments.report.writing import write_pages
 from experiments.results.rows import read_rows
+from experiments.run import runner
+from experiments.run.processes import Helper
 from experiments.run.runner import Execution, Progress, StudyDesign, design, failures_of, run_study
 from experiments.study.reading import load_study
 from factormodels.datasets import load
@@ -82,6 +86,42 @@ def stopping(after: int) -> Iterator[Callable[[Progress], None]]:
 def test_processes_give_the_same_files(undisturbed: Path, tmp_path: Path) -> None:
     run_study(planned(tmp_path), tmp_path / "out", Execution(workers=2))
     assert_same_files(undisturbed, tmp_path / "out")
+
+
+def test_a_process_that_draws_gives_the_same_figures_and_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "study: s\ndatasets: [{name: demonstration, limit: 2}]\nvariants: [FR2]\n"
+        "backends: [exact, lbp]\noutputs: [reliability, report]\n"
+    )
+    asked: list[object] = []
+    ask = Helper.ask
+
+    def spied(helper: Helper, *arguments: Any) -> Any:
+        asked.append(helper._child)
+        return ask(helper, *arguments)
+
+    monkeypatch.setattr(Helper, "ask", spied)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    folders = {panels: tmp_path / str(panels) for panels in (1, 99)}
+    for panels, place in folders.items():
+        monkeypatch.setattr(runner, "_PANELS", panels)
+        run_study(planned(tmp_path, text), place, Execution(), pages=write_pages)
+        # What it is asked for: to get ready, the diagrams, the plots of the report.
+        assert len(asked) == (3 if panels == 1 else 2)
+        assert all((one is not None) == (panels == 1) for one in asked)
+        asked.clear()
+    pages = [f"report/{page.name}" for page in (tmp_path / "1" / "report").iterdir()]
+    names = [path.name for path in (tmp_path / "1").glob("reliability*")]
+    assert (len(pages), len(names)) == (3, 3)
+    for name in (*pages, *names):
+        one, other = (place / name for place in folders.values())
+        assert one.read_bytes() == other.read_bytes(), name
+    page = (tmp_path / "1" / "report" / "index.html").read_text("utf-8")
+    # The report has no titles over its diagrams, whose captions say the same.
+    assert page.count("<svg") == 3
+    assert "demonstration, implication: reliability" in page
 
 
 def test_a_run_in_pieces_gives_the_same_files(undisturbed: Path, tmp_path: Path) -> None:
