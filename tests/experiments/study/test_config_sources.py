@@ -48,7 +48,7 @@ def test_bases_stand_on_bases_and_on_embedded_studies(folder: Path) -> None:
     path = study_file(folder, "base: one.yaml\nstudy: two\nvariants: [FR1]\n")
     study = load_study(str(path)).study
     assert (study.study, study.variants, study.encodings) == ("two", ("FR1",), ("implication",))
-    assert len(study.datasets) == 4
+    assert len(study.datasets) == 5
 
 
 def test_a_path_starts_in_the_folder_of_the_file_that_names_it(
