@@ -10,6 +10,7 @@ import functools
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -22,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 ENTRY_POINTS = "factormodels.backends"
 """The group of entry points under which installed packages offer backends."""
+
+_MOST = 2**63 - 1
+"""Of a setting: kernels count in 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +127,21 @@ def get_backend(name: str, **settings: Any) -> Backend:
     """Backend called `name` with the given settings.
 
     Raises:
-        InputError: if there is no such backend or it has no such setting.
+        InputError: if there is no such backend, it has no such setting, or a number is larger than
+            any that the algorithms can count to.
         MissingDependencyError: if a library that it needs is not installed.
     """
     cls = backend_class(name)
     known = [field.name for field in fields(cls)]
-    for setting in settings:
+    for setting, value in settings.items():
         if setting not in known:
             near = nearest(setting, known)
             hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(known) or 'none'}"
             raise InputError(f"the backend {name!r} has no setting {setting!r}; {hint}")
+        if isinstance(value, int) and value > _MOST:
+            raise InputError(
+                f"{setting} of {name!r} is {Decimal(value):.3g}; give a number of at most {_MOST:,}"
+            )
     build: Callable[..., Backend] = cls
     return build(**settings)
 

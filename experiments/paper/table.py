@@ -65,13 +65,23 @@ class PaperColumn:
 
 
 def data_frame(rows: Any, columns: list[str] | None = None) -> pd.DataFrame:
-    """Rows (or columns by name) as a frame.
+    """Rows (or columns by name) as a frame; a lone surrogate becomes its escape, as in files.
 
     pandas is imported here, not by every analysis: naming one, or its settings, should be quick.
     """
     import pandas as pd
 
-    return pd.DataFrame(rows, columns=columns)
+    try:
+        return pd.DataFrame(rows, columns=columns)
+    except UnicodeEncodeError:
+        frame = pd.DataFrame(rows, columns=columns, dtype=object)
+        return frame.map(_storable).infer_objects()
+
+
+def _storable(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode()
 
 
 def text_columns(*names: str) -> tuple[PaperColumn, ...]:

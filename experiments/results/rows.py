@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from experiments.results.files import ROWS
@@ -189,6 +190,13 @@ class RowsFile:
                 f"{path}: the column {missing[0]!r} is missing; run the study again with this "
                 "version"
             )
+        for field in SCHEMA:
+            kind = self._file.schema_arrow.field(field.name).type
+            if _sort(kind) not in (_sort(field.type), "nothing"):
+                raise InputError(
+                    f"{path}: it is damaged (the column {field.name!r} holds {kind}, not "
+                    f"{field.type}); run the study again"
+                )
 
     def cells(self) -> list[CellRows]:
         """Every cell of the file, in its order."""
@@ -261,7 +269,26 @@ class RowsFile:
 def _valid(table: pa.Table) -> pa.Table:
     # Parquet as it is written here has no checksums: texts may hold anything.
     table.validate(full=True)
+    if "p" in table.column_names:
+        # Null, of a failed unit, is neither within nor without.
+        p = table["p"]
+        outside = p.filter(pc.invert(pc.and_(pc.greater_equal(p, 0.0), pc.less_equal(p, 1.0))))
+        if len(outside):
+            raise ValueError(f"p is {outside[0].as_py()}, which is no probability")
     return table
+
+
+def _sort(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _sort(kind.value_type)
+    for sort, holds in (
+        ("nothing", pa.types.is_null),
+        ("texts", lambda one: pa.types.is_string(one) or pa.types.is_large_string(one)),
+        ("numbers", lambda one: pa.types.is_integer(one) or pa.types.is_floating(one)),
+    ):
+        if holds(kind):
+            return sort
+    return str(kind)
 
 
 def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
@@ -297,8 +324,6 @@ def write_csv(rows: RowsFile, path: Path) -> None:
 
 def _quoted(table: pa.Table) -> pa.Table:
     """The table with the texts that a spreadsheet would run quoted, as `quoted` does each."""
-    import pyarrow.compute as pc
-
     for position, field in enumerate(table.schema):
         if field.type == pa.string():
             texts = table[position]

@@ -102,6 +102,12 @@ class _Loader(yaml.SafeLoader):
         if isinstance(node, yaml.ScalarNode):
             if node.tag in _NUMBERS and len(node.value) > _MOST_DIGITS:
                 _refuse(f"the number has more than {_MOST_DIGITS:,} digits", node.start_mark)
+            if node.tag in _NUMBERS and _TRAP.match(node.value):
+                _refuse(
+                    f"{shown(node.value)} is a number to base 8 or 60 in YAML: write it to base "
+                    "10, or a text in quotes",
+                    node.start_mark,
+                )
             if _SURROGATE.search(node.value):
                 _refuse("half of a character (a surrogate) stands there", node.start_mark)
         try:
@@ -130,6 +136,7 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+_TRAP = re.compile(r"[-+]?(0[0-7_]+$|.*:)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -45,11 +45,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block succeeds.
 
     Raises:
-        InputError: if `path` is a folder, or its folder does not exist or cannot be written.
+        InputError: if `path` is there and no regular file (a device is not to be replaced by one),
+            or its folder does not exist or cannot be written.
     """
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{path}: this is a folder; name a file in it")
+    if target.exists() and not target.is_file():
+        raise InputError(f"{path}: this is a device or a pipe; name a regular file to be written")
     try:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix

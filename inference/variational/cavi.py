@@ -26,6 +26,9 @@ from inference.support import (
 )
 from inference.variational.kernels.mean_field import ascend, evidence_lower_bound
 
+_MOST_RESTARTS = 100_000
+"""Each draws from a seed of its own, which are all in memory together."""
+
 
 @dataclass(frozen=True)
 class CoordinateAscent(Backend):
@@ -193,8 +196,10 @@ def check_restarts(name: str, seed: int, restarts: int, max_iterations: int) -> 
     """
     if seed < 0:
         raise InputError(f"the seed {seed} of {name!r} is negative; give one from 0 up")
-    if restarts < 1:
-        raise InputError(f"{restarts} restarts were asked of {name!r}; give 1 or more")
+    if not 1 <= restarts <= _MOST_RESTARTS:
+        raise InputError(
+            f"{restarts} restarts were asked of {name!r}; give from 1 to {_MOST_RESTARTS:,}"
+        )
     if max_iterations < 1:
         raise InputError(f"max_iterations is {max_iterations}; {name!r} needs at least 1")
 

@@ -67,6 +67,22 @@ def test_unknown_settings_name_the_nearest() -> None:
     refused(r"no setting 'dampening'; did you mean 'damping'\?", get_backend, "lbp", dampening=0.5)
 
 
+@pytest.mark.parametrize("number", [2**63, 10**5000], ids=["64 bits", "5,000 digits"])
+@pytest.mark.parametrize(
+    ("name", "setting"), [("lbp", "max_iterations"), ("exact", "restarts"), ("cavi", "seed")]
+)
+def test_numbers_that_no_kernel_can_count_to_are_refused(
+    name: str, setting: str, number: int
+) -> None:
+    message = rf"{setting} of '{name}' is \S+e\+\d+; give a number of at most 9,223,"
+    refused(message, get_backend, name, **{setting: number})
+    get_backend(name, **{setting: 10**5})
+
+
+def test_more_restarts_than_memory_holds_seeds_of_are_refused() -> None:
+    refused("10000000000000 restarts .* from 1 to 100,000", get_backend, "cavi", restarts=10**13)
+
+
 def test_an_absent_library_names_the_command_that_installs_it() -> None:
     register(Entry("absent", "no.such:Thing", "", "none", requires=("no_such_lib",), extra="jax"))
     try:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from calibration.table_markup import csv_records, csv_text, read_csv
 from experiments.cli.console import output, plain_table, show_table
+from experiments.paper.table import data_frame
 from experiments.results.rows import read_rows
 from factormodels.io.spreadsheet_cells import quoted, unquoted
 from factormodels.printable import printable, printable_json
@@ -66,6 +67,12 @@ def test_hostile_texts_are_shown_and_not_sent(arguments: tuple[str, ...], folder
     assert printable(shown) == shown
     if arguments == ("infer",):
         assert "half \\ud83d of \\x1b[2J\\x1b]0;title\\x07 and \\x9b31m" in shown
+
+
+def test_texts_of_a_table_may_hold_half_a_character() -> None:
+    frame = data_frame([{"text": "half \ud83d of", "weight": 0.5}], ["text", "weight"])
+    assert frame["text"].tolist() == [r"half \ud83d of"]
+    assert frame["weight"].dtype == float
 
 
 def test_a_half_character_in_an_id_is_refused(folder: Path, invoke: Invoke) -> None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from experiments.results.files import read_manifest
 from experiments.results.rows import RowsFile, read_rows
 from factormodels.errors import InputError
 from tests.experiments.conftest import Invoke, study_file
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def results(finished: Path, tmp_path: Path) -> Path:
 def test_a_flipped_byte_in_the_rows_is_named(results: Path) -> None:
     path = results / "rows.parquet"
     whole = path.read_bytes()
-    refused = 0
+    n_refused = 0
     for at in range(0, len(whole), max(len(whole) // 150, 1)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :])
         try:
@@ -49,11 +53,11 @@ def test_a_flipped_byte_in_the_rows_is_named(results: Path) -> None:
                 rows.read(cell)
             read_rows(path)
         except InputError as error:
-            refused += 1
+            n_refused += 1
             assert str(error).startswith(f"{path}: ")  # noqa: PT017
     # Parquet as it is written here has no checksums: a flipped bit of a value or of what is told of
     # columns beside the values is not seen by anyone.
-    assert refused > 20
+    assert n_refused > 20
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"\0" * 100])
@@ -61,6 +65,30 @@ def test_rows_that_are_none_are_named(results: Path, content: bytes) -> None:
     (results / "rows.parquet").write_bytes(content)
     with pytest.raises(InputError, match=r"rows\.parquet: it is damaged \(.+\); run the study"):
         read_rows(results)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        ("p", 7.0, "p is 7.0, which is no probability"),
+        ("p", math.nan, "p is nan"),
+        ("p", math.inf, "p is inf"),
+        ("p", "x", "the column 'p' holds string, not double"),
+        ("label", "=1+1", "the column 'label' holds string, not bool"),
+        ("atom", 3, "the column 'atom' holds int64, not string"),
+    ],
+)
+def test_values_that_rows_cannot_hold_are_named(
+    results: Path, column: str, value: Any, reason: str
+) -> None:
+    path = results / "rows.parquet"
+    table = pq.read_table(path)
+    column_at = table.column_names.index(column)
+    values = pa.array([value] * len(table))
+    pq.write_table(table.set_column(column_at, column, values), path)
+    refused(
+        rf"rows\.parquet: it is damaged \({reason}.*\); run the study again", read_rows, results
+    )
 
 
 def test_commands_name_damaged_rows(results: Path, invoke: Invoke) -> None:

@@ -7,6 +7,7 @@ import pytest
 from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError
 from tests.memory import at_most
+from tests.refusals import refused
 
 ALIASES = "a0: &a0 [x,x,x,x,x,x,x,x]\n" + "".join(
     f"a{level}: &a{level} [{','.join([f'*a{level - 1}'] * 8)}]\n" for level in range(1, 10)
@@ -62,6 +63,13 @@ def test_hostile_yaml_is_refused_before_it_grows(text: str) -> None:
 def test_dates_are_the_texts_that_they_are(date: str) -> None:
     assert parse_yaml(f"a: {date}", "study.yaml") == {"a": date}
     assert parse_yaml("!!timestamp abc", "study.yaml") == "abc"
+
+
+@pytest.mark.parametrize("number", ["1:30", "010", "-12:30:45", "1:30.5"])
+def test_numbers_to_other_bases_by_surprise_are_refused(number: str) -> None:
+    refused("to base 8 or 60 in YAML: write it to base 10", parse_yaml, f"seed: {number}", "s.yaml")
+    assert parse_yaml(f"a: '{number}'", "s.yaml") == {"a": number}
+    assert parse_yaml("a: [0, 0x1f, 0b11, 0.5, -0.0, 09]", "s.yaml")["a"][:3] == [0, 31, 3]
 
 
 def test_an_alias_becomes_a_copy_and_a_merge_is_one() -> None:

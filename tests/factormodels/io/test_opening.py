@@ -18,11 +18,12 @@ from factormodels.errors import InputError
 from factormodels.io import read_any, read_each, read_prompts
 from factormodels.io.checking import check_file
 from factormodels.io.fact_graph_json import read_fact_graph
-from factormodels.io.files import read_bytes, read_text
+from factormodels.io.files import read_bytes, read_text, write_text
 from factormodels.io.json_text import decode, read_json_lines
 from factormodels.io.opening import parse_size, read_lines, size_limit, size_text
 from factormodels.io.uai import read_evidence, read_marginals, read_uai
 from tests.memory import at_most
+from tests.refusals import refused
 
 READERS: tuple[Callable[[Path], object], ...] = (
     read_bytes,
@@ -183,3 +184,11 @@ def test_a_repeated_key_among_many_is_found_in_one_pass() -> None:
     # By a search among the keys before each one this would take minutes.
     with pytest.raises(InputError, match="'k199999' is given twice"):
         decode("{" + keys + ', "k199999": 2}', "f.json")
+
+
+def test_a_pipe_is_not_replaced_by_what_is_written(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused("pipe: this is a device or a pipe; name a regular file", write_text, pipe, "text")
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
