@@ -52,6 +52,10 @@ def _no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            # All that is young counts as old now: the next collection does not look through it.
+            gc.freeze()
+            gc.unfreeze()
         if collects:
             gc.enable()
 
