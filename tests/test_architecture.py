@@ -240,7 +240,7 @@ def test_an_import_loads_little() -> None:
 
 def test_the_folders_are_those_of_the_house() -> None:
     ignored = [
-        line.rstrip("/")
+        line.strip("/")
         for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
         if line.strip()
     ]

@@ -56,6 +56,8 @@ def same(kept: Any, now: Any) -> bool:
         return isinstance(now, dict) and all(
             key in now and same(value, now[key]) for key, value in kept.items()
         )
+    if isinstance(kept, list) and isinstance(now, list):
+        return len(kept) == len(now) and all(map(same, kept, now))
     return bool(kept == now)
 
 

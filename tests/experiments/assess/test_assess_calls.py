@@ -93,6 +93,7 @@ def test_prices_of_the_user_are_counted_and_limited(invoke: Invoke) -> None:
     # A table that is wider than the terminal is parted, with the names of its rows in every part.
     parts = re.findall(r"^all +(.*)$", done.stdout, re.M)
     numbers = [float(cell) for part in parts for cell in part.split()]
+    assert len(numbers) == 9, done.output
     calls, cached, failed, asked, _, cost, cached_asked, _, cached_cost = numbers
     # Seven answers of the first run, the others of this one; a pair failed, and was paid twice.
     assert (calls, cached, failed) == (CALLS - 2 - 7, 7, 1)

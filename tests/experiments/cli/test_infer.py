@@ -189,6 +189,7 @@ def test_bounds_tighten_for_some_seconds(folder: Path, invoke: Invoke) -> None:
     assert "--seconds is for the backend auto" in refused.stderr
 
 
+@pytest.mark.usefixtures("folder")
 def test_a_response_of_many_is_chosen_by_id(invoke: Invoke) -> None:
     assert invoke("convert", "demonstration", "many.jsonl").exit_code == 0
     first = json.loads(Path("many.jsonl").read_text().splitlines()[0])
