@@ -132,7 +132,11 @@ def decode_elements(
         except json.JSONDecodeError as error:
             yield line, _not_json(text, error.pos, source, error.msg)
             return
-        except (RecursionError, ValueError) as error:
+        except RecursionError:
+            where = location(source, line)
+            yield line, InputError(f"{where}: its values are nested too deeply; flatten them")
+            return
+        except ValueError as error:
             yield line, InputError(f"{location(source, line)}: it cannot be read ({error})")
             return
         end = _next_word(text, end)

@@ -255,3 +255,10 @@ def test_a_refused_record_before_what_is_no_json_is_named(tmp_path: Path) -> Non
     path.write_text('[{"b": {"a": 1, "a": 2}, "c": }]')
     with pytest.raises(InputError, match=r"records\.json, line 1: the key 'a' is given twice"):
         read_many(path)
+
+
+def test_an_array_that_is_nested_too_deeply_is_refused_with_the_mend(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(InputError, match="line 1: its values are nested too deeply; flatten them"):
+        read_many(path)
