@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.analyses import core_on_biographies, learned_strengths, prior_transfer
+from experiments.analyses import core_on_biographies, learned_strengths, prior_transfer, real_graphs
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.paper.page import Paper, PaperSection, write_paper
 from factormodels.errors import InputError
@@ -92,10 +92,16 @@ def core(kept: KeptResults) -> Figure:
     return core_on_biographies.core_figure(kept.table(name, "kept"), kept.table(name, "gains"))
 
 
+def decline(kept: KeptResults) -> Figure:
+    """Truth and posteriors by position in the response."""
+    return real_graphs.decline_figure(kept.table("real-graphs", "positions"))
+
+
 FIGURES: Mapping[str, Callable[[KeptResults], Figure]] = {
     "learned-priors": ladder,
     "prior-transfer": directions,
     "core-on-biographies": core,
+    "real-graphs": decline,
 }
 """The figures of docs/findings.md by the name of their image."""
 
@@ -275,7 +281,7 @@ def main(
             logger.info("%s", path)
         if images:
             for name, make in FIGURES.items():
-                make(kept).savefig(IMAGES / f"{name}.png", dpi=110, metadata={"Software": None})
+                make(kept).savefig(IMAGES / f"{name}.png", dpi=170, metadata={"Software": None})
     except InputError as error:
         logger.error("%s", error)
         raise typer.Exit(2) from None

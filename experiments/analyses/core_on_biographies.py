@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from calibration.figures.panels import nth_colour, nth_marker, panels, reach
+from calibration.figures.panels import name_lines, nth_colour, nth_marker, panels, reach
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.padding import LABELS, with_a_true_claim
 from experiments.analyses.papers.loading import load
@@ -27,6 +27,7 @@ from factormodels.selection import select, subclaims_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 KNOWN, BLIND = "templates known", "words alone"
 
@@ -173,19 +174,21 @@ def core_figure(kept: pd.DataFrame, gains: pd.DataFrame) -> Figure:
     with panels(1, 2, (7.0, 3.0), width_ratios=(3, 2)) as (figure, ((left, right),)):
         rows = kept[kept["sentence"] != "all"]
         across = np.arange(len(rows))
+        lines: dict[str, Line2D] = {}
         for at, (name, label) in enumerate(
             (
-                ("kept", "claims that are kept"),
+                ("kept", "kept"),
                 ("true", "true of all"),
                 ("true_kept", "true of kept"),
             )
         ):
             arms = reach(rows[name], rows[f"{name}_lower"], rows[f"{name}_upper"])
             look = {"color": nth_colour(at), "marker": nth_marker(at), "elinewidth": 0.6}
-            left.errorbar(across + 0.06 * at, rows[name], yerr=arms, label=label, **look)
+            drawn = left.errorbar(across + 0.06 * at, rows[name], yerr=arms, **look)
+            lines[label] = drawn.lines[0]
         left.set_xticks(across, rows["sentence"])
-        left.set(xlabel="sentence", ylabel="share", ylim=(0, 1))
-        left.legend(loc="lower left")
+        left.set(xlabel="sentence", ylabel="share of claims", ylim=(0, 1))
+        name_lines(left, lines)
         own = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
         heights = np.arange(len(own))[::-1]
         for at, (name, label) in enumerate((("plain", "without Core"), ("core", "with Core"))):
@@ -195,5 +198,6 @@ def core_figure(kept: pd.DataFrame, gains: pd.DataFrame) -> Figure:
         right.axvline(0.0, color="0.6", linewidth=0.7)
         right.set_yticks(heights, [kind.removesuffix(", appended") for kind in own["kind"]])
         right.set_xlabel("gain in precision")
-        right.legend(loc="center left")
+        # Above the panel: within it, a row holds what is measured wherever a legend would lie.
+        right.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return figure

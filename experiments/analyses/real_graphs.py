@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from calibration.figures.panels import (
+    coincide,
     draw_interval,
     name_lines,
     nth_colour,
@@ -22,6 +23,7 @@ from calibration.figures.panels import (
     panel_grid,
     panels,
     reach,
+    together,
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
@@ -452,17 +454,20 @@ def decline_figure(wide: pd.DataFrame) -> Figure:
     found = {row["of"]: row for row in wide.to_dict("records")}
     # In every panel what is true.
     encodings = list(dict.fromkeys(name.partition(", ")[2] for name in found if ", " in name))
-    with panel_grid(len(encodings), (2.3, 2.2), sharey=True) as (figure, places):
+    with panel_grid(len(encodings), (2.3, 2.2), most=2, sharey=True) as (figure, places):
         for place, encoding in zip(places, encodings, strict=True):
+            curves = {
+                name.partition(", ")[0]: [
+                    [row[f"{at}{end}"] for at in FIFTHS] for end in ("", "_lower", "_upper")
+                ]
+                for name, row in found.items()
+                if name.partition(", ")[2] in ("", encoding)
+            }
             lines: dict[str, Any] = {}
-            for name, row in found.items():
-                view, _, encoded = name.partition(", ")
-                if encoded not in ("", encoding):
-                    continue
-                ends = [[row[f"{at}{end}"] for at in FIFTHS] for end in ("", "_lower", "_upper")]
+            for name, ends in together(curves, lambda one, other: coincide(one, other)).items():
                 across = [fifth + 0.06 * len(lines) for fifth in range(len(FIFTHS))]
                 look = nth_look(len(lines)) | {"elinewidth": 0.8}
-                lines[view] = place.errorbar(across, ends[0], yerr=reach(*ends), **look).lines[0]
+                lines[name] = place.errorbar(across, ends[0], yerr=reach(*ends), **look).lines[0]
             place.set_xticks(range(len(FIFTHS)), [each.removesuffix(" %") for each in FIFTHS])
             place.tick_params(axis="x", labelsize=6.0)
             place.set(xlabel="position in the response, %", title=encoding)
