@@ -108,22 +108,22 @@ def context_removals(
         An entry for each context and each atom that a relation joins to it; None where tables do
         not fit the memory and draws do not suffice.
     """
-    from inference import InferenceError, Status, TooLargeError
+    from inference import InferenceError, Status
     from inference.tasks import without_variables
 
     if not seen.contexts or not seen.atoms:
         return {}
-    try:
-        try:
-            effects = without_variables(factor_graph, seen.context_ids, exact=exact)
-        except TooLargeError:
-            # Loaded where it is needed: that takes longer than most graphs do.
-            from inference.sampling.annealing import AnnealedImportance
 
-            drawn = draws or AnnealedImportance()
-            effects = without_variables(
-                factor_graph, seen.context_ids, exact=exact, otherwise=drawn
-            )
+    def standard_draws() -> AnnealedImportance:
+        # Loaded where it is needed: that takes longer than most graphs do.
+        from inference.sampling.annealing import AnnealedImportance
+
+        return AnnealedImportance()
+
+    try:
+        effects = without_variables(
+            factor_graph, seen.context_ids, exact=exact, otherwise=draws or standard_draws
+        )
     except InferenceError:
         return None
     if effects.status is Status.NOT_CONVERGED:

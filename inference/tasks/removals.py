@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -101,7 +101,7 @@ def without_variables(
     targets: Variables | None = None,
     state: int = 1,
     exact: Exact | None = None,
-    otherwise: AnnealedImportance | None = None,
+    otherwise: AnnealedImportance | Callable[[], AnnealedImportance] | None = None,
 ) -> Effects:
     """Posteriors of targets when each of some variables is removed by itself.
 
@@ -121,7 +121,8 @@ def without_variables(
             that share a factor with it and have the state.
         state: the state of targets whose probability is wanted.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
-        otherwise: settings of the draws that answer where tables would not fit; None: none do.
+        otherwise: settings of the draws that answer where tables would not fit, or what makes them
+            then; None: none do.
 
     Raises:
         InputError: for an unknown or repeated variable, or a target without that state.
@@ -143,7 +144,8 @@ def without_variables(
     except TooLargeError:
         if otherwise is None or not _reached(graph, groups):
             raise
-        effects = _estimated(graph, groups, targets, near, state, otherwise)
+        draws = otherwise() if callable(otherwise) else otherwise
+        effects = _estimated(graph, groups, targets, near, state, draws)
     effects.without[effects.removed == effects.targets] = np.nan
     return effects
 

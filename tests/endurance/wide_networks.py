@@ -5,9 +5,10 @@
 
 Networks of the UAI 2014 competition with their answers, and two graphs of claims that the
 generator beside those data draws; their reference is `ais` with ten times the time, and its
-standard error. Every answer is a process of its own: `MiB` is what its resident memory grew by, at
-most, beyond what it held when the network was read and the compiled code loaded. `seconds` and
-`memory` are passed to what takes them.
+standard error. Beside every search stands toulbar2's, with as many seconds of processor time.
+Every answer is a process of its own: `MiB` is what its resident memory grew by, at most, beyond
+what it held when the network was read and the compiled code loaded. `seconds` and `memory` are
+passed to what takes them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from factormodels import FactorGraph
 from factormodels.io.uai import read_evidence, read_log10_partition, read_marginals, read_uai
 from factormodels.synthetic import grid
 from inference import LogZKind, Posterior, get_backend
+from inference.peers.toulbar2_search import search_toulbar2
 from inference.tasks import search_map, search_map_anytime
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "uai2014_wide"
@@ -51,6 +53,8 @@ def main() -> int:
         limits = (given.seconds, given.memory)
         if backend == "map":
             answer = map_cell(Path(path), *limits)
+        elif backend == "toulbar2":
+            answer = toulbar2_cell(Path(path), limits[0])
         else:
             answer = marginal_cell(Path(path), backend, *limits, kept)
         json.dump(answer, sys.stdout)
@@ -94,11 +98,12 @@ def bounds(given: argparse.Namespace) -> int:
 
 
 def most_probable(given: argparse.Namespace) -> int:
-    """Print a line of each MAP task."""
+    """Print two lines of each MAP task: what is found here, and by toulbar2."""
     seconds, worse = given.seconds or 60.0, 0
-    _line("network", "variables", "width", "found", "reference", "upper bound", "better by",
-          "at least reference after s", "seconds", "of a processor", "MiB", "status")  # fmt: skip
-    _line("---", *["---:"] * 10, "---")
+    _line("network", "search", "variables", "width", "found", "reference", "upper bound",
+          "better by", "at least reference after s", "seconds", "of a processor", "MiB",
+          "status")  # fmt: skip
+    _line(*["---"] * 2, *["---:"] * 10, "---")
     paths = sorted((given.data / "MAP").glob("*.uai"))
     for path in paths:
         if given.only and path.stem not in given.only:
@@ -106,11 +111,22 @@ def most_probable(given: argparse.Namespace) -> int:
         said = _cell(path, "map", seconds, given.memory)
         worse += said["found"] < said["reference"] - 1e-6
         reached = "" if said["reached"] is None else f"{said['reached']:.1f}"
-        _line(path.stem, said["variables"], said["width"], f"{said['found']:.4f}",
-              f"{said['reference']:.4f}", f"{said['upper']:.4f}",
-              f"{said['found'] - said['reference']:+.4f}", reached, f"{said['seconds']:.1f}",
-              f"{said['processor']:.1f}", f"{said['mebibytes']:.0f}", said["status"])  # fmt: skip
+        task = (said["variables"], said["width"])
+        _line(path.stem, "search_map", *task, *_of_search(said, said["reference"]), reached,
+              f"{said['seconds']:.1f}", f"{said['processor']:.1f}", f"{said['mebibytes']:.0f}",
+              said["status"])  # fmt: skip
+        peer = _cell(path, "toulbar2", seconds, given.memory)
+        if "refused" in peer:
+            _line(path.stem, "toulbar2", *task, *[""] * 8, peer["refused"])
+            continue
+        _line(path.stem, "toulbar2", *task, *_of_search(peer, said["reference"]), "",
+              f"{peer['seconds']:.1f}", "", "", peer["status"])  # fmt: skip
     return 1 if worse else 0
+
+
+def _of_search(said: dict[str, Any], reference: float) -> tuple[str, str, str, str]:
+    found, upper = said["found"], said["upper"]
+    return f"{found:.4f}", f"{reference:.4f}", f"{upper:.4f}", f"{found - reference:+.4f}"
 
 
 def marginal_cell(
@@ -171,6 +187,17 @@ def map_cell(path: Path, seconds: float, memory: int) -> dict[str, Any]:
         "seconds": time.perf_counter() - start,
         "processor": time.process_time() - worked,
         "mebibytes": (_resident("VmHWM") - before) / 2**20,
+        "status": str(found.status),
+    }
+
+
+def toulbar2_cell(path: Path, seconds: float) -> dict[str, Any]:
+    """What toulbar2 finds for a task."""
+    found = search_toulbar2(_read(path), seconds=seconds)
+    return {
+        "found": found.log_potential,
+        "upper": found.upper,
+        "seconds": found.stats["seconds"],
         "status": str(found.status),
     }
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from factormodels import FactorGraph
+from factormodels.errors import InputError, MissingDependencyError
 from factormodels.synthetic import grid, random_graph
-from inference import Status, TooLargeError, ZeroPartitionError
+from inference import InferenceError, Status, TooLargeError, ZeroPartitionError
 from inference.kernels.interaction import interaction_graph
 from inference.mini_buckets.structure import elimination
+from inference.peers.toulbar2_search import search_toulbar2
 from inference.tasks import map_assignment, search_map, search_map_anytime
 from inference.tasks.kernels.neighbourhoods import random_cutset
 from inference.tasks.search import _Incumbent
@@ -103,3 +105,48 @@ def test_what_cannot_be_searched_is_refused() -> None:
     impossible = FactorGraph.from_factors([2, 2], [((0, 1), np.zeros((2, 2)))])
     with pytest.raises(ZeroPartitionError):
         search_map(impossible)
+
+
+def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
+    graphs = [odd_graph(5), frustrated(7)]
+    # Tables of five variables are given to it another way than those of three.
+    graphs += [
+        random_graph(8, 14, max_arity=5, max_cardinality=4, zero_probability=0.3, seed=seed)
+        for seed in range(3)
+    ]
+    for graph in graphs:
+        ours = map_assignment(graph)
+        found = search_toulbar2(graph)
+        assert found.status is Status.EXACT
+        assert found.log_potential == pytest.approx(ours.log_potential, abs=1e-4)
+        assert graph.log_potential(found.states) == pytest.approx(found.log_potential, abs=1e-9)
+        assert found.upper >= ours.log_potential - 1e-9
+    # Too wide to be finished: what there is, with a bound on the rest.
+    graph = grid(14, 14, coupling=2.0, field=1.0, seed=3)
+    found = search_toulbar2(graph, seconds=1.0)
+    best = map_assignment(graph).log_potential
+    assert found.log_potential - 1e-9 <= best <= found.upper + 1e-9
+    assert found.gap >= best - found.log_potential
+
+
+def test_toulbar2_refuses_what_it_cannot_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
+    refused("budget of 0.0 seconds", search_toulbar2, graph, seconds=0.0)
+    refused("13 digits", search_toulbar2, graph, digits=13)
+    far = FactorGraph.from_factors([2], [((0,), np.array([1e300, 1e-300]))])
+    with pytest.raises(InputError, match="differ by 1381") as told:
+        search_toulbar2(far, digits=12, seconds=1.0)
+    assert "give fewer digits" in str(told.value)
+    contradictory = FactorGraph.from_factors(
+        [3, 3, 3],
+        [((a, b), 1.0 - np.eye(3)) for a, b in ((0, 1), (1, 2), (0, 2))]
+        + [((v,), np.array([1.0, 1.0, 0.0])) for v in range(3)],
+    )
+    with pytest.raises(ZeroPartitionError):
+        search_toulbar2(contradictory)
+    monkeypatch.setattr("sys.executable", "/bin/true")
+    with pytest.raises(InferenceError, match="without an answer: nothing"):
+        search_toulbar2(graph)
+    monkeypatch.setattr("inference.peers.toulbar2_search.find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'factorfacts\[toulbar2\]'"):
+        search_toulbar2(graph)
