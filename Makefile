@@ -25,8 +25,9 @@ export MPLCONFIGDIR ?= $(CURDIR)/$(VENV)/var/matplotlib
 export IPYTHONDIR ?= $(CURDIR)/$(VENV)/var/ipython
 export JUPYTER_RUNTIME_DIR ?= $(CURDIR)/$(VENV)/var/jupyter
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# What is installed for somebody's other projects is not ours.
+# What is installed for somebody's other projects is not ours, nor is what they import.
 export PYTHONNOUSERSITE := 1
+unexport PYTHONPATH
 # Packages are installed without bytecode, which the first import of each writes; where that is
 # forbidden, every start would compile thousands of modules anew.
 export PYTHONDONTWRITEBYTECODE :=

@@ -87,7 +87,7 @@ def _parse(source: str, text: str) -> Output | None:
 
 def _partition(source: str, words: Sequence[str]) -> float | None:
     if not words:
-        raise InputError(f"{source}: nothing stands after PR, where log Z is due")
+        raise InputError(f"{source}: nothing follows PR, where log Z should be")
     # merlin gives the natural logarithm, with its exponential in brackets; in the oldest form the
     # number of samples of evidence, 1, comes first.
     if len(words) > 1 and words[1].startswith("("):
@@ -173,4 +173,4 @@ def _number(source: str, word: Any) -> float:
     try:
         return float(word)
     except (TypeError, ValueError):
-        raise InputError(f"{source}: {word!r} stands where a number is due") from None
+        raise InputError(f"{source}: {word!r} is where a number should be") from None

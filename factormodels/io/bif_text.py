@@ -187,7 +187,7 @@ def _check_numbers(text: str, count: int, where: str) -> None:
         try:
             probability = float(word)
         except ValueError:
-            raise InputError(f"{where} has {word!r} where a number is due; correct it") from None
+            raise InputError(f"{where} has {word!r} where a number should be; correct it") from None
         if not 0.0 <= probability <= 1.0:
             raise InputError(f"{where} has {word}; probabilities lie between 0 and 1")
     if len(words) != count:

@@ -42,7 +42,8 @@ class NumberTokens:
         """
         if position >= len(self.words):
             last = self.text.count("\n", 0, len(self.text.rstrip())) + 1
-            raise InputError(f"{self.source}: the file ends on line {last}, {message}")
+            where = message.removeprefix("is ")
+            raise InputError(f"{self.source}: the file ends on line {last}, {where}")
         start = next(
             match.start()
             for index, match in enumerate(re.finditer(r"\S+", self.text))
@@ -60,11 +61,11 @@ class NumberTokens:
             InputError: if the text ends before it, or it is not a whole number from `least`.
         """
         if position >= len(self.words):
-            self.fail(position, f"where {what} is due; complete the file")
+            self.fail(position, f"where {what} should be; complete the file")
         value = float(self.values[position])
         if not value.is_integer() or value < least:
             self.fail(
-                position, f"stands where {what} is due, a whole number from {least}; correct it"
+                position, f"is where {what} should be, a whole number from {least}; correct it"
             )
         return int(value)
 

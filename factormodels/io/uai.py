@@ -85,7 +85,7 @@ def parse_uai(
     """
     tokens = number_tokens(text, source, header=1)
     if not len(tokens) or tokens.words[0].upper() not in KINDS:
-        tokens.fail(0, f"stands where the kind of network is due, {' or '.join(KINDS)}; correct it")
+        tokens.fail(0, f"is where the kind of network should be, {' or '.join(KINDS)}; correct it")
     count = tokens.whole(1, "the number of variables")
     cardinalities = _cardinalities(tokens, count)
     if names is not None and len(names.variables) != count:
@@ -145,7 +145,7 @@ def _scopes(
             tokens.whole(position, f"the size of the scope of factor {factor}")
             tokens.fail(
                 position,
-                f"stands where the size of the scope of factor {factor} is due, at most the "
+                f"is where the size of the scope of factor {factor} should be, at most the "
                 f"{n_variables} variables; correct it, or the scope before it",
             )
         heads.append(position)
@@ -164,8 +164,7 @@ def _scopes(
         tokens.whole(int(places[entry]), what)
         tokens.fail(
             int(places[entry]),
-            f"stands where {what} is due, but variables run from 0 to {n_variables - 1}; "
-            "correct it",
+            f"is where {what} should be, but variables run from 0 to {n_variables - 1}; correct it",
         )
     return starts, values.astype(np.int64), position
 
@@ -184,8 +183,8 @@ def _tables(
         earlier = ", or the table before it if that is too short or too long" if factor else ""
         tokens.fail(
             int(inside[factor]),
-            f"stands where the table of factor {factor} announces its number of entries, "
-            f"{sizes[factor]:.0f} by its scope; correct it{earlier}",
+            f"should be {sizes[factor]:.0f}, the number of entries in the table of factor {factor} "
+            f"by its scope; correct it{earlier}",
         )
     if n_factors and ends[-1] > total:
         factor = int(np.argmax(ends > total))
@@ -238,7 +237,7 @@ def _check_rest(tokens: NumberTokens, start: int) -> None:
         last = position + 1 + (int(length) if length.is_integer() and length >= 0 else len(tokens))
         following = tokens.values[position + 1 : last]
         if last > len(tokens) or not np.all(following % 1 == 0):
-            tokens.fail(start, "stands after the last table; remove what follows the tables")
+            tokens.fail(start, "follows the last table; remove what follows the tables")
         position = last
     if start < len(tokens):
         logger.warning(

@@ -134,12 +134,12 @@ def read_log10_partition(path: str | os.PathLike[str]) -> float:
     # The older form first tells the number of samples of evidence, which is 1 here.
     at = 2 if len(tokens) == 3 and tokens.values[1] == 1 else 1
     if at >= len(tokens):
-        tokens.fail(at, "where log10 Z is due; complete the file")
+        tokens.fail(at, "where log10 Z should be; complete the file")
     if len(tokens) > at + 1:
-        tokens.fail(at + 1, "stands after log10 Z; remove what follows it")
+        tokens.fail(at + 1, "follows log10 Z; remove what follows it")
     value = float(tokens.values[at])
     if not value < np.inf:
-        tokens.fail(at, "stands where log10 Z is due, a number or -inf; correct it")
+        tokens.fail(at, "is where log10 Z should be, a number or -inf; correct it")
     return value
 
 
@@ -210,7 +210,7 @@ def _check_against(
 def _result_tokens(path: str | os.PathLike[str], kind: str) -> NumberTokens:
     tokens = number_tokens(read_text(path), path, header=1)
     if not len(tokens) or tokens.words[0].upper() != kind:
-        tokens.fail(0, f"stands where a result file begins with {kind}; name such a file")
+        tokens.fail(0, f"is where {kind} should be; name a file that begins with {kind}")
     return tokens
 
 
@@ -241,7 +241,7 @@ def _vectors(tokens: NumberTokens, start: int) -> list[NDArray[np.float64]]:
         position += 1 + states
     if position < len(tokens):
         tokens.fail(
-            position, f"stands after the marginals of the {count} variables; remove what follows"
+            position, f"follows the marginals of the {count} variables; remove what follows"
         )
     return vectors
 

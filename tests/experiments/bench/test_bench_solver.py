@@ -133,8 +133,8 @@ def test_a_description_that_is_none_is_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("PR\n", "nothing stands after PR"),
-        ("PR\nmuch\n", "'much' stands where a number is due"),
+        ("PR\n", "nothing follows PR"),
+        ("PR\nmuch\n", "'much' is where a number should be"),
         ("PR\n-inf (0.0)\nSTATUS\nfalse: Inconsistent evidence\n", "the solver says 'false: Inc"),
         ('{"value": 1, "marginals": [{"variable": 0}]}', "lacks its variable or probabilities"),
         (
@@ -142,7 +142,7 @@ def test_a_description_that_is_none_is_refused(text: str, message: str) -> None:
             "its marginals skip a variable",
         ),
         ("{", "it is not JSON"),
-        ('{"marginals": [{"variable": 0, "probabilities": [nan, 1]}]}', "a number is due"),
+        ('{"marginals": [{"variable": 0, "probabilities": [nan, 1]}]}', "a number should be"),
     ],
 )
 def test_damaged_output_is_told(text: str, message: str) -> None:

@@ -117,8 +117,11 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
         (BIF.replace("x, y, z", "x, y, y"), ["'b' declares 3 states and lists 2"]),
         (BIF.replace("0.2, 0.7;\n", "0.9;\n"), ["'b', row (yes), has 2 numbers", "ask for 3"]),
         (BIF.replace("(yes) 0.1", "(maybe) 0.1"), ["'b' has a row for (maybe)"]),
-        (BIF.replace("0.25, 0.25", "0.25, much"), ["row (no), has 'much' where a number is due"]),
-        (BIF.replace("0.3, 0.7;\n}", ";\n}"), ["'a' has '' where a number is due"]),
+        (
+            BIF.replace("0.25, 0.25", "0.25, much"),
+            ["row (no), has 'much' where a number should"],
+        ),
+        (BIF.replace("0.3, 0.7;\n}", ";\n}"), ["'a' has '' where a number should be"]),
         (BIF + "probability ( a ) {\n  table 0.1, 0.9;\n}\n", ["'a' has two probability blocks"]),
         (BIF.replace("variable c", "variable A"), ["'A' is declared twice (case aside)"]),
         (BIF.replace("discrete [ 3 ]", "continuous"), ["2 of the 3 variable blocks can be read"]),

@@ -239,29 +239,38 @@ def test_evidence_needs_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 BAD_MODELS = [
-    ("", "line 1, stands where"),
-    ("LIMID 1", "line 1: 'LIMID' stands where the kind of network is due"),
-    ("MARKOV", "the file ends on line 1, where the number of variables is due"),
-    ("MARKOV\n2.5", "line 2: '2.5' stands where the number of variables is due, a whole number"),
-    ("MARKOV\n-1", "line 2: '-1' stands where"),
-    ("MARKOV\nnan", "line 2: 'nan' stands where"),
-    ("MARKOV\n1e300\n2", "ends on line 3, where the number of states of variable 1 is due"),
-    ("MARKOV\n2\n2 0\n0", "line 3: '0' stands where the number of states of variable 1 is due"),
+    ("", "line 1, where the kind of network should be"),
+    ("LIMID 1", "line 1: 'LIMID' is where the kind of network should be"),
+    ("MARKOV", "the file ends on line 1, where the number of variables should be"),
+    ("MARKOV\n2.5", "line 2: '2.5' is where the number of variables should be, a whole number"),
+    ("MARKOV\n-1", "line 2: '-1' is where"),
+    ("MARKOV\nnan", "line 2: 'nan' is where"),
+    ("MARKOV\n1e300\n2", "ends on line 3, where the number of states of variable 1 should be"),
+    ("MARKOV\n2\n2 0\n0", "line 3: '0' is where the number of states of variable 1 should be"),
     ("MARKOV\n1\n1e17\n0", "line 3: '1e17' is too many states for variable 0"),
     ("MARKOV\n2\n2 two\n0", "line 3: 'two' is not a number; write one there"),
     ("MARKOV\n2\n2 1_0\n0", "line 3: '1_0' is not a number"),
     ("MARKOV\n2\n2 ٢\n0", "line 3: '٢' is not a number"),
-    ("MARKOV\n2\n2 2", "ends on line 3, where the number of factors is due"),
-    ("MARKOV\n2\n2 2\n1e9\n1 0", "ends on line 5, where the size of the scope of factor 1 is due"),
-    ("MARKOV\n2\n2 2\n1\n3 0 1 1", "line 5: '3' stands where the size of the scope of factor 0"),
-    ("MARKOV\n2\n2 2\n1\n2 0", "ends on line 5, where a variable of factor 0 is due"),
-    ("MARKOV\n2\n2 2\n2\n1 0 1 2\n2\n1 1", "line 5: '2' stands where a variable of factor 1"),
-    ("MARKOV\n2\n2 2\n1\n1 0.5\n2\n1 1", "line 5: '0.5' stands where a variable of factor 0"),
-    ("MARKOV\n2\n2 2\n1\n1 -1\n2\n1 1", "line 5: '-1' stands where a variable of factor 0"),
+    ("MARKOV\n2\n2 2", "ends on line 3, where the number of factors should be"),
+    (
+        "MARKOV\n2\n2 2\n1e9\n1 0",
+        "ends on line 5, where the size of the scope of factor 1",
+    ),
+    ("MARKOV\n2\n2 2\n1\n3 0 1 1", "line 5: '3' is where the size of the scope of factor 0"),
+    ("MARKOV\n2\n2 2\n1\n2 0", "ends on line 5, where a variable of factor 0 should be"),
+    ("MARKOV\n2\n2 2\n2\n1 0 1 2\n2\n1 1", "line 5: '2' is where a variable of factor 1"),
+    ("MARKOV\n2\n2 2\n1\n1 0.5\n2\n1 1", "line 5: '0.5' is where a variable of factor 0"),
+    ("MARKOV\n2\n2 2\n1\n1 -1\n2\n1 1", "line 5: '-1' is where a variable of factor 0"),
     ("MARKOV\n2\n2 2\n1\n2 1 1\n4\n1 1 1 1", "the scope of factor 0 names variable '1' twice"),
-    (MARKOV.replace("\n4\n", "\n3\n"), "line 9: '3' stands where the table of factor 0 announces"),
-    (MARKOV.replace(" 0.872", ""), "stands where the table of factor 1 announces its number of"),
-    (MARKOV.replace("\n6\n", "\n7\n"), "'7' stands where the table of factor 1 announces"),
+    (
+        MARKOV.replace("\n4\n", "\n3\n"),
+        "line 9: '3' should be 4, the number of entries",
+    ),
+    (MARKOV.replace(" 0.872", ""), "the number of entries in the table of factor 1 by its scope"),
+    (
+        MARKOV.replace("\n6\n", "\n7\n"),
+        "'7' should be 6, the number of entries in",
+    ),
     (MARKOV[: MARKOV.index(".189")], "ends on line 15, after 5 of the 6 entries of the table of"),
     (MARKOV[: MARKOV.index("6\n")], "after 0 of the 6 entries of the table of factor 1 (of 3)"),
     (MARKOV[: MARKOV.index("4\n")], "after 0 of the 4 entries of the table of factor 0 (of 3)"),
@@ -270,8 +279,8 @@ BAD_MODELS = [
     (MARKOV.replace("0.333", "1e400"), "line 14: '1e400' is entry 1 of the table of factor 1"),
     (MARKOV.replace("0.333", "3e-400"), "'3e-400' is entry 1 of the table of factor 1; too small"),
     (MARKOV.replace("0.333", "x" * 99), "line 14: 'xxx"),
-    (MARKOV + " 0.5", "line 18: '0.5' stands after the last table"),
-    (MARKOV + "2 1", "line 18: '2' stands after the last table"),
+    (MARKOV + " 0.5", "line 18: '0.5' follows the last table"),
+    (MARKOV + "2 1", "line 18: '2' follows the last table"),
     (MARKOV + "end", "line 18: 'end' is not a number"),
 ]
 
@@ -318,7 +327,7 @@ def test_damage_of_any_kind_is_an_input_error_or_a_graph(
 def test_a_scope_that_asks_for_more_than_any_table_holds() -> None:
     scope = " ".join(map(str, range(1100)))
     text = f"MARKOV\n1100\n{'2 ' * 1100}\n1\n1100 {scope}\n4\n1 1 1 1"
-    with pytest.raises(InputError, match="'4' stands where the table of factor 0"):
+    with pytest.raises(InputError, match="'4' should be inf, the number of entries"):
         uai.parse_uai(text, "wide.uai")
 
 
