@@ -68,6 +68,8 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path, invoke: I
         stopped = invoke(*arguments(server.url, "o.jsonl", "--max-calls", "6"))
         assert stopped.exit_code == 3
         assert len(server.requests) == 6
+        # What cannot be read is asked for again; which of two responses is ahead is open.
+        again = sum("lost" in hypothesis_of(request) for request in server.requests)
         assert stopped.stderr.rstrip().endswith(
             "factormodels: the limit of 6 calls is reached; what was answered is kept, and the "
             "same command goes on from there"
@@ -76,7 +78,7 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path, invoke: I
         assert "atomizer" in stopped.stderr
         done = invoke(*arguments(server.url, "o.jsonl"))
         assert done.exit_code == 0, done.output
-        assert len(server.requests) == CALLS
+        assert len(server.requests) == CALLS + again
         calm = invoke(*arguments(server.url, "calm.jsonl", "--cache", "other.sqlite"))
         assert calm.exit_code == 0
     assert (notes / "o.jsonl").read_bytes() == (notes / "calm.jsonl").read_bytes()
