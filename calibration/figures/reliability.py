@@ -23,8 +23,14 @@ _PANELS_IN_A_ROW = 3
 _RUG = 0.055
 """Height of a row of the rug, in units of the vertical axis."""
 
-_LINE, _LETTER, _HANDLE = 0.13, 0.05, 0.36
-"""Height of a line of names, width of a letter and of what stands before a name, in inches."""
+_LETTER, _HANDLE = 0.05, 0.36
+"""Width of a letter and of what stands before a name, in inches."""
+
+_LEFT, _RIGHT, _GAP = 0.48, 0.1, 0.24
+"""Inches left of the first panel, right of the last, and between two."""
+
+_TICKS = 0.36
+"""Inches below a panel for the numbers at its ticks, with what parts them from other text."""
 
 
 class Rugged(Protocol):
@@ -115,11 +121,15 @@ def square_panels(
     rows = -(-len(parts) // columns)
     width, characters = (COLUMN, 58) if columns == 1 else (PAGE, 120)
     most = max(map(len, parts))
-    height = rows * (width / columns + 0.1) + 0.55
-    above = 0
+    below = "\n".join(["Predicted probability of being true", *textwrap.wrap(note, characters)])
+    heading = textwrap.fill(title, characters) if title else ""
+    # Where panels stand follows from the few texts around them: to have a layout found, every
+    # text would be measured twice, which takes as long as drawing them.
+    side = (width - _LEFT - _RIGHT - (columns - 1) * _GAP) / columns
+    high = side * (1.03 + _RUG * most)
+    above = 0.0
     with paper_style():
-        figure = NewFigure(figsize=(width, height))
-        figure.set_layout_engine("constrained")
+        figure = NewFigure(figsize=(width, width))
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes, part in zip(grid.flat, parts, strict=False):
             axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
@@ -133,24 +143,30 @@ def square_panels(
             axes.set_xticks(np.linspace(0, 1, 6))
             axes.set_yticks(np.linspace(0, 1, 6))
             axes.spines["left"].set_bounds(0, 1)
-            above = max(above, _name(axes, drawn, list(part), width / columns - 0.5))
+            above = max(above, _name(axes, drawn, list(part), side, figure.dpi))
         for axes in grid.flat[len(parts) :]:
             axes.remove()
-        figure.set_figheight(height + rows * above * _LINE)
         texts = [
+            figure.supxlabel(below, fontsize=8.0),
+            figure.suptitle(heading, fontsize=8.5),
             figure.supylabel(label, fontsize=8.0),
-            figure.supxlabel(
-                "\n".join(
-                    ["Predicted probability of being true", *textwrap.wrap(note, characters)]
-                ),
-                fontsize=8.0,
-            ),
         ]
-        if title:
-            texts.append(figure.suptitle(textwrap.fill(title, characters), fontsize=8.5))
         for text in texts:
             # Two dollar signs in a name are not mathematics.
             text.set_parse_math(False)
+        sizes = [text.get_window_extent().height / figure.dpi for text in texts]
+        bottom, top = _TICKS + sizes[0], 0.1 + sizes[1]
+        step = above + high + _GAP
+        height = top + rows * step - _GAP + bottom
+        figure.set_size_inches(width, height)
+        for row, column in np.ndindex(grid.shape):
+            left, base = _LEFT + column * (side + _GAP), bottom + (rows - 1 - row) * step
+            place = (left / width, base / height, side / width, high / height)
+            grid[row, column].set_position(place)
+        middle = (_LEFT + (width - _LEFT - _RIGHT) / 2) / width
+        texts[0].set_position((middle, 0.05 / height))
+        texts[1].set_position((middle, 1 - 0.05 / height))
+        texts[2].set_position((0.05 / width, (bottom + height - top) / 2 / height))
     return figure
 
 
@@ -237,11 +253,17 @@ def _draw_rug(axes: Axes, histogram: Integers, row: int) -> None:
     )
 
 
-def _name(axes: Axes, drawn: Sequence[DrawnCurve], names: Sequence[str], width: float) -> int:
+def _name(
+    axes: Axes,
+    drawn: Sequence[DrawnCurve],
+    names: Sequence[str],
+    width: float,
+    dots_per_inch: float,
+) -> float:
     """Name the curves in a corner that they leave free, or above a panel of so many inches.
 
     Returns:
-        How many lines stand above the panel.
+        How many inches the names take above the panel.
     """
     characters = int((width - _HANDLE) / _LETTER)
     wrapped = [
@@ -253,14 +275,14 @@ def _name(axes: Axes, drawn: Sequence[DrawnCurve], names: Sequence[str], width: 
     x = np.concatenate([curve.at for curve in drawn])
     highest = np.concatenate([curve.upper for curve in drawn])
     lowest = np.concatenate([curve.lower for curve in drawn])
-    above = 0
+    above = False
     if not (highest[x < across] > 1 - height).any():
         place: dict[str, Any] = {"loc": "upper left"}
     elif not (lowest[x > 1 - across] < height).any():
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, _RUG * len(names))}
     else:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.02)}
-        above = len(lines)
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+        above = True
     legend = axes.legend(
         [curve.line for curve in drawn],
         [str(row) for row in range(len(drawn))],
@@ -274,4 +296,4 @@ def _name(axes: Axes, drawn: Sequence[DrawnCurve], names: Sequence[str], width: 
     for text, name in zip(legend.get_texts(), wrapped, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
-    return above
+    return legend.get_window_extent().height / dots_per_inch if above else 0.0

@@ -114,12 +114,7 @@ def drawn_diagrams(
     for one in kept[_DRAWN]:
         for text in one.figure.texts:
             if text.get_text() == one.figure.get_suptitle():
-                text.set(visible=False, in_layout=False)
-        for axes in one.figure.axes:
-            # Where a first layout finds them: one that follows another would differ from it.
-            if (place := axes.get_subplotspec()) is not None:
-                axes.set_position(place.get_position(one.figure))
-                axes.set_in_layout(True)
+                text.set_visible(False)
     found: list[Diagram] = kept[_DRAWN]
     return found
 

@@ -7,6 +7,7 @@ process: in a process of its own, its time and memory are limited, and its death
 from __future__ import annotations
 
 import fcntl
+import gc
 import multiprocessing
 import os
 import signal
@@ -56,10 +57,13 @@ class Child:
         """
         # Not fork: the threads and locks of OpenMP, JAX and others do not survive it.
         context = multiprocessing.get_context("spawn")
+        collections = gc.get_threshold()
         self._connection, theirs = context.Pipe()
         # Nothing is ever sent through it: it is closed when this process ends, however it does.
         life, self._life = context.Pipe(duplex=False)
-        self._process = context.Process(target=_serve, args=(theirs, life, quiet), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(theirs, life, quiet, collections), daemon=True
+        )
         # An interrupt reaches all processes of a terminal; this one ends the others. Theirs are
         # blocked from the first instruction on.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -255,9 +259,15 @@ def _end_with(life: Connection) -> None:
         os._exit(1)
 
 
-def _serve(connection: Connection, life: Connection, quiet: bool) -> None:
-    """Answer calls until the other end of the pipe says that there are no more, or is closed."""
+def _serve(
+    connection: Connection, life: Connection, quiet: bool, collections: tuple[int, int, int]
+) -> None:
+    """Answer calls until the other end of the pipe says that there are no more, or is closed.
+
+    Circles of objects are looked for as seldom as in the process that started this one.
+    """
     _end_with(life)
+    gc.set_threshold(*collections)
     # It starts with interrupts blocked; a library that unblocks them must not let one through.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if quiet:
@@ -272,6 +282,8 @@ def _serve(connection: Connection, life: Connection, quiet: bool) -> None:
             call = connection.recv()
             # The polite end, sent by `close`.
             if call is None:
+                # Nor before it ends: libraries have made hundreds of thousands of objects.
+                gc.freeze()
                 return
             function, arguments = call
             connection.send(_answer(function, kept, arguments))
