@@ -159,10 +159,10 @@ def square_panels(
         step = above + high + _GAP
         height = top + rows * step - _GAP + bottom
         figure.set_size_inches(width, height)
-        for row, column in np.ndindex(grid.shape):
+        for (row, column), axes in np.ndenumerate(grid):
             left, base = _LEFT + column * (side + _GAP), bottom + (rows - 1 - row) * step
             place = (left / width, base / height, side / width, high / height)
-            grid[row, column].set_position(place)
+            axes.set_position(place)
         middle = (_LEFT + (width - _LEFT - _RIGHT) / 2) / width
         texts[0].set_position((middle, 0.05 / height))
         texts[1].set_position((middle, 1 - 0.05 / height))

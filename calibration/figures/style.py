@@ -110,6 +110,8 @@ def save_figure(
         # What no font can show would end in an error or a blank.
         if (shown := printable(text.get_text())) != text.get_text():
             text.set_text(shown)
+    # Packed in two thirds of the time that it takes by default, and a tenth larger.
+    packing: dict[str, dict[str, Any]] = {"png": {"pil_kwargs": {"compress_type": _RUNS}}}
     with paper_style(), laid_out(figure):
         for suffix, path in zip(formats, paths, strict=True):
             with atomic_path(path) as temporary:
@@ -117,8 +119,7 @@ def save_figure(
                     temporary,
                     format=suffix,
                     metadata=_metadata(suffix, given),
-                    # Half as long to pack as by default, and a tenth larger.
-                    **({"pil_kwargs": {"compress_type": _RUNS}} if suffix == "png" else {}),
+                    **packing.get(suffix, {}),
                 )
     return paths
 

@@ -111,7 +111,7 @@ def live(
         concurrency: its limit on calls under way.
         hostility: of the provider; None on a calm day.
         latency: of its answers, in seconds.
-        seed: of the times of the kills.
+        seed: of the numbers of calls after which it is killed.
         forgetting: whether every kill also loses what was stored: a day that must fail.
     """
     write_batch(folder, responses)
@@ -122,9 +122,10 @@ def live(
         while killed < kills:
             before = len(provider.calls)
             process = command(folder, provider.url, concurrency)
-            while len(provider.calls) == before and process.poll() is None:
+            # So many calls and not so many seconds, which a busy machine would spend on the start.
+            reached = before + chance.randint(1, 10 * concurrency)
+            while len(provider.calls) < reached and process.poll() is None:
                 time.sleep(0.01)
-            time.sleep(chance.uniform(0.0, 2.0))
             if process.poll() is not None:
                 break
             os.kill(process.pid, signal.SIGKILL)

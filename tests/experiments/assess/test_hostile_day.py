@@ -42,7 +42,7 @@ def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(tmp_path: P
 
 def test_a_day_that_forgets_what_was_answered_asks_too_much_again(tmp_path: Path) -> None:
     """What the other test counts is told from a batch that stores nothing."""
-    day = live(tmp_path, RESPONSES, kills=2, concurrency=8, latency=0.02, forgetting=True)
+    day = live(tmp_path, RESPONSES, kills=1, concurrency=8, latency=0.02, forgetting=True)
     assert day.repeated > day.most_repeated
 
 
