@@ -116,6 +116,11 @@ Method = Callable[[CrossFitTask], Floats]
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Scores of every method, all their differences, and the figure of the ladder."""
     (data,) = context.load([settings.dataset], "dataset")
+    if bare := _stating_none(data.graphs):
+        raise InputError(
+            f"{data.name}: response {bare.id!r} has a relation without a distribution over "
+            "kinds, which these methods learn from; give data that state one"
+        )
     task = problem(data.graphs, settings.folds, context.seed, data.name)
     found: dict[str, Floats] = {}
     names = settings.methods or tuple(METHODS)
@@ -140,20 +145,19 @@ def problem(graphs: Sequence[FactGraph], n_folds: int, seed: int, where: str) ->
     """What every method is given.
 
     Raises:
-        InputError: if no atom is labelled, or a relation states no distribution.
+        InputError: if no atom is labelled.
     """
     kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
     atoms = labelled_atoms(kept, where)
-    for graph in kept:
-        if any(relation.distribution is None for relation in graph.relations):
-            raise InputError(
-                f"{where}: response {graph.id!r} has a relation without a distribution over "
-                "kinds, which these methods learn from; give data that state one"
-            )
     views = [variant(graph, "FR1") for graph in kept]
     default = atom_posteriors(views, "implication")[atoms.kept]
     fold = folds_of(atoms.grouping, n_folds, seed)
     return CrossFitTask(kept, views, atoms, fold, default, n_folds, seed)
+
+
+def _stating_none(graphs: Sequence[FactGraph]) -> FactGraph | None:
+    """The first response with a relation that states no distribution over kinds, if any."""
+    return next((g for g in graphs if any(r.distribution is None for r in g.relations)), None)
 
 
 # ------------------------------------------------------------------------------------- graphs
@@ -274,9 +278,14 @@ def taught(
 def taught_classes(task: CrossFitTask, view: str) -> list[FactGraph]:
     """Every response's graph of a view with six classes' strengths from the folds without it.
 
-    They are to be encoded by *implication*.
+    Where relations state no distribution there is a strength for each kind instead. The graphs are
+    to be encoded by *implication*.
     """
-    return taught(task, _view(view), _classes(), "exact" if view == "FR1" else "lbp")
+    backend = "exact" if view == "FR1" else "lbp"
+    if _stating_none(task.graphs) is None:
+        return taught(task, _view(view), _classes(), backend)
+    kinds = Specification(relations=ClassProbability("kind"))
+    return taught(task, lambda graph: variant(graph, view), kinds, backend)
 
 
 def _fr1(graph: FactGraph) -> FactGraph:

@@ -72,7 +72,7 @@ class ApproximatedView:
         encoding: encoding of the relations; "implication" where strengths are learned.
         backends: the approximations.
         learned: whether a prior and the strengths of six classes are learned from the other folds
-            of responses; data must state distributions.
+            of responses; of each kind, where relations state no distribution.
     """
 
     __pydantic_config__: ClassVar = STRICT

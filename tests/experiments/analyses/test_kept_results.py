@@ -61,6 +61,36 @@ def same(kept: Any, now: Any) -> bool:
     return bool(kept == now)
 
 
+def text_of(section: str) -> str:
+    """Return a section without tables, commands and pictures."""
+    bare = re.sub(r"```.*?```|!\[.*?\]\(.*?\)|`[^`]*`", "", section, flags=re.DOTALL)
+    return "\n".join(
+        line for line in bare.splitlines() if not line.startswith(("|", "    ", "<!--"))
+    )
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_every_number_of_the_text_is_kept(name: str) -> None:
+    command = f"    factormodels run ours/{name}\n"
+    (section,) = (part for part in re.split(r"\n(?=##+ )", PAGE) if command in part)
+    kept = set()
+    for path in (DOCS / "results" / name).glob("*.csv"):
+        with path.open(encoding="utf-8") as file:
+            for cell in (cell for row in csv.reader(file) for cell in row):
+                if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", cell):
+                    value = abs(float(cell))
+                    kept |= {f"{value:.{digits}f}" for digits in range(5)}
+                    kept |= {f"{100 * value:.{digits}f}%" for digits in range(2)}
+    # Numbers of an owner's file have a test beside it.
+    text = re.sub(
+        r"irrelevant claims are counted too.*?supported", "", text_of(section), flags=re.S
+    )
+    # Whole numbers below a hundred tell of designs: i-bounds, thresholds, fifths.
+    found = re.findall(r"(?<![\w.])\d+\.\d+%?|\d+%|\d+,\d{3}", text)
+    assert found
+    assert not [number for number in found if number.replace(",", "") not in kept]
+
+
 def test_what_needs_no_learning_is_found_again() -> None:
     with (DOCS / "results" / "learned-priors" / "scores.csv").open(encoding="utf-8") as file:
         kept = {row["method"]: row for row in csv.DictReader(file)}

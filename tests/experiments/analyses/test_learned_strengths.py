@@ -10,8 +10,10 @@ import pytest
 from calibration.learned_priors import ClassProbability, Specification, fit
 from experiments.analyses import learned_strengths, prior_transfer, real_graphs
 from experiments.analyses.posteriors import labelled_atoms
-from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels.variants import variant
 from inference import infer
+from tests.experiments.conftest import Invoke
 from tests.oracle import oracle
 
 pytestmark = pytest.mark.slow
@@ -112,11 +114,30 @@ def test_every_method_judges_each_fold_by_the_others() -> None:
     first = next(r for r in pairs if (r["method"], r["other"]) == ("default", "six classes"))
     gain = rows["default"]["brier"] - rows["six classes"]["brier"]
     assert first["brier"] == pytest.approx(gain, abs=1e-12)
-    with pytest.raises(InputError, match="without a distribution over kinds"):
-        learned_strengths.problem(
-            [replace(g, relations=tuple(replace(r, distribution=None) for r in g.relations))
-             for g in graphs], 3, 0, "data",
-        )  # fmt: skip
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_distributions_kinds_are_learned_and_classes_refused(invoke: Invoke) -> None:
+    bare = [
+        replace(g, relations=tuple(replace(r, distribution=None) for r in g.relations))
+        for g in biographies(12, 2)
+    ]
+    task = learned_strengths.problem(bare, 3, 0, "data")
+    found = learned_strengths.taught_classes(task, "FR2")
+    kinds = Specification(relations=ClassProbability("kind"))
+    for number in range(3):
+        own = [at for at, f in enumerate(task.fold[::4].tolist()) if f == number]
+        rest = [variant(g, "FR2") for at, g in enumerate(bare) if at not in own]
+        # Forests: belief propagation learns what exact inference does.
+        taught = fit(rest, kinds, penalty=learned_strengths.PENALTY)
+        for at in own:
+            wanted = taught.apply(variant(bare[at], "FR2"))
+            assert [r.probability for r in found[at].relations] == pytest.approx(
+                [r.probability for r in wanted.relations], abs=1e-3
+            )
+    result = invoke("run", "ours/learned-priors", "settings.dataset.name=factcheck-bench")
+    assert result.exit_code == 2
+    assert "has a relation without a distribution over kinds" in result.stderr
 
 
 def test_transfer_finds_a_share_that_differs() -> None:

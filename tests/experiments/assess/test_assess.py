@@ -7,14 +7,18 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.response import AssessmentView, assess_graph
 from experiments.cli.main import app
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
+from factormodels.extraction.duplicates import every_atom
 from factormodels.extraction.pipeline import run_stages
-from inference import get_backend
+from inference import get_backend, infer
+from tests.experiments.analyses.test_open_questions import agree, table_rows
 from tests.experiments.conftest import EXAMPLE, Invoke
 
 RESPONSE = "The bridge opened in 1890. Bananas ripen in the sun."
@@ -375,27 +379,78 @@ def test_the_output_is_read_by_other_commands(notes: Path, invoke: Invoke) -> No
     assert isinstance(graph, FactGraph)
 
 
+ENDS = ("", "_lower", "_upper")
+
+
 def test_the_biographies_with_the_lexical_baseline(
     folder: Path, invoke: Invoke, shared_data: Path
 ) -> None:
     data = shared_data / "factscore_dev"
     options = ["--passages", data / "passages_bm25.jsonl", "--variant", "FR1", "--variant", "FR2"]
-    result = invoke("assess", data / "ChatGPT.jsonl", *options)
+    result = invoke("assess", data / "ChatGPT.jsonl", *options, "--out", "out.jsonl")
     assert result.exit_code == 0, result.output
-    assert list(folder.iterdir()) == []
     heading, *rows = (
         re.split(r"  +", line.strip())
         for line in result.stdout.splitlines()
         if line.startswith(("variant", "FR"))
     )
     table = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
-    # As in docs/findings.md; the features are counts, so that rounding alone may differ.
-    for name, expected in {
-        "FR1": {"Pr": 0.350, "F1": 0.740, "MAE": 0.127, "Brier": 0.209},
-        "FR2": {"Pr": 0.353, "F1": 0.745, "MAE": 0.125, "Brier": 0.211},
-    }.items():
-        found = {column: float(table[name][column]) for column in expected}
-        assert found == pytest.approx(expected, abs=0.0011)
+    page = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text("utf-8")
+    section = page.split("## How weak the lexical baseline is\n")[1].split("\n### ")[0]
+    told = {row["variant"]: row for row in table_rows(section)}
+    graphs = [graph for graph in read_many(folder / "out.jsonl") if graph.atoms]
+    every = [every_atom(graph) for graph in graphs]
+    labels = np.array([a.label for atoms in every for a, _ in atoms if a.label is not None])
+    names = np.repeat(
+        [graph.id for graph in graphs],
+        [sum(a.label is not None for a, _ in atoms) for atoms in every],
+    )
+    assert f"({sum(map(len, every))} claims, {len(labels)} labelled S or NS)" in section
+    kept = np.ones(len(labels), dtype=np.bool_)
+    judged = LabelledAtoms(labels.astype(np.float64), names, kept)
+    for name, row in table.items():
+        found = [
+            infer(variant(graph, name).to_factor_graph("implication")).marginals for graph in graphs
+        ]
+        p = np.array(
+            [
+                marginals[same][1]
+                for marginals, atoms in zip(found, every, strict=True)
+                for atom, same in atoms
+                if atom.label is not None
+            ]
+        )
+        scores = scores_with_intervals(p, judged, ("auroc", "ece"), 0)
+        auroc, ece = (
+            "{:.3f} [{:.3f}, {:.3f}]".format(*(scores[each + end] for end in ENDS))
+            for each in ("auroc", "ece")
+        )
+        for column in ("Pr", "F1", "MAE", "Brier", "accuracy"):
+            assert agree(told[name][column], row[column])
+        assert agree(told[name]["AUROC [95 %]"], auroc)
+        if name == "FR1":
+            stated = re.search(r"ECE ([\d., \[\]]+\])", section)
+            assert stated is not None
+            assert agree(stated[1], ece)
+            even = 100 * np.mean(p == 0.5)
+            assert f" {even:.0f} % of the labelled" in " ".join(section.split())
+            kinds = [r.kind for graph in graphs for r in variant(graph, name).relations]
+            entailments = kinds.count(RelationKind.ENTAILMENT)
+            assert RelationKind.CONTRADICTION not in kinds
+            assert f"Of {len(kinds):,} pairs it calls {entailments} entailments" in section
+    # Constants: every claim true, and the share of true claims as the probability of each.
+    share = labels.mean()
+    by_response = np.array([labels[names == each].mean() for each in dict.fromkeys(names)])
+    constants = (
+        (told["every claim true"], 2 * share / (1 + share), (1 - by_response).mean(), 1 - share),
+        (told["the share of true claims for each"], None, abs(by_response - share).mean(),
+         share * (1 - share)),
+    )  # fmt: skip
+    for row, f1, mae, brier in constants:
+        assert (row["F1"], row["MAE"], row["Brier"]) == (
+            "" if f1 is None else f"{f1:.3f}", f"{mae:.3f}", f"{brier:.3f}"
+        )  # fmt: skip
+    assert told["every claim true"]["accuracy"] == f"{share:.3f}"
 
 
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:

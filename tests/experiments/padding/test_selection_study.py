@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,15 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
     assert study.rows[0].survival == min(row.survival for row in study.rows)
     change = study.after["factuality"].estimate - study.before["factuality"].estimate
     assert change[0] < -0.05
+    counts = [
+        sum(len(selection.solution.chosen) for _, selection in selected(each, *graphs))
+        for each in (
+            replace(choices, weights="uniform"),
+            replace(choices, rule="both"),
+            replace(choices, weights="uniform", rule="both"),
+        )
+    ]
+    assert counts == [691, 768, 806]
 
 
 def test_plain_and_uncertain_selection_stand_side_by_side(invoke: Invoke, tmp_path: Path) -> None:

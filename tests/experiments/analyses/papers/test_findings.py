@@ -150,3 +150,41 @@ def test_counts_of_fastfact_are_those_of_its_file(shared_data: Path) -> None:
                 left = agreed["agreed"]
                 value = 100 * left / (left + agreed["disagreed_corrected"])
             assert cell == f"{value:.{len(cell.partition('.')[2])}f}", what
+
+
+def test_operations_are_printed_per_as_many_responses_as_the_text_says(shared_data: Path) -> None:
+    file = json.loads((shared_data / "fastfact" / "annotation_stats.json").read_text("utf-8"))
+    text = PAGE.read_text("utf-8").partition("<!-- fastfact: annotation_stats.json -->")[2]
+    table, _, prose = text.partition("\n\n")
+    told = {}
+    for line in table.strip().splitlines():
+        what, by, *cells = (cell.strip() for cell in line.split("|")[1:-1])
+        told[what, by] = cells
+    operations = ("unchanged", "revised", "removed", "added")
+    names = ("factcheck-bench", "hellobench", "longfact", "expertqa", "factscore_bio")
+    responses: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        counted = file["grouped"]["by_prompt_source"][name]["operations"]
+        for operation in operations:
+            printed = told[f"{operation}, a response", "printed"][at]
+            # The whole numbers of responses that give the printed digits.
+            gives = [n for n in range(75, 85) if f"{counted[operation] / n:.3f}" == printed]
+            responses.setdefault(name, []).extend(gives)
+    assert responses == {
+        "factcheck-bench": [78] * 4, "hellobench": [80, 80], "longfact": [76] * 4,
+        "expertqa": [81], "factscore_bio": [76] * 4,
+    }  # fmt: skip
+    prose = " ".join(prose.split())
+    assert re.search(r"by 78, 76 and 76 responses .* one of ExpertQA's \(divided by 81\)", prose)
+    assert "two of Hellobench's (by 80)" in prose
+    gaps = {
+        what: [float(b) - float(a) for a, b in zip(told[what, "printed"], told[what, "counted"],
+                                                   strict=True)]
+        for what in ("supported, %", "verdicts left alone, %")
+    }  # fmt: skip
+    assert [round(gaps["supported, %"][at]) for at in (4, 3)] == [11, 6]
+    assert "11 points lower for FActScore and 6 points lower for ExpertQA" in prose
+    apart = [round(gap, 1) for gap in gaps["verdicts left alone, %"][:5]]
+    assert (min(apart), apart.index(min(apart))) == (0.7, 1)
+    assert (max(apart), apart.index(max(apart))) == (9.7, 0)
+    assert "by 0.7 (Hellobench) to 9.7 points (Factcheck-bench)" in prose
