@@ -5,16 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.batch import infer_batch, infer_settings
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
