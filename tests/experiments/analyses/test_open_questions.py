@@ -34,7 +34,7 @@ STUDIES = sorted(
 
 UNSHOWN = {"ours/frontier": ["settings.slow=[]"]}
 """What is left out of a study since the page shows none of it, and it takes most of the time: what
-loads JAX, Pyro and pgmpy. The notebook of the algorithms runs all of them."""
+loads JAX, Pyro and pgmpy. The first notebook runs all of them."""
 
 Row = dict[str, str]
 
