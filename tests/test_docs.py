@@ -65,6 +65,7 @@ def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.longest
 def test_it_is_built_without_a_warning(built: str) -> None:
     assert "WARNING" not in built
 

@@ -232,9 +232,11 @@ def write_results(
 
 
 def get_ready(kept: dict[str, Any]) -> None:  # noqa: ARG001
-    """Load what figures are drawn and saved with, which takes a second."""
+    """Load what figures and their numbers are made with, which takes a second."""
     for name in ("figure", "backends.backend_agg", "backends.backend_pdf", "backends.backend_svg"):
         import_module(f"matplotlib.{name}")
+    for name in ("numpy.random", "pandas", "scipy.special"):
+        import_module(name)
 
 
 def _draw(

@@ -16,8 +16,8 @@ from tests.fuzz.targets import Target, prepare, targets
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
 
-MUTANTS = 120
-"""Some five seconds of them; `make fuzz` tries a hundred thousand."""
+MUTANTS = 60
+"""Some ten seconds of them; `make fuzz` tries a hundred thousand."""
 
 
 @pytest.fixture(scope="module")
