@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -32,9 +33,19 @@ from tests.experiments.conftest import environment
 pytestmark = pytest.mark.kill
 
 
+SELDOM = (60_000, 15, 30)
+
+
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:
-    with Child() as started:
+    """A process, started by one that seldom looks for circles of objects."""
+    usual = gc.get_threshold()
+    gc.set_threshold(*SELDOM)
+    try:
+        started = Child()
+    finally:
+        gc.set_threshold(*usual)
+    with started:
         yield started
 
 
@@ -67,6 +78,14 @@ def test_it_computes_elsewhere_and_keeps_what_it_is_told_to(child: Child) -> Non
     first, process = child.call(count, 2)
     assert child.call(count, 3) == (first + 3, process)
     assert process != os.getpid()
+
+
+def collections(_kept: dict[str, Any]) -> tuple[int, int, int]:
+    return gc.get_threshold()
+
+
+def test_it_looks_for_circles_as_seldom_as_what_started_it(child: Child) -> None:
+    assert child.call(collections) == SELDOM
 
 
 @pytest.mark.parametrize(
