@@ -613,7 +613,7 @@ def _remarks(
 ) -> list[str]:
     """What a reader must know of the scores, a sentence each."""
     unit = "responses" if clustered else "claims, taken as independent"
-    remarks = [f"In brackets {100 * settings.level:g}% intervals over {unit}."]
+    remarks = [f"In brackets: {100 * settings.level:g}% intervals over {unit}."]
     if any(math.isfinite(own.coverage) for each in models for own in each.scores.values()):
         remarks.append("What others cover in simulations stands behind them.")
     if any(each.n_unlabelled for each in models):

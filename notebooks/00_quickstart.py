@@ -139,7 +139,7 @@ write_results(
                     interval_column("brier", "Brier", 3),
                 ),
                 "Two variants and two algorithms on the demonstration.",
-                note="In brackets 95% intervals over responses.",
+                note="In brackets: 95% intervals over responses.",
             ),
         },
         figures={

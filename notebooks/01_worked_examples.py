@@ -27,13 +27,13 @@
 #   \quad\Rightarrow\quad P(a_1) = \frac{48}{151} \approx 0.318,$$
 #
 # which the paper prints as 0.32. The embedded data hold this graph and fifteen others with
-# posteriors as fractions, found by hand. An algorithm that is exact has to give them to rounding.
-# Belief propagation has to give them where the graph is a forest and need not where it has a cycle;
-# mean field need not wherever variables depend on each other; a sampler is off by chance.
+# posteriors as fractions, found by hand. An exact algorithm has to reproduce them up to rounding.
+# Belief propagation has to reproduce them if the graph is a forest, but not if it has a cycle; mean
+# field does not have to if variables depend on each other; a sampler is off by chance.
 #
-# A context's contribution is the posterior with it less the posterior without it. Removal is exact,
-# and contributions need not sum to the distance from the prior. In log-odds they do, where contexts
-# are independent given the claim; two contexts that conflict share what they contribute.
+# A context's contribution is the posterior with it minus the posterior without it. Removal is
+# exact, and contributions need not add up to the distance from the prior. In log-odds they do if
+# contexts are independent given the claim; two contexts that conflict share what they contribute.
 
 # %%
 from fractions import Fraction
@@ -66,9 +66,9 @@ factor_graphs = {
 # ## Every backend on every example
 #
 # The error is the largest of a marginal whose fraction is known. Samplers and ascents get the seed
-# above; everything else is as the registry builds it. In the fast mode the two backends that
+# above; everything else is as the registry builds it. In the fast mode, the two backends that
 # compile a program for every graph answer only the three graphs whose contexts are studied below
-# (grey: not asked). A backend whose library is not installed is left out.
+# (grey: not run). A backend whose library is not installed is left out.
 
 # %%
 SETTINGS = {
@@ -244,11 +244,11 @@ for title, row in totals.iterrows():
     )
 
 # %% [markdown]
-# Every exact backend reproduces the paper and the fractions, whoever wrote it. Belief propagation
-# is exact on the forests and off where two contexts of one claim conflict, because that closes a
-# cycle; mean field is off on the simplest graphs. Contributions in log-odds are additive for
-# Example 1, where the contexts are independent given the claim, and not where contexts bear on each
-# other: in the conflict chain they even differ from the whole in sign.
+# Every exact backend, from whatever library, reproduces the paper and the fractions. Belief
+# propagation is exact on the forests and wrong if two contexts of a claim conflict, because that
+# closes a cycle; mean field is wrong even on the simplest graphs. Contributions in log-odds add up
+# for Example 1, where the contexts are independent given the claim, but not if contexts bear on
+# each other: in the conflict chain, their sum even has the opposite sign to the whole.
 
 # %%
 write_results(

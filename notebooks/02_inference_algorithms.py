@@ -21,14 +21,14 @@
 # that remain are the *frontier*. Belief propagation takes microseconds and is exact on forests.
 # With cycles it is an estimate: its fixed points are stationary points of the Bethe free energy,
 # whose error grows with the strength of interactions, and it may not settle. Weighted mini-buckets
-# (WMB) split what does not fit into tables of $i + 1$ variables and pay with a bound: by Hölder's
-# inequality their $\log Z$ lies on a known side of the true one however badly the split went, and
-# at the induced width they are exact. So the two fail differently. Belief propagation cannot tell
-# that it is wrong; WMB knows how wrong it may be.
+# (WMB) split whatever does not fit into tables of $i + 1$ variables, and give a bound instead: by
+# Hölder's inequality their $\log Z$ lies on a known side of the true one, however bad the split,
+# and at the induced width they are exact. So the two fail differently: belief propagation cannot
+# tell that it is wrong, whereas WMB knows how wrong it may be.
 #
-# The graphs are of the shape of FactReasoner's (26 or 31 claims, 93 or 130 contexts) and, for
-# contrast, grids with random couplings of both signs, on which approximations are hardest. All are
-# small enough to be solved exactly, so that errors are errors and not differences of opinion.
+# The graphs have the shape of FactReasoner's (26 or 31 claims, 93 or 130 contexts); for contrast
+# there are grids with random couplings of both signs, which are the hardest to approximate. All are
+# small enough to be solved exactly, so the errors are measured against the truth.
 
 # %%
 import time
@@ -76,9 +76,9 @@ ALGORITHMS = {
 # %% [markdown]
 # ## Error and time
 #
-# Seconds are those of a call on a graph that the algorithm has seen once, least of the repeats, on
-# one core; the error is the largest of any marginal. For measurements that have to stand up, with
-# processes of their own, interleaved rounds and intervals, there is `factormodels bench`.
+# Seconds are the shortest of several repeated calls on a graph that the algorithm has seen before,
+# on one core; the error is the largest of any marginal. For careful measurements, with separate
+# processes, interleaved rounds and intervals, use `factormodels bench`.
 
 # %%
 rows = []
@@ -266,16 +266,16 @@ print(
 )
 
 # %% [markdown]
-# On graphs of claims and contexts belief propagation is hard to beat: what it costs is hardly
-# measurable, and its error is small, because interactions are moderate and cycles few. That is a
-# property of these graphs, not of the algorithm. Where exact elimination fits, it is the next step,
-# and leaves little room between: in marginals, WMB is seldom on the frontier here.
+# On graphs of claims and contexts belief propagation is hard to beat: its cost is hardly
+# measurable, and its error is small, because interactions are moderate and cycles are few. That is
+# a property of these graphs, not of the algorithm. Where exact elimination is possible, it is the
+# next step, and it leaves little room in between: in marginals, WMB is seldom on the frontier here.
 #
-# On grids with strong couplings the error of belief propagation grows until single marginals are
-# wholly wrong, and convergence is no assurance: it settles on wrong answers, too. WMB's marginals
-# are estimates as well and err at small $i$, but its bounds held on every graph, as they must, and
-# their gap says when to raise $i$; at the induced width (13 here) it is exact. That is what it is
-# for: graphs that are too wide, and answers that have to come with a guarantee.
+# On grids with strong couplings the error of belief propagation grows until some marginals are
+# completely wrong, and convergence is no guarantee, because it also converges to wrong answers.
+# WMB's marginals are estimates too, and inaccurate at small $i$, but its bounds held on every
+# graph, as they must. The gap between them says when to raise $i$; at the induced width (13 here)
+# it is exact. That is what it is for: graphs that are too wide, and answers that need a guarantee.
 
 
 # %%

@@ -20,16 +20,17 @@
 # **Argument.** Factcheck-Bench has human labels of 631 claims in 92 responses, and the human stance
 # of every passage towards its claim. The default turns stances into relations by convention: 0.9
 # for full support and for refutation, 0.7 for partial support, and 0.5 as every claim's prior.
-# Nothing about that is calibrated by design. Learning can set the prior, or a temperature of all
-# relations, or what each stance is worth, by maximum likelihood of the labels.
+# Nothing about that is calibrated by design. Learning can choose the prior, or a temperature for
+# all relations, or a strength for each stance, by maximum likelihood of the labels.
 #
-# Three precautions. What is learned is judged on responses that it has not seen: ten folds, no
-# response ever split. Claims of one response are not independent, so intervals and bands resample
-# responses. And calibration is shown by the isotonic (CORP) reliability curve, which has no bins to
-# choose, with a *consistency band* around the diagonal: where the curve of perfectly calibrated
-# posteriors would lie 95 times in 100, at each point. A binned calibration error is above zero even
-# for calibrated posteriors, and its bootstrap is biased further upwards, so it is given without an
-# interval; the slope and intercept of a logistic recalibration (1 and 0 if calibrated) have one.
+# We take three precautions. What is learned is judged on unseen responses: there are ten folds, and
+# no response is ever split. Claims of one response are not independent, so intervals and bands
+# resample responses. And calibration is shown by the isotonic (CORP) reliability curve, which has
+# no bins to choose, with a *consistency band* around the diagonal: where the curve of perfectly
+# calibrated posteriors would lie 95 times in 100, at each point. A binned calibration error is
+# above zero even for calibrated posteriors, and its bootstrap is biased further upwards, so it is
+# given without an interval; the slope and intercept of a logistic recalibration (1 and 0 if
+# calibrated) have one.
 
 # %%
 import numpy as np
@@ -69,8 +70,8 @@ if fast():
 # %% [markdown]
 # ## What the labels teach
 #
-# Fitted to all responses, with intervals; the numbers that the convention states stand beside them.
-# Labels that are this few could hardly contradict it.
+# The table shows what is fitted to all responses, with intervals, beside the numbers of the
+# convention. So few labels could hardly contradict it.
 
 # %%
 learned = fit(graphs, specifications["prior, stances"])
@@ -191,10 +192,9 @@ gaps = pd.DataFrame(
 gaps.round(3)
 
 # %% [markdown]
-# Pooling folds has a price of its own. Each fold has its own learned prior, estimated on the
-# others: a fold with few true claims gets a high one. Claims without evidence are thereby ranked
-# the wrong way round, which lowers the area under the ROC curve of what was learned, and of nothing
-# else.
+# Pooling folds has a price. Each fold has its own learned prior, estimated on the others, so a fold
+# with few true claims gets a high one. As a result, claims without evidence are ranked the wrong
+# way round, which lowers the area under the ROC curve of the learned posteriors, and only of those.
 
 # %%
 undecided = group == "0.5"
@@ -208,10 +208,10 @@ print(f"correlation of a fold's prior with its share of true claims: {correlatio
 # %% [markdown]
 # ## Where labels can teach
 #
-# The stances above are people's. On 157 biographies of ChatGPT the relations are those of a weak
-# model of words, and 4,886 claims are labelled: there is something to learn. A prior and a
-# temperature are learned, and beside them stands what needs no graph: Platt scaling of the default,
-# and the share of true claims.
+# The stances above come from people. In 157 biographies by ChatGPT the relations come from a weak
+# model that compares words, and 4,886 claims are labelled, so there is something to learn. We learn
+# a prior and a temperature, and compare them with two methods that need no graph: Platt scaling of
+# the default, and the share of true claims.
 
 # %%
 biographies = [variant(graph, "FR1") for graph in datasets.load("factscore").graphs]
@@ -339,14 +339,14 @@ for row in weak_scores.itertuples():
 # The default posteriors of these human stances are not far from calibrated: slope and intercept
 # cannot be told from 1 and 0. They are too cautious about one group, claims with a posterior of
 # about 0.7, most of which one passage supports in part: more of them are true. A learned prior
-# takes a fifth off the miscalibration term. But its gain on unseen responses is a thousandth of
-# Brier score and cannot be told from chance with 92 responses; learning what each stance is worth
-# comes with a higher log loss, which cannot be told from chance either. Learned priors do not beat
-# the default here; that is a statement about this amount of data as much as about priors.
+# reduces the miscalibration term by a fifth. But its gain on unseen responses is a thousandth in
+# Brier score, which cannot be told from chance with 92 responses; learning a strength for each
+# stance gives a higher log loss, which cannot be told from chance either. Learned priors do not
+# beat the default here; that is a statement about this amount of data as much as about priors.
 #
-# On the biographies they do, since a weak model's stated probabilities ask for it. But what they
-# win is what Platt scaling wins: on stars a prior and a temperature recalibrate and do no more.
-# Notebook 10 has strengths that do.
+# On the biographies they do, because the probabilities stated by a weak model leave room for it.
+# But they gain no more than Platt scaling: on stars, a prior and a temperature only recalibrate.
+# Notebook 10 has strengths that do more.
 
 # %%
 write_results(

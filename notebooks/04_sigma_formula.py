@@ -36,11 +36,11 @@
 #    it is a function of SK and SU alone. Rogan and Gladen's estimate reads the same line backwards,
 #    from the share judged correct that is seen to $\hat F = (q+SU-1)/(SK+SU-1)$, and follows.
 #
-# No language model is asked here. Judgements are first *drawn*, for simulated responses and for the
-# human labels of Factcheck-Bench, which shows what the formula does; then *real*: the votes that
-# SelfCheckGPT published on GPT-3's sentences, and, where `factormodels-data.yaml` names files under
-# `self-judged`, GPT-4's confidence in its own claims. How real factuality moves along a response,
-# the labels of 157 biographies by ChatGPT say.
+# No language model is asked here. Judgements are first *simulated*, for simulated responses and for
+# the human labels of Factcheck-Bench, which shows what the formula does. Then they are *real*: the
+# votes that SelfCheckGPT published on GPT-3's sentences and, if `factormodels-data.yaml` names
+# files under `self-judged`, GPT-4's confidence in its own claims. The labels of 157 biographies by
+# ChatGPT show how real factuality moves along a response.
 
 # %%
 from dataclasses import replace
@@ -181,10 +181,10 @@ levels.round(3)
 # %% [markdown]
 # ## Label shift
 #
-# Half of the responses give SK and SU. The other half is reweighted to another factuality, and
-# each prediction is held against it. With two kinds of judgement, EMQ is Rogan and Gladen's
-# estimate brought into [0, 1]; unclipped it may be anywhere where judgements say little. This is
-# one sample of each population; bands in the figure hold 95 % of the predictions over splits.
+# Half of the responses give SK and SU. The other half is reweighted to another factuality, and each
+# prediction is compared with that. With two kinds of judgement, EMQ is Rogan and Gladen's estimate
+# clipped to [0, 1]; without clipping it can be anywhere if judgements say little. This is one
+# sample of each population; bands in the figure contain 95 % of the predictions over splits.
 
 # %%
 GRID = np.linspace(0.05, 0.95, 19)
@@ -206,8 +206,9 @@ errors.round(3)
 # %% [markdown]
 # ## Real judgements
 #
-# A sentence counts as judged correct from half of its 20 votes on, a claim from a confidence of 0.9
-# on. The biographies have no judgements: their labels alone stand beside, by fifth.
+# A sentence counts as judged correct if at least half of its 20 votes say so, a claim if the
+# confidence is at least 0.9. The biographies have no judgements, so only their labels are shown, by
+# fifth.
 
 # %%
 votes = judged_graphs(datasets.load("selfcheck").graphs, "selfcheck")
@@ -368,24 +369,24 @@ for name in real:
 
 # %% [markdown]
 # σ is a statement about errors, not a prediction of factuality. It equals the factuality of its own
-# sample where unsupported claims judged correct are as many as supported ones judged incorrect, and
-# nowhere else: at one and the same factuality it is far above for a model that trusts itself too
-# much, and far below for a strict one. Out of sample the gap is the same gap. Splitting tests the
-# same hypothesis honestly, and shows what a test in sample cannot: even where errors balance, σ
-# predicts other responses a little worse than the plain factuality of the labelled half, without
-# which SK and SU cannot be had at all. Taking claims as independent rejects a true hypothesis
-# several times too often.
+# sample only if there are as many unsupported claims judged correct as supported ones judged
+# incorrect: at the same factuality it is far too high for a model that trusts itself too much, and
+# far too low for a strict one. Out of sample the gap is the same. Splitting tests the same
+# hypothesis honestly, and shows what an in-sample test cannot: even if errors balance, σ predicts
+# other responses a little worse than the plain factuality of the labelled half, without which SK
+# and SU cannot be computed at all. Treating claims as independent rejects a true hypothesis several
+# times too often.
 #
-# Under label shift σ stays where it is, and is right at one factuality at most. Reading the line
-# backwards from the judgements of the new claims follows the shift, at a price in variance: without
-# a shift it is no better than σ of a model whose errors balance, and with a model that hardly
-# knows, $SK + SU - 1 = 0.1$, it is of little use.
+# Under label shift σ does not move, so it is right for one factuality at most. Reading the line
+# backwards from the judgements of the new claims follows the shift, at the price of more variance:
+# without a shift it is no better than σ of a model whose errors balance, and for a model that
+# hardly knows anything ($SK + SU - 1 = 0.1$) it is of little use.
 #
 # Real judgements say the same. The votes are far too strict: σ = F is rejected in every fifth, and
 # σ of one half predicts the other worse than its plain factuality does. Real factuality does move,
 # as the biographies show from their first fifth to their last. `factormodels run
-# ours/sigma-on-labels` has other thresholds, GPT-4's own confidence, and whether the law of real
-# judgements stays where factuality moves.
+# ours/sigma-on-labels` covers other thresholds, GPT-4's own confidence, and the question whether
+# real judgements keep their law while factuality moves.
 
 # %%
 write_results(

@@ -17,19 +17,19 @@
 # **Question.** How much does a response gain by padding itself with true sentences, and which part
 # of Core takes the gain away?
 #
-# **Argument.** Factual precision is the share of claims that are supported. Whoever appends true
-# sentences raises it without telling more: by saying a true claim over and over, or by saying what
-# holds of nearly everything ("Marie Curie is a person"). Core scores a subset of the claims. It
-# leaves out claims that others entail, which is to meet repetition, and gives each claim a weight
-# by how little follows from a bleached sentence about the same kind of subject, which is to meet
-# emptiness; an integer program finds the heaviest subset without conflicts.
+# **Argument.** Factual precision is the share of claims that are supported. Appending true
+# sentences raises it without adding information: one can repeat a true claim over and over, or say
+# what is true of nearly everything ("Marie Curie is a person"). Core scores a subset of the claims.
+# Against repetition, it leaves out claims that others entail. Against emptiness, it gives each
+# claim a weight: the less it follows from a bleached sentence about the same kind of subject, the
+# more it weighs. An integer program finds the heaviest subset without conflicts.
 #
-# A guard of this kind is as good as the judge of entailment in it. So there are four of them:
-# no guard; Core with *uniform* weights, which lacks the second half; Core whose judge compares
-# *words*; and Core whose judge *knows* the paraphrases, as a perfect one would (that with uniform
-# weights does too). Each is tried with both paddings on fourteen responses, as they are and with
-# half of their true claims turned false. A guarded score should not rise with padding, and no
-# corrupted response should pass its clean version.
+# Such a guard is only as good as its judge of entailment. So we compare four: no guard; Core with
+# *uniform* weights, which lacks the second half; Core whose judge compares *words*; and Core whose
+# judge *knows* the paraphrases, as a perfect one would (so does the one with uniform weights). Each
+# is tried with both kinds of padding on fourteen responses, as they are and with half of their true
+# claims made false. A guarded score should not rise with padding, and no corrupted response should
+# score above its clean version.
 #
 # The responses are the embedded demonstration corpus with its labels, and after it real
 # biographies; the padding comes from templates of this project. A language model that writes to
@@ -121,9 +121,9 @@ gains.round(3)
 # %% [markdown]
 # ## Corrupted responses
 #
-# Half of the true claims of each response are turned false, but for the one that repetition
-# repeats. `passes` is the share of responses that, corrupted and padded, score above their own
-# clean version under the same guard.
+# Half of the true claims of each response are made false, except for the one that is repeated.
+# `passes` is the share of responses that, corrupted and padded, score above their own clean version
+# under the same guard.
 
 # %%
 parts = []
@@ -174,7 +174,7 @@ table["core"] = np.where(table.core, "with", "without")
 table.round(3)
 
 # %% [markdown]
-# What selection takes from responses that nobody padded is its price:
+# The price of selection is what it takes from responses that nobody padded:
 
 # %%
 kept = [selected(graph, GUARDS["Core, paraphrases known"].core(graph)) for graph in graphs]
@@ -208,8 +208,8 @@ np.mean(repeated).round(3)
 # ## Real biographies
 #
 # The same on 153 biographies of ChatGPT whose claims people labelled, with a third kind of padding:
-# true claims of *other* biographies. Their texts are not shipped, so that the numbers are those
-# that `factormodels run ours/core-on-biographies` wrote from the owners' file.
+# true claims of *other* biographies. Their texts are not included, so the numbers are those that
+# `factormodels run ours/core-on-biographies` computed from the owners' file.
 
 # %%
 KEPT = Path("../docs/results/core-on-biographies")
@@ -324,24 +324,25 @@ print(
 
 # %% [markdown]
 # Twenty true sentences lift every response, whatever they say, and lift most corrupted ones above
-# their clean versions: unguarded precision can be bought. Each half of Core meets one way of
-# buying. Leaving out what is entailed suffices against repetition, with any weights; against
-# sentences that say nothing, uniform weights leave a third of the rise or more, until the sentences
-# run out, and it takes the weights by informativeness. With a judge that knows the paraphrases the
-# guarded score does not move at all. With one that compares words about a twentieth of the
-# unguarded rise gets through at twenty sentences, and more of those that say nothing beyond: what
-# is left is the judge's error and not Core's. That is a friendly case, since padding from templates
-# keeps the words of what it repeats.
+# their clean versions: unguarded precision can be bought. Each half of Core stops one way of buying
+# it. Leaving out entailed claims is enough against repetition, with any weights. Against sentences
+# that say nothing, uniform weights leave a third of the rise or more, until the sentences run out;
+# weights by informativeness are needed. With a judge that knows the paraphrases, the guarded score
+# does not move at all. With one that compares words, about a twentieth of the unguarded rise gets
+# through at twenty sentences, and more beyond that for sentences that say nothing; this is the
+# judge's error, not Core's. The case is an easy one, because padding from templates keeps the words
+# of what it repeats.
 #
 # It has a price: selection leaves out claims of honest responses too, true ones more often than
-# false ones here, so that clean precision falls a little. F1@K′ punishes padding without
-# selecting, but needs a count of claims that somebody made, and paraphrases of one claim in just
-# that number score a perfect 1. Precision after Core has the opposite blindness: it is 1 for one
-# repeated true claim alone, wherever that claim is kept, and does not say how much is missing.
+# false ones here, so that clean precision falls a little. F1@K′ punishes padding without selecting,
+# but needs somebody to count the claims, and exactly that number of paraphrases of one claim scores
+# a perfect 1. Precision after Core has the opposite blind spot: it is 1 for a response that only
+# repeats one true claim, as long as that claim is kept, and does not say how much is missing.
 #
-# Real biographies confirm both halves, at the same prices, and show a third way of buying that Core
-# was not made for: true claims about somebody else are neither redundant nor empty. All are kept,
-# and beside fewer claims of the response's own they count for more than without Core.
+# Real biographies confirm both halves, at the same price, and show a third way of buying precision,
+# for which Core was not made: true claims about somebody else are neither redundant nor empty. All
+# of them are kept, and since fewer of the response's own claims remain, they count for more than
+# without Core.
 
 # %%
 write_results(

@@ -14,24 +14,24 @@
 # %% [markdown]
 # # 6. FaStfact: counting claims, and which need no search
 #
-# **Question.** What does F1@K′ repair in F1@K, and at which confidence may a claim be spared its
+# **Question.** What does F1@K′ repair in F1@K, and at which confidence can a claim go without a
 # search?
 #
 # **Argument.** F1@K (SAFE) is the harmonic mean of precision and $\min(S/K, 1)$: however many
 # supported claims a response has, more of them never hurt. FaStfact takes the number K′ of claims
 # that *people* find in the response and the recall $2/(1 + e^{\gamma|S-K'|})$, which falls on both
-# sides of K′, so that it should pay neither to leave claims out nor to multiply them.
+# sides of K′, so that neither leaving claims out nor multiplying them should pay.
 #
 # FaStfact also asks the model that extracts claims for a label, and searches only for those whose
-# label is unsure or whose probability is at most a threshold θ. That saves calls and searches, and
-# costs errors: with θ, both are chosen. `choose_threshold` finds the lowest θ at which the share of
-# wrong labels among skipped claims is below a target, with 95 % confidence, from claims whose truth
-# is known, whether or not the confidences are calibrated.
+# label is unsure or whose probability is at most a threshold θ. That saves calls and searches at
+# the cost of errors; θ sets both. `choose_threshold` finds the lowest θ at which the share of wrong
+# labels among skipped claims is below a target, with 95 % confidence, from claims whose truth is
+# known, whether or not the confidences are calibrated.
 #
 # Claims and labels are those of Factcheck-Bench, 631 in 92 responses. No language model is asked:
 # confidences are *simulated*, $P(c \le x) = x^4$, right with probability $c$ (calibrated) or $c^2$
-# (overconfident), and a search is taken to find the truth. So the costs are formulas, and the
-# errors say what thresholds do, not what any model does.
+# (overconfident), and a search is assumed to find the truth. So the costs are formulas, and the
+# errors show what thresholds do, not what any model does.
 
 # %%
 import numpy as np
@@ -336,23 +336,23 @@ for row in choices.itertuples():
     )
 
 # %% [markdown]
-# F1@K can be had by talking: it rises with every copy of a claim up to K supported ones, and with
-# every true claim appended. F1@K′ is best, on average, where claims are counted as people count
-# them, and falls to nothing for a response that pads itself far. But it compares S with K′, and
-# people's K′ holds false claims too: about as many true claims as the response has unsupported ones
-# may be appended at a profit. The size of the profit, like the score itself, hangs on γ, which the
-# paper does not print. Where γ is chosen so that the mean is that of F1@K, a response with a dozen
-# claims too many scores next to nothing.
+# F1@K rewards talking: it rises with every copy of a claim, up to K supported ones, and with every
+# true claim appended. F1@K′ is highest, on average, if claims are counted as people count them, and
+# falls to nothing for a heavily padded response. But it compares S with K′, and people's K′
+# includes false claims, so it still pays to append about as many true claims as the response has
+# unsupported ones. How much it pays, like the score itself, depends on γ, which the paper does not
+# print. If γ is chosen so that the mean equals that of F1@K, a response with a dozen claims too
+# many scores next to nothing.
 #
-# Pre-verification trades calls for errors along a curve that starts kindly: at θ = 0.95 a sixth of
-# the calls goes and scores of responses hardly move. The same θ means twice the error for a model
-# that is overconfident, so that it is the error that has to be chosen and not θ: thresholds chosen
-# from labelled claims keep to the target under both, at the price of skipping far fewer claims of
-# the overconfident model. They do so where claims are independent. Where the claims of a response
-# err together the same number of them is worth less, and with the calibrated model the target is
-# missed more often than the promised one time in twenty. The difference of mean scores, which
-# FaStfact's tables print, is the smaller one throughout: errors in both directions cancel in it,
-# and a mean may stand while responses change places.
+# Pre-verification trades calls for errors, at first at a good rate: at θ = 0.95 a sixth of the
+# calls is saved, and the scores of responses hardly move. For an overconfident model the same θ
+# means twice the error, so one should choose the error and not θ: thresholds chosen from labelled
+# claims meet the target for both models, at the price of skipping far fewer claims of the
+# overconfident one. That holds if claims are independent. If the claims of a response err together,
+# the same number of them is worth less, and with the calibrated model the target is missed more
+# often than the promised one time in twenty. The difference of mean scores, which FaStfact's tables
+# print, is smaller throughout, because errors in both directions cancel in it: a mean can stay the
+# same while responses change places.
 
 # %%
 write_results(

@@ -130,7 +130,7 @@ for number in range(GRAPHS):
     )
     for share in (0.02, 0.05, 0.1, 0.2, 0.35, 0.5):
         chosen = with_signs(attractive, lambda _, q=share: generator.random() < q)
-        models.append(("grid, signs drawn", chosen))
+        models.append(("grid, random signs", chosen))
     for share in (0.0, 0.1, 0.25, 0.5):
         shares = Densities(0.7 - share / 2, share, 0.3 - share / 2)
         laws = FactLaws(shares, STRENGTH, STRENGTH, STRENGTH)
@@ -211,7 +211,7 @@ widths.round(4)
 #
 # Of the 157 embedded biographies, the one whose graph is the widest when every passage bears on
 # every claim and relations are read as distributions (FR2, *mixture*): exact inference would take
-# years. Bounds are close all the same, since most of its relations are weak.
+# years. The bounds are close all the same, because most of its relations are weak.
 
 # %%
 CLAIMS = 6 if fast() else None
@@ -293,7 +293,7 @@ with paper_style():
     )  # fmt: skip
 
     looks = {
-        "grid, signs drawn": ("o", "white", COLOURS[0]),
+        "grid, random signs": ("o", "white", COLOURS[0]),
         "grid, balanced": ("s", COLOURS[0], COLOURS[0]),
         "grid, attractive": ("^", COLOURS[0], COLOURS[0]),
         "response": ("D", "white", COLOURS[1]),
@@ -370,14 +370,14 @@ for row in widths.itertuples():
     )
 
 # %% [markdown]
-# Certainty costs memory, and memory buys it: a larger $i$ tightens both of Hölder's bounds, by and
-# large, and at the induced width they meet. TRW and mean field stay where they are. On balanced
-# graphs Bethe never exceeded $\log Z$, as the theorem says, however many pairs were negative; it is
-# frustration that takes the bound away, not contradiction. With frustrated cycles Bethe lies on
-# either side, and without the truth nobody knows on which. For single claims the certified interval
-# often settles the verdict long before it pins the probability down. On the widest real graph,
-# which exact inference will never see, a small $i$ pins it down to many digits: its width is
-# frightening and its relations are weak.
+# Memory buys certainty: a larger $i$ generally tightens both of Hölder's bounds, and at the induced
+# width they meet. TRW and mean field do not get tighter. On balanced graphs Bethe never exceeded
+# $\log Z$, as the theorem says, however many pairs were negative: it is frustration, not
+# contradiction, that breaks the bound. With frustrated cycles Bethe can lie on either side, and
+# without knowing the truth nobody can say on which. For single claims, the certified interval often
+# settles the verdict long before it pins down the probability. On the widest real graph, which is
+# out of reach for exact inference, a small $i$ pins it down to many digits: the graph is very wide,
+# but its relations are weak.
 
 # %%
 write_results(

@@ -15,7 +15,7 @@
 # # 8. From text to posterior, with a model of your own
 #
 # **Question.** Given nothing but the text of a response and a pile of documents, how probable is
-# each claim, which passage makes it so, and what does a language model ask for it?
+# each claim, which passage makes it so, and what does a language model charge for that?
 #
 # **Argument.** FactReasoner goes from text to posterior in five steps: the response is taken apart
 # into claims (*atomise*), each is reworded so that it can be understood alone (*revise*), passages
@@ -27,9 +27,9 @@
 #
 # **The answers here are scripted.** No language model was asked: a script of ours answered one
 # response of the embedded demonstration, with the claims and relations that were written for it,
-# through the same adapter as any provider's model. Its answers are kept in
-# `data/08_answers.sqlite` and replayed, so that no key and no network is needed. What follows shows
-# the path, and is no finding about any model.
+# through the same adapter as any provider's model. Its answers are kept in `data/08_answers.sqlite`
+# and replayed, so that no key and no network is needed. What follows shows the procedure and says
+# nothing about any model.
 #
 # **Your own model** goes in the next cell: `OWN_MODEL = "openai/NAME"`, or any other name that
 # litellm knows; the key comes from the environment (`OPENAI_API_KEY` for that provider), `API_BASE`
@@ -132,8 +132,7 @@ pd.DataFrame(
 # ## The posteriors
 #
 # A relation's probability is that of the first token of the answer, normalised over the three
-# labels. The human labels are joined by the text of the claim; they are used for nothing but to be
-# shown.
+# labels. The human labels are matched by the text of the claim and only shown, not used.
 
 # %%
 labels = {atom.text: atom.label for atom in written.atoms}
@@ -159,8 +158,9 @@ claims.round(3)
 # %% [markdown]
 # ## What each passage contributes
 #
-# The posterior of FR3 with a passage less the posterior without it, exact, from one elimination.
-# Differences of log-odds are shown, because near 0 and 1 differences of probabilities vanish.
+# This is the posterior of FR3 with a passage minus the posterior without it, computed exactly in
+# one elimination. Differences of log-odds are shown, because near 0 and 1 differences of
+# probabilities vanish.
 
 
 # %%
@@ -193,9 +193,9 @@ direct.round(3)
 # %% [markdown]
 # ## What it took
 #
-# The ledger says what this run paid: nothing, where every answer comes from the cache. What the
-# answers took when they were given is kept with them. The script states a token for every four
-# characters. Prices are an assumption, to be replaced by those of your provider.
+# The ledger says what this run paid: nothing, if every answer comes from the cache. What the
+# answers cost when they were given is kept with them. The script counts a token for every four
+# characters. The prices are assumptions; replace them by those of your provider.
 
 # %%
 DOLLARS_PER_MILLION = (0.15, 0.60)
@@ -318,10 +318,10 @@ print(
 # denies it, and stays undecided at 0.35; FR2 also asks the letters from Stockholm, which were found
 # for polonium, and settles it. Evidence that was not found settles nothing: for the death in Paris
 # (a8), which is Pierre's and not Marie's, the search brings the chronicle about "Professor Curie"
-# and not the passage about the sanatorium, and every variant believes the claim. Inference is
-# right about the evidence it has; whether that is the right evidence is the retriever's part. FR3
-# asks twice as much as FR2 and here changes one claim: an essay contradicts the encyclopaedia on
-# Irène's prize (a9), which costs the true claim a tenth.
+# and not the passage about the sanatorium, and every variant believes the claim. Inference is right
+# about the evidence it has; finding the right evidence is the retriever's job. FR3 asks twice as
+# much as FR2 and here changes one claim: an essay contradicts the encyclopaedia on Irène's prize
+# (a9), which costs the true claim a tenth.
 
 # %%
 write_results(

@@ -17,20 +17,20 @@
 # **Question.** FactReasoner trusts every passage with a prior of 0.99. Does it matter, and how does
 # an answer become tables, stars, a figure and a page that anybody can make again?
 #
-# **Argument.** The posterior of a claim moves from 0.5 by as much as its passages are believed.
-# With a prior $\pi$ of a passage that entails the claim with probability $p$, the paper's encoding
-# gives
+# **Argument.** How far the posterior of a claim moves from 0.5 depends on how far its passages are
+# believed. With a prior $\pi$ of a passage that entails the claim with probability $p$, the paper's
+# encoding gives
 #
 # $$\frac{P(a)}{P(\lnot a)} = \frac{p}{\pi (1 - p) + (1 - \pi)\,p},$$
 #
-# which tends to 1 as $\pi$ falls: a smaller prior draws the posterior towards 0.5 and, for one
+# which tends to 1 as $\pi$ falls: a smaller prior pulls the posterior towards 0.5 and, for a single
 # passage, never across it. So the accuracy should hardly change, and a proper score should get
 # worse if the evidence deserves the trust. In the conditional encoding a false passage leaves the
-# claim at its prior, and a smaller $\pi$ draws less.
+# claim at its prior, and a smaller $\pi$ pulls less.
 #
-# The study is the file `09_study.yaml`, and what follows runs it as
-# `factormodels run 09_study.yaml` does. Everything it writes carries its name and the hash of what
-# was asked, so that a number in the paper leads back to the run.
+# The study is the file `09_study.yaml`, and what follows runs it as `factormodels run
+# 09_study.yaml` does. Everything it writes carries its name and the hash of its settings, so a
+# number in the paper can be traced back to the run.
 
 # %%
 import json
@@ -74,8 +74,8 @@ print(f"{len(results.files)} files; the hash of what was asked is {manifest['con
 # %% [markdown]
 # ## The tables
 #
-# `table.tex` and `significance.tex` are what a paper takes in. A number is in bold where it is the
-# best of its column and every other row differs from it beyond chance; stars are for p-values after
+# `table.tex` and `significance.tex` are what a paper takes in. A number is in bold if it is the
+# best of its column and differs significantly from every other row; stars mark p-values after
 # Holm's correction over all tests of the study. Every interval and test resamples responses,
 # because claims of one response are not independent.
 
@@ -88,8 +88,8 @@ results.tests[["first", "second", "elsewhere", "measure", "difference", "correct
 # %% [markdown]
 # ## The figure
 #
-# Scores with their intervals look alike, because responses differ far more from each other than
-# the settings do on each of them. The tests are paired, and see the differences.
+# The scores and their intervals look alike, because responses differ from each other far more than
+# settings differ on any one response. The tests are paired, so they detect the differences.
 
 # %%
 cells = results.summary.cells
@@ -132,6 +132,7 @@ with paper_style():
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
     right.axvline(0, color="0.5", linewidth=0.6)
     right.set_yticks(rows, brier.comparison)
@@ -166,10 +167,10 @@ print(f"At most {largest:.0f} claims change sides between two rows that are comp
 
 # %% [markdown]
 # The trust is earned here: less of it makes the Brier score worse, significantly at 0.9 and by more
-# at 0.7, because the stances that people gave are mostly right. That is no proof that 0.99 is best;
-# learned priors ask that (notebook 3). And a star says that a difference is there, not that it
-# matters: at 0.99 the conditional encoding is the best of its column, in bold, by a difference in
-# the fourth decimal. The interval tells how much.
+# at 0.7, because the stances that people gave are mostly right. That does not prove that 0.99 is
+# best; learned priors address that question (notebook 3). And a star says that there is a
+# difference, not that it matters: at 0.99 the conditional encoding is the best of its column, in
+# bold, by a difference in the fourth decimal. The interval shows how large the difference is.
 #
 # ## The page
 #

@@ -15,20 +15,20 @@
 # # 10. Real biographies: from graphs to a table and a figure
 #
 # **Question.** ChatGPT wrote 157 biographies, people labelled their 4,886 claims, and a weak model
-# of words related them to passages of Wikipedia. What are posteriors of such graphs worth: as
-# stated, after recalibration, and with strengths that labels teach?
+# that compares words related them to passages from Wikipedia. What are the posteriors of such
+# graphs worth: as stated, after recalibration, and with strengths learned from labels?
 #
 # **Argument.** In FR1 every claim has its own copies of its passages: a forest of stars. There a
 # prior and a temperature can do no more than Platt scaling of the posteriors ([theory](
-# ../docs/theory.md)). What can do more is to read each relation for what it says, and not only for
-# its likeliest kind: a pair of which the model says *neutral with 0.6, entailment with 0.39* is
-# evidence, and as a neutral relation it is none. Six classes of P(entailment), each with a strength
-# that is learned, do so; so does the encoding *mixture*, which takes the stated distribution at its
-# word.
+# ../docs/theory.md)). One can do more by using everything that a relation says, and not only its
+# likeliest kind: if the model says *neutral with 0.6, entailment with 0.39*, that is evidence, but
+# treated as a neutral relation it is none. Six classes of P(entailment), each with a learned
+# strength, do this; so does the encoding *mixture*, which takes the stated distribution at face
+# value.
 #
-# Every method is judged on biographies that it has not seen: five folds, no biography ever split,
-# the same for all. Intervals redraw biographies. AUROC is of pairs within a fold, since the base
-# rate of other folds would rank claims the wrong way round.
+# Every method is judged on biographies that it has not seen, in the same five folds; no biography
+# is ever split. Intervals resample biographies. AUROC compares pairs within a fold, because the
+# base rates of different folds would rank claims the wrong way round.
 
 # %%
 import numpy as np
@@ -58,8 +58,8 @@ if not fast():
 # %% [markdown]
 # ## One graph
 #
-# No text is shipped: claims have labels and sentences, passages have ids and the claims that they
-# were retrieved for. Below, five claims of the first biography under FR1.
+# The texts are not included: claims have labels and sentence numbers, passages have ids and the
+# claims that they were retrieved for. Below, five claims of the first biography under FR1.
 
 # %%
 first = variant(graphs[0], "FR1")
@@ -119,7 +119,7 @@ to_default[["brier", "brier_lower", "brier_upper"]].round(4)
 # %% [markdown]
 # ## Truth and evidence by position
 #
-# Does evidence decline from the first sentences to the last, or truth? Every sentence counts the
+# What declines from the first sentences to the last, evidence or truth? Every sentence counts the
 # same.
 
 # %%
@@ -201,12 +201,13 @@ print(
 )
 
 # %% [markdown]
-# Stated posteriors rank the claims well and are too cautious: most relations are neutral as stated,
-# and leave a claim at one half. Platt scaling mends the caution and not the ranking. Classes of
-# P(entailment) mend both, because what is neutral as stated is evidence too. Posteriors as stated
-# fall less from the first sentences to the last than truth does; learned ones follow more of it, so
-# that most of the decline is in the evidence, and what was missing is its reading. All methods, all
-# pairs of them, and the ceiling that no graph here passes are in
+# Posteriors from stated probabilities rank the claims well but are too cautious: most relations are
+# stated to be neutral and leave a claim at one half. Platt scaling corrects the caution but not the
+# ranking. Classes of P(entailment) correct both, because relations that are stated to be neutral
+# are evidence too. From the first sentences to the last, posteriors from stated probabilities fall
+# less than truth does, and learned ones follow more of the decline: most of it is in the evidence
+# and only had to be read correctly. All methods, all pairs of methods, and the ceiling that no
+# graph here passes are in
 # [findings](../docs/findings.md#what-labels-teach-and-what-no-graph-is-needed-for).
 
 # %%

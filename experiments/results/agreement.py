@@ -33,7 +33,7 @@ _SHORT = ("precision", "brier", "log_loss", "accuracy")
 _APART = PaperColumn("apart", "agree to", "Agree to", show=study_table.difference)
 
 _NOTE = (
-    "Cells whose posteriors nowhere differ by more than 0.005 are one row, with the numbers of the "
+    "Cells whose posteriors never differ by more than 0.005 are one row, with the numbers of the "
     "first; agree to: the largest difference of two of its posteriors."
 )
 
@@ -73,7 +73,7 @@ class _Range:
 
 
 def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
-    """The cells of a study, those together whose posteriors nowhere differ by more than 0.005.
+    """The cells of a study, those together whose posteriors never differ by more than 0.005.
 
     Two differ also where one has no posterior of a claim and the other has. Datasets in which
     cells differ come first, the one in which they differ most at the head.

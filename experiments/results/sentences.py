@@ -58,7 +58,7 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
         everywhere = f"; on {_listed(alike)} no choice makes a difference"
     return [
         f"The {counted(len(cells), 'cell')} give {counted(len(groups), 'different answer')} "
-        f"(posteriors that nowhere differ by more than {SAME_CURVE:g} count as the same)"
+        f"(posteriors that never differ by more than {SAME_CURVE:g} count as the same)"
         f"{everywhere}."
     ]
 

@@ -122,7 +122,7 @@ def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
         columns,
         f"Paired {settings.test} tests over responses, {settings.alternative}.",
         "dataset",
-        f"{note}in brackets 95% intervals of the difference, paired by response."
+        f"{note}in brackets: 95% intervals of the difference, paired by response."
         f"{_COVERS if measured else ''}"
         f"{_equivalence_note(settings.margins)}{_folds_note(study)}",
     )

@@ -152,7 +152,7 @@ class Progress:
 
     Attributes:
         n_units: how many.
-        failures: those of them that failed.
+        failures: those of them that failed; not those whose library is not installed.
     """
 
     n_units: int
@@ -459,10 +459,12 @@ def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
 
 
 def _failures_in(planned: StudyDesign, batch: Any) -> list[UnitFailure]:
+    import pyarrow.compute as pc
+
     # The usual case, for which no rows need to be copied.
     if batch["error"].null_count == batch.num_rows:
         return []
-    return _failures(planned, batch.filter(batch["error"].is_valid()))
+    return _failures(planned, batch.filter(pc.equal(batch["status"], FAILED)))
 
 
 def _failures(planned: StudyDesign, table: Any) -> list[UnitFailure]:

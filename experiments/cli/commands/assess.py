@@ -410,8 +410,8 @@ def _show_measures(
             console.print(f"{texts[-1]} has no verdict at all, and no row", soft_wrap=True)
     if misordered:
         console.print(
-            f"E is no order of truth in {len(misordered)} of {len(known)} rows: it falls again for "
-            "atoms with P below 1/e; --out has mean_surprisal and expected_precision."
+            f"E does not rank by truth in {len(misordered)} of {len(known)} rows, because it falls "
+            "again for atoms with P below 1/e; use mean_surprisal or expected_precision in --out."
         )
 
 

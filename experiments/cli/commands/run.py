@@ -333,9 +333,9 @@ def _show_results(
         console.print(f"{counted(missing, 'unit')} not run yet; go on with --resume")
     if results.summary.n_misordered:
         console.print(
-            f"E is no order of truth in {results.summary.n_misordered} of "
-            f"{counted(len(cells), 'row')}: it falls again for atoms with P below 1/e; summary.csv "
-            "has mean_surprisal and expected_precision.",
+            f"E does not rank by truth in {results.summary.n_misordered} of "
+            f"{counted(len(cells), 'row')}, because it falls again for atoms with P below 1/e; use "
+            "mean_surprisal or expected_precision in summary.csv.",
             soft_wrap=True,
         )
     for sentence in sentences(cells, results.groups):

@@ -258,5 +258,5 @@ def test_counts_agree_with_their_nouns(folder: Path, invoke: Invoke) -> None:
 def test_the_warning_about_e_is_one_line(finished: tuple[Path, Any]) -> None:
     _, result = finished
     assert "entropy measure" not in result.stderr
-    assert len(re.findall("E is no order of truth", result.stdout)) == 1
+    assert len(re.findall("E does not rank by truth", result.stdout)) == 1
     assert not logging.getLogger("calibration.scores.measures").filters
