@@ -95,7 +95,7 @@ class CalibrationReport(Tabular):
         level: nominal coverage of the intervals.
         remarks: what a reader must know, a sentence each.
         recalibrated: by model, a report of its probabilities as given and of their recalibrations,
-            if any were asked for.
+            if any were requested.
         intervals: how intervals and bands are made.
         unlabelled: what claims without a label count as.
         claims: what each model says of its claims.

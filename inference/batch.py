@@ -200,7 +200,7 @@ def _stream(graphs: Iterable[FactorGraph], backend: Backend, threads: int) -> It
 
 def _workers(backend: Backend, threads: int | None) -> int:
     if threads is not None and threads < 1:
-        raise InputError(f"{threads} threads were asked for; give 1 or more")
+        raise InputError(f"{threads} threads were requested; give 1 or more")
     entry = entries().get(backend.name)
     if entry is None or entry.requires:
         return 1

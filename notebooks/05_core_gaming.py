@@ -74,7 +74,7 @@ WORDS = LexicalRelations()
 NO_GUARD = "no guard"
 GUARDS = {
     "Core, uniform weights": CoreChoices(WORDS, "uniform", templates_known=True),
-    "Core, judge of words": CoreChoices(WORDS, templates_known=False),
+    "Core, words compared": CoreChoices(WORDS, templates_known=False),
     "Core, paraphrases known": CoreChoices(WORDS, templates_known=True),
 }
 

@@ -145,7 +145,7 @@ def interval_groups(
     numbers = number_array(values, "values")
     bounds = number_array(edges, "edges")
     if bounds.size < 2 or not (np.diff(bounds) > 0).all():
-        raise InputError(f"edges is {list(edges)!r}; give at least two numbers that ascend")
+        raise InputError(f"edges is {list(edges)!r}; give at least two numbers in ascending order")
     outside = (numbers < bounds[0]) | (numbers > bounds[-1])
     if outside.any():
         position = int(np.argmax(outside))

@@ -23,8 +23,8 @@ _PANELS_IN_A_ROW = 3
 _RUG = 0.055
 """Height of a row of the rug, in units of the vertical axis."""
 
-_LETTER, _HANDLE = 0.05, 0.36
-"""Width of a letter and of what stands before a name, in inches."""
+_LINE, _LETTER, _HANDLE = 0.13, 0.05, 0.36
+"""Height of a line, width of a letter and of what stands before a name, in inches."""
 
 _LEFT, _RIGHT, _GAP = 0.48, 0.1, 0.24
 """Inches left of the first panel, right of the last, and between two."""
@@ -270,15 +270,16 @@ def _name(
         "\n".join(textwrap.fill(line, characters) for line in name.split("\n")) for name in names
     ]
     lines = [line for name in wrapped for line in name.split("\n")]
-    height = 0.06 * len(lines) + 0.04
+    height = (_LINE * len(lines) + 0.08) / width
     across = min(1.0, (_HANDLE + _LETTER * max(map(len, lines))) / width)
-    x = np.concatenate([curve.at for curve in drawn])
-    highest = np.concatenate([curve.upper for curve in drawn])
-    lowest = np.concatenate([curve.lower for curve in drawn])
+    # Bands run on between the points where they are known, and a legend lies across several.
+    x = np.linspace(0.0, 1.0, 201)
+    highest = np.max([np.interp(x, each.at, each.upper, -1.0, -1.0) for each in drawn], axis=0)
+    lowest = np.min([np.interp(x, each.at, each.lower, 2.0, 2.0) for each in drawn], axis=0)
     above = False
-    if not (highest[x < across] > 1 - height).any():
+    if not (highest[x <= across] > 1 - height).any():
         place: dict[str, Any] = {"loc": "upper left"}
-    elif not (lowest[x > 1 - across] < height).any():
+    elif not (lowest[x >= 1 - across] < height).any():
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, _RUG * len(names))}
     else:
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}

@@ -192,7 +192,9 @@ def with_labels(graphs: Sequence[FactGraph]) -> list[FactGraph]:
     """
     kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
     if not kept:
-        raise InputError("no atom of any response has a label; give labelled responses to learn of")
+        raise InputError(
+            "no atom of any response has a label; give labelled responses to learn from"
+        )
     return kept
 
 

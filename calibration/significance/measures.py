@@ -86,10 +86,10 @@ class Measure:
         """Its numerators and denominators per response, one cell.
 
         Raises:
-            InputError: if it is no ratio of sums, or a sum is infinite.
+            InputError: if it is not a ratio of sums, or a sum is infinite.
         """
         if self.ratio is None:
-            raise InputError(f"{self.name} is no ratio of sums over responses")
+            raise InputError(f"{self.name} is not a ratio of sums over responses")
         return self.ratio(judged)
 
     def value(self, judged: JudgedClaims, extremes: Extremes = Extremes.CLIP) -> Estimate:

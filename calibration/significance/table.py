@@ -217,7 +217,7 @@ def compare_methods(
             within folds, as in `calibration.scores.auroc`.
         k: how the K of F1@K is chosen, as in `choose_k`.
         n_resamples: permutations, or replicates of the bootstrap test; a fifth of them where a
-            measure is no ratio of sums over responses.
+            measure is not a ratio of sums over responses.
         intervals: how intervals are made, and the seed of everything.
         unlabelled: what claims without a label count as, as in `apply_policy`: left out by
             default.

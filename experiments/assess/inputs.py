@@ -183,7 +183,7 @@ def _is_table(text: str) -> bool:
 
 
 def _names_columns(text: str, columns: ResponseColumns) -> bool:
-    """Whether a text is a table with the columns that were asked for."""
+    """Whether a text is a table with the columns that were requested."""
     asked = {name for name in (columns.response, columns.question, columns.id) if name is not None}
     return bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
 

@@ -64,7 +64,7 @@ def run_study(
     """
     if overwrite and (resume or retry_failed):
         wish = "resume" if resume else "retry_failed"
-        raise InputError(f"`{wish}` goes on with a run and `overwrite` drops it; give one of them")
+        raise InputError(f"`{wish}` continues a run and `overwrite` discards it; give one of them")
     if not isinstance(study, LoadedStudy):
         study = load_study(study, overrides)
     elif overrides:

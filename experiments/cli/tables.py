@@ -262,7 +262,7 @@ def ledger_at_limit(console: Console, ledger: Ledger) -> Iterator[None]:
 def show_ledger(console: Console, ledger: Ledger) -> None:
     """Print what a run asked language models and paid, by stage; nothing if it asked nothing.
 
-    What answers from the cache took when they were asked for stands beside it.
+    What answers from the cache took when they were requested stands beside it.
     """
     if not ledger.stages:
         return

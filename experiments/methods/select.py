@@ -103,7 +103,7 @@ class SelectSettings:
             for name in (self.cap, self.graded)
         )
         if self.share is not None and not 0 <= self.share <= 1:
-            raise InputError(f"--share {self.share:g}: it is no share; give a number from 0 to 1")
+            raise InputError(f"--share {self.share:g}: give a share from 0 to 1")
         return CoreChoices(
             model,
             self.weights,

@@ -47,7 +47,7 @@ def draw(
         return
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
-        raise InputError(f"{path}: {path.suffix!r} is no format; end the name in {known} or .dot")
+        raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
     if graphviz:
         _by_graphviz(to_dot(graph, posteriors), path, suffix)
         return
@@ -97,7 +97,7 @@ def draw_network(graph: FactorGraph, posterior: Posterior, path: Path) -> None:
         return
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
-        raise InputError(f"{path}: {path.suffix!r} is no format; end the name in {known} or .dot")
+        raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
     from calibration.figures import save_figure
 
     figure = draw_factor_graph(graph, posterior)

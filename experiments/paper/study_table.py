@@ -159,9 +159,9 @@ _FOLDS = "AUROC of learned priors compares claims of one fold."
 
 
 NOTE = (
-    "In brackets: 95% intervals over responses. In bold: the best of a dataset (and selection) and "
-    "rows with the same posteriors, if every other row differs from it (paired permutation tests "
-    "over responses, p < 0.05 after Holm's correction for the rows)."
+    "In brackets: 95% intervals over responses. In bold: the best of a dataset (within a selection "
+    "if there are several) and rows with the same posteriors, if every other row differs from it "
+    "(paired permutation tests over responses, p < 0.05 after Holm's correction for the rows)."
 )
 
 

@@ -50,7 +50,7 @@ class StudySummary:
             (units; those whose backend lacks its library are absent);
             `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
             fail, on which an assessor has no verdict or one that takes them out, or all of whose
-            relations were asked for in vain); the measures of
+            relations were requested in vain); the measures of
             `calibration.scores.summary.Summary`, with the ends of their 95% intervals over
             responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
             largest |Δp| against the exact backend over atoms that both judged (NaN for itself);

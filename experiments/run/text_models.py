@@ -106,7 +106,7 @@ class TextRequest(NamedTuple):
         key: the study's key of the text model.
         title: the text model.
         dataset: name of the dataset.
-        variant: the variant whose relations were asked for; "" of an assessor.
+        variant: the variant whose relations were requested; "" of an assessor.
         response: position of the response in its dataset.
     """
 

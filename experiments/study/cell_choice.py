@@ -34,7 +34,7 @@ def select(chosen: Sequence[StudyCell], only: Iterable[str]) -> list[int]:
         if not equals or key not in _ONLY:
             near = nearest(key, _ONLY)
             hint = f"did you mean {near!r}?" if near else f"use one of {', '.join(_ONLY)}"
-            raise InputError(f"--only {text!r}: it is no KEY=VALUE of a study's cells; {hint}")
+            raise InputError(f"--only {text!r}: it is not a KEY=VALUE of a study's cells; {hint}")
         present = list(dict.fromkeys(_text(cell, key) for cell in chosen))
         # A whole value may hold commas: labels of backends do.
         for value in [values] if values in present else values.split(","):
@@ -53,7 +53,7 @@ def select(chosen: Sequence[StudyCell], only: Iterable[str]) -> list[int]:
     ]
     # Every value exists by itself here, but not together.
     if not selected:
-        raise InputError("--only: no cell has all that is asked for; ask for less")
+        raise InputError("--only: no cell meets all conditions; give fewer")
     return selected
 
 

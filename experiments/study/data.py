@@ -148,7 +148,7 @@ def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
         if name in ("strength", "atom_prior", "context_prior"):
             ends = value if isinstance(value, list) else [value]
             if len(ends) not in (1, 2) or not all(isinstance(end, int | float) for end in ends):
-                raise InputError(f"synthetic.{name}: {value!r} is not a number, and no [low, high]")
+                raise InputError(f"synthetic.{name}: {value!r} is neither a number nor [low, high]")
             value = Constant(*ends) if len(ends) == 1 else Uniform(*ends)
         given[name] = tuple(value) if name == "n_atoms" and isinstance(value, list) else value
     missing = [
@@ -187,7 +187,7 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
         return kept
     if subset.sample > len(kept):
         raise InputError(
-            f"subset.sample: {subset.sample} responses were asked for and there are {len(kept)}; "
+            f"subset.sample: {subset.sample} responses were requested and there are {len(kept)}; "
             "ask for fewer"
         )
     import numpy as np

@@ -440,7 +440,7 @@ def _columns(
     position = names.optional("--position", wanted.position, _POSITION, "position")
     if wanted.in_order and (wanted.sentence or wanted.position):
         option = "--sentence" if wanted.sentence else "--position"
-        raise InputError(f"--in-order and {option} both say where a claim stands; leave one out")
+        raise InputError(f"--in-order and {option} both give a claim's position; leave one out")
     if wanted.in_order:
         sentence = position = None
     said, kind = _said(names, wanted)
@@ -614,7 +614,7 @@ def _whole(row: FlatRow, column: str) -> int:
     place = f"{row.where}: column {column!r}"
     value = _number(row.values.get(column), place, "a number of sentences")
     if value < 1 or not value.is_integer():
-        raise InputError(f"{place}: {value:g} is no place of a sentence; count from 1")
+        raise InputError(f"{place}: {value:g} is not a sentence's position; count from 1")
     return int(value)
 
 
@@ -633,7 +633,7 @@ def _confidence(value: Any, place: str) -> float | None:
         return None
     number = _number(value, place, "a confidence from 0 to 1")
     if not 0 <= number <= 1:
-        raise InputError(f"{place}: {number:g} is no confidence; give a number from 0 to 1")
+        raise InputError(f"{place}: {number:g} is not a confidence; give a number from 0 to 1")
     return number
 
 

@@ -109,7 +109,7 @@ class _Loader(yaml.SafeLoader):
                     node.start_mark,
                 )
             if _SURROGATE.search(node.value):
-                _refuse("half of a character (a surrogate) stands there", node.start_mark)
+                _refuse("half of a character (a surrogate) is there", node.start_mark)
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, OverflowError, AttributeError, TypeError):

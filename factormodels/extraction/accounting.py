@@ -27,7 +27,7 @@ class StageUsage:
         cost: price in US dollars of the calls whose price is known.
         unpriced: calls whose price is not known.
         cached_prompt_tokens, cached_completion_tokens: tokens that answers from the cache took when
-            they were asked for.
+            they were requested.
         cached_cost: their price in US dollars, as far as it is known.
         cached_unpriced: those of them whose price is not known.
     """

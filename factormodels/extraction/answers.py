@@ -48,9 +48,9 @@ class Label:
     """A label that an answer gives.
 
     Attributes:
-        name: one of the labels that were asked for.
+        name: one of the labels that were requested.
         probability: of the label among the labels; None if the answer has no log-probabilities.
-        distribution: probabilities of all labels, in the order they were asked for; None likewise.
+        distribution: probabilities of all labels, in the order they were requested; None likewise.
     """
 
     name: str

@@ -113,7 +113,7 @@ def ask_chunks(
 def _fault(question: Question[Any], answer: Completion) -> str:
     if answer.finish == "length":
         return f"it was {CUT_OFF}"
-    return "" if question.reading(answer.text) is not None else "it is not of the form asked for"
+    return "" if question.reading(answer.text) is not None else "its form is not the requested one"
 
 
 def text_at(key: str) -> Callable[[Any], str | None]:

@@ -172,7 +172,7 @@ def read_claims(answer: Completion, chunk: Chunk) -> list[PreVerified] | Failure
         if text.strip() and not text.strip().startswith("```") and not introduces:
             match = line.fullmatch(text.rstrip("\r\n"))
             if match is None or not chunk.first <= int(match.group(1)) <= last:
-                return Failure(f"a line is not of the form asked for: {text.strip()[:60]!r}")
+                return Failure(f"a line does not have the requested form: {text.strip()[:60]!r}")
             begin, end = (start + place for place in match.span(3))
             label = PreLabel(" ".join(match.group(3).lower().split()))
             confidence = _probability(answer.tokens, begin, end)
@@ -234,7 +234,7 @@ def choose_threshold(
         if not 0.0 < value < 1.0:
             raise InputError(f"{name} is {value}; give a number between 0 and 1")
     if candidates < 1:
-        raise InputError(f"{candidates} candidates were asked for; give 1 or more")
+        raise InputError(f"{candidates} candidates were requested; give 1 or more")
     for value in confidence:
         if not 0.0 <= value <= 1.0:
             raise InputError(f"the confidence {value} is not between 0 and 1; correct it")

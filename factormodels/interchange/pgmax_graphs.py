@@ -61,7 +61,7 @@ def from_pgmax(graph: Any) -> FactorGraph:
     """
     groups = getattr(graph, "variable_groups", None)
     if groups is None or not hasattr(graph, "factors"):
-        raise InputError(f"{type(graph).__name__} is no factor graph of PGMax's")
+        raise InputError(f"{type(graph).__name__} is not a factor graph of PGMax")
     names: list[str] = []
     index: dict[Any, int] = {}
     for number, group in enumerate(groups):

@@ -77,14 +77,14 @@ class Exact(Backend):
         if self.seed < 0:
             raise InputError(f"the seed {self.seed} of 'exact' is negative; give one from 0 up")
         if self.restarts < 0:
-            raise InputError(f"{self.restarts} restarts were asked of 'exact'; give 0 or more")
+            raise InputError(f"{self.restarts} restarts were requested of 'exact'; give 0 or more")
         if not self.search_seconds >= 0.0:
             raise InputError(
                 f"search_seconds of 'exact' is {self.search_seconds}; give 0 or more seconds"
             )
         check_limit(self.name, self.memory_limit)
         if self.threads is not None and self.threads < 1:
-            raise InputError(f"{self.threads} threads were asked of 'exact'; give 1 or more")
+            raise InputError(f"{self.threads} threads were requested of 'exact'; give 1 or more")
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.

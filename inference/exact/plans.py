@@ -174,7 +174,7 @@ def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Post
 
 
 class KeptPlans:
-    """The plans of the structures that were asked for last, within bounds of number and memory."""
+    """The plans of the structures that were requested last, within bounds of number and memory."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[Key, Plan] = OrderedDict()

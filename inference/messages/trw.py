@@ -75,7 +75,7 @@ class TreeReweighted(Backend):
         check_settings(self.name, self.damping, self.tolerance, self.max_iterations, self.seed)
         schedule_code(self.name, self.schedule)
         if self.forests < 1:
-            raise InputError(f"{self.forests} forests were asked of 'trw'; give at least 1")
+            raise InputError(f"{self.forests} forests were requested of 'trw'; give at least 1")
         if self.weight_updates < 0:
             raise InputError(
                 f"weight_updates of 'trw' is {self.weight_updates}; give 0 or more updates"

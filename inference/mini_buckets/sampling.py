@@ -79,7 +79,7 @@ class MiniBucketSampling(Backend):
             )
         if self.samples < 2 * _PART:
             raise InputError(
-                f"{self.samples} samples were asked of 'wmb_is'; give {2 * _PART} or more"
+                f"{self.samples} samples were requested of 'wmb_is'; give {2 * _PART} or more"
             )
         if not 0.0 < self.confidence < 1.0:
             raise InputError(

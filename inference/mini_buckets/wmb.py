@@ -119,7 +119,7 @@ class WeightedMiniBuckets(Backend):
         if self.table_limit is not None and self.table_limit < 1:
             raise InputError(f"the table limit {self.table_limit} of 'wmb' is not positive")
         if self.clampings < 0:
-            raise InputError(f"{self.clampings} clampings were asked of 'wmb'; give 0 or more")
+            raise InputError(f"{self.clampings} clampings were requested of 'wmb'; give 0 or more")
         check_limit(self.name, self.memory_limit)
         check_seconds(self.name, self.seconds)
 

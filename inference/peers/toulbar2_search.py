@@ -81,7 +81,7 @@ def search_toulbar2(
     if not 0.0 < seconds < 1e9:
         raise InputError(f"the budget of {seconds} seconds is not between 0 and 10^9")
     if not 0 <= digits <= 12:
-        raise InputError(f"{digits} digits were asked of toulbar2; give 0 to 12")
+        raise InputError(f"{digits} digits were requested of toulbar2; give 0 to 12")
     if find_spec("pytoulbar2") is None:
         raise MissingDependencyError(
             "pytoulbar2 is not installed; install it with: pip install 'factorfacts[toulbar2]'"

@@ -85,7 +85,7 @@ class AnnealedImportance(Backend):
             (self.draws, 1, "draws"),
         ):
             if value < least:
-                raise InputError(f"{value} {what} were asked of 'ais'; give {least} or more")
+                raise InputError(f"{value} {what} were requested of 'ais'; give {least} or more")
         if not 0.0 < self.share < 1.0:
             raise InputError(f"the share {self.share} of 'ais' is not between 0 and 1; correct it")
         if not 0.0 <= self.resample <= 1.0:

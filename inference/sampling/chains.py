@@ -242,16 +242,18 @@ def check_chains(
     if seed >= 2**63:
         raise InputError(f"the seed {seed} of {name!r} is too large; give one below 2**63")
     if chains < 1:
-        raise InputError(f"{chains} chains were asked of {name!r}; give 1 or more")
+        raise InputError(f"{chains} chains were requested of {name!r}; give 1 or more")
     if chains > MOST_CHAINS:
-        raise InputError(f"{chains} chains were asked of {name!r}; give at most {MOST_CHAINS:,}")
+        raise InputError(
+            f"{chains} chains were requested of {name!r}; give at most {MOST_CHAINS:,}"
+        )
     if burn_in < 0:
         raise InputError(f"the burn_in {burn_in} of {name!r} is negative; give 0 or more draws")
     if draws < 4:
-        raise InputError(f"{draws} draws were asked of {name!r}; R-hat takes 4 or more")
+        raise InputError(f"{draws} draws were requested of {name!r}; R-hat takes 4 or more")
     if max(burn_in, draws) > MOST_DRAWS:
         raise InputError(
-            f"{max(burn_in, draws)} draws were asked of {name!r}; give at most {MOST_DRAWS:,}"
+            f"{max(burn_in, draws)} draws were requested of {name!r}; give at most {MOST_DRAWS:,}"
         )
     if not min_effective >= 0.0:
         raise InputError(f"min_effective of {name!r} is {min_effective}; give 0 or more")

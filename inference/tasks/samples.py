@@ -39,7 +39,7 @@ def sample(graph: FactorGraph, n: int, seed: int, exact: Exact | None = None) ->
     probabilistic expert systems".
     """
     if n < 0:
-        raise InputError(f"{n} samples were asked for; give 0 or more")
+        raise InputError(f"{n} samples were requested; give 0 or more")
     if seed < 0:
         raise InputError(f"the seed {seed} of the samples is negative; give one from 0 up")
     exact = exact or Exact()

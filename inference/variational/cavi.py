@@ -198,7 +198,7 @@ def check_restarts(name: str, seed: int, restarts: int, max_iterations: int) -> 
         raise InputError(f"the seed {seed} of {name!r} is negative; give one from 0 up")
     if not 1 <= restarts <= _MOST_RESTARTS:
         raise InputError(
-            f"{restarts} restarts were asked of {name!r}; give from 1 to {_MOST_RESTARTS:,}"
+            f"{restarts} restarts were requested of {name!r}; give from 1 to {_MOST_RESTARTS:,}"
         )
     if max_iterations < 1:
         raise InputError(f"max_iterations is {max_iterations}; {name!r} needs at least 1")

@@ -295,7 +295,7 @@ def test_bad_settings_are_named(rows: object, match: str) -> None:
 
 
 def test_bad_requests_are_named_before_anything_runs() -> None:
-    refused("0 threads were asked for; give 1 or more", infer_batch, [forest(0)], threads=0)
+    refused("0 threads were requested; give 1 or more", infer_batch, [forest(0)], threads=0)
     refused("0 threads", infer_stream, [forest(0)], threads=0)
     refused("the backend 'no' is unknown", infer_stream, [forest(0)], "no")
     with pytest.raises(InputError, match="no setting 'damp'; did you mean 'damping'"):

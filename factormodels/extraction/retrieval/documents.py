@@ -68,7 +68,7 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
         if document.text.strip()
     )
     if not documents:
-        raise InputError(f"{root}: no text is in it; put {', '.join(_READERS)} files there")
+        raise InputError(f"{root}: it holds no text; put {', '.join(_READERS)} files there")
     return documents
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,35 @@ def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Pat
         assert all(box.y1 < lower for box in boxes)
         assert_apart(boxes)
     assert_apart([axes.get_window_extent() for axes in figure.axes])
+
+
+def test_names_stay_clear_of_what_runs_between_two_points(tmp_path: Path) -> None:
+    # Bands fill the upper left; between its first two points a line runs below on the right.
+    p = np.tile([0.1, 0.6, 0.95], 40)
+    bins = reliability_bins(p, p > 0.5, responses=np.arange(120) // 30, n_bootstrap=5)
+    methods = {
+        f"{name}: a method by a long name": replace(
+            bins,
+            mean_predicted=bins.mean_predicted - apart,
+            observed=np.array([0.0, 0.55, 1.0]),
+            lower=np.array([0.0, 0.25, 0.9]),
+            upper=np.array([0.05, 0.9, 1.0]),
+        )
+        for name, apart in (("one", 0.0), ("two", 0.02), ("three", 0.04))
+    }
+    figure = reliability_diagram(methods)
+    save_figure(figure, tmp_path / "figure", ["png"])
+    axes = figure.axes[0]
+    legend = axes.get_legend()
+    assert legend is not None
+    box = legend.get_window_extent()
+    for each in methods.values():
+        x = np.linspace(each.mean_predicted[0], each.mean_predicted[-1], 300)
+        for ends in (each.lower, each.observed, each.upper):
+            places = axes.transData.transform(
+                np.stack([x, np.interp(x, each.mean_predicted, ends)], 1)
+            )
+            assert not any(box.contains(*place) for place in places)
 
 
 def test_long_names_of_groups_are_wrapped(tmp_path: Path) -> None:

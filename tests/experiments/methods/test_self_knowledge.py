@@ -157,7 +157,7 @@ def test_positions_are_of_sentences_of_places_or_told() -> None:
     without = self_knowledge(frame().drop(columns="sentence"), **QUICK)
     assert "positions" not in without.tables
     assert any("nothing is told by position" in each for each in without.sentences)
-    refused("both say where a claim stands", self_knowledge, frame(), sentence="sentence",
+    refused("both give a claim's position", self_knowledge, frame(), sentence="sentence",
             in_order=True)  # fmt: skip
 
 
@@ -239,9 +239,9 @@ def test_a_rogan_gladen_out_of_its_range_is_said() -> None:
         ({"judgement": "perhaps"}, {}, "row 1: column 'judgement': 'perhaps' is not a judgement"),
         ({"judgement": None}, {}, "no labelled claim has an answer"),
         ({"label": None}, {}, "there is no label"),
-        ({"sentence": 0}, {}, "0 is no place of a sentence"),
+        ({"sentence": 0}, {}, "0 is not a sentence's position"),
         ({"sentence": "one"}, {}, "'one' is not a number"),
-        ({"p": 2}, {"confidence": "p"}, "2 is no confidence"),
+        ({"p": 2}, {"confidence": "p"}, "2 is not a confidence"),
         ({"response": ""}, {}, "column 'response' is empty"),
         ({}, {"label": "lable"}, "there is no such column (did you mean 'label'?)"),
         ({}, {"thresold": 1}, "the argument 'thresold' is unknown (did you mean 'threshold'?)"),

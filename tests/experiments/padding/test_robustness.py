@@ -196,7 +196,7 @@ def test_a_language_model_writes_the_padding() -> None:
     )
     assert failed == Padded(GRAPHS[0], {}, ("status 500",))
     wrong = padded_by_model(GRAPHS[0], "repetitive", 3, AnsweringModel(lambda _: "[1]"))
-    assert "it is not of the form asked for" in wrong.failures[0]
+    assert "its form is not the requested one" in wrong.failures[0]
 
 
 def test_a_prompt_based_assessor_takes_part() -> None:

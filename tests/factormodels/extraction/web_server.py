@@ -45,7 +45,7 @@ class WebServer:
     asked: list[Asked] = field(default_factory=list)
 
     def paths(self) -> list[str]:
-        """Return the paths that were asked for, in order."""
+        """Return the paths that were requested, in order."""
         return [one.path for one in self.asked]
 
 

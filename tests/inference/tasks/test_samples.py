@@ -94,7 +94,7 @@ def test_no_samples_and_no_variables() -> None:
 
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
-    refused("-1 samples were asked for", sample, graph, -1, 0)
+    refused("-1 samples were requested", sample, graph, -1, 0)
     refused("the seed -1 of the samples is negative", sample, graph, 1, -1)
     with pytest.raises(TooLargeError, match="1000000 samples would take"):
         sample(graph, 1_000_000, 0, Exact(memory_limit=1_000_000))
