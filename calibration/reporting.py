@@ -31,7 +31,7 @@ from calibration.scores.coverage import coverage_warning
 from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import summarise
 from calibration.significance.estimated import EstimatedMeasure, estimate_measures
-from calibration.significance.measures import JudgedClaims, measures_named, response_k
+from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import summary_intervals
 from calibration.significance.table import MethodTable, compare_methods
 from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table

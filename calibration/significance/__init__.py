@@ -19,7 +19,7 @@ from calibration.significance.mcnemar import (
     mcnemar,
     mcnemar_counts,
 )
-from calibration.significance.measures import MEASURES, USUAL_MEASURES, Measure
+from calibration.significance.method_measures import MEASURES, USUAL_MEASURES, Measure
 from calibration.significance.outcome import Alternative, SignificanceStatus, SignificanceTest
 from calibration.significance.paired import paired_bootstrap, paired_permutation, paired_t_test
 from calibration.significance.power import (

@@ -21,7 +21,7 @@ from calibration.scores.coverage import coverage_warning
 from calibration.scores.families import SAMPLE_SCORES
 from calibration.significance.differences import score_difference
 from calibration.significance.equivalence import equivalence_margin, equivalence_of
-from calibration.significance.measures import JudgedClaims, Measure, measures_named
+from calibration.significance.method_measures import JudgedClaims, Measure, measures_named
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,

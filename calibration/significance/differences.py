@@ -35,7 +35,7 @@ from calibration.scores.registry import REGISTRY
 from calibration.scores.samples import scores_of_samples
 from calibration.scores.score_intervals import NO_VARIATION, loss_sums
 from calibration.scores.summary import grouped_measures
-from calibration.significance.measures import MEASURES, JudgedClaims, response_k
+from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 from calibration.significance.paired import bootstrap_difference, paired_difference
 from calibration.significance.sample_tests import difference_statistic
 from calibration.tabular import Tabular

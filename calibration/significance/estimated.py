@@ -16,7 +16,7 @@ from calibration.intervals import (
 from calibration.scores.coverage import coverage_warning
 from calibration.scores.score_intervals import auroc_interval
 from calibration.scores.table import score_table
-from calibration.significance.measures import JudgedClaims, Measure
+from calibration.significance.method_measures import JudgedClaims, Measure
 
 
 @dataclass(frozen=True)

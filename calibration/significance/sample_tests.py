@@ -19,7 +19,7 @@ from calibration.intervals import Statistic, response_weights
 from calibration.scores.families import context_of
 from calibration.scores.ranking import concordance
 from calibration.scores.samples import scores_of_samples
-from calibration.significance.measures import JudgedClaims
+from calibration.significance.method_measures import JudgedClaims
 from calibration.significance.outcome import Alternative
 from calibration.significance.paired import swap_masks
 from calibration.validation import Floats, Integers

@@ -20,7 +20,7 @@ from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.proper import LOSSES
 from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import grouped_measures
-from calibration.significance.measures import MEASURES, JudgedClaims, response_k
+from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 from calibration.validation import Floats, check_lengths, label_array, probability_array
 
 _MEANS = (

@@ -20,7 +20,7 @@ from calibration.significance.comparison import (
 )
 from calibration.significance.corrections import adjust, correction_named, stars
 from calibration.significance.estimated import EstimatedMeasure, estimate_measures
-from calibration.significance.measures import (
+from calibration.significance.method_measures import (
     MEASURES,
     USUAL_MEASURES,
     JudgedClaims,

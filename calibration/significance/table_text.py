@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from calibration.significance.measures import MEASURES
+from calibration.significance.method_measures import MEASURES
 from calibration.significance.table import MethodCell, MethodTable
 from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
 

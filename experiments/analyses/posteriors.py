@@ -121,7 +121,7 @@ def scores_with_intervals(
     """
     from calibration.intervals import IntervalSettings
     from calibration.significance.estimated import estimate_measures
-    from calibration.significance.measures import JudgedClaims, measures_named, response_k
+    from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 
     settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed)
     k = response_k("median", atoms.grouping)

@@ -70,7 +70,7 @@ def _leaders(
 ) -> list[int]:
     """The cells that are significantly best, none if that cannot be said."""
     from calibration.significance import adjust
-    from calibration.significance.measures import MEASURES
+    from calibration.significance.method_measures import MEASURES
 
     # An infinite log loss cannot be tested, and without one cell no other is the best of all.
     if not np.isfinite(values).all():

@@ -453,7 +453,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
 
 def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> float:
     from calibration.grouping import group_by_response
-    from calibration.significance.measures import MEASURES, JudgedClaims, response_k
+    from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 
     grouping = group_by_response(responses)
     judged = JudgedClaims(p, y, grouping, response_k(k, grouping))

@@ -19,7 +19,7 @@ from experiments.study.config import Selector, Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.significance.measures import JudgedClaims
+    from calibration.significance.method_measures import JudgedClaims
 
 _COLUMN = {"backend": "backend_label"}
 
@@ -358,7 +358,7 @@ def _judged(
     folds: np.ndarray | None = None,
 ) -> JudgedClaims:
     from calibration.grouping import group_by_response
-    from calibration.significance.measures import JudgedClaims, response_k
+    from calibration.significance.method_measures import JudgedClaims, response_k
 
     grouping = group_by_response(responses)
     return JudgedClaims(p, y, grouping, response_k(k, grouping), folds)
@@ -367,7 +367,7 @@ def _judged(
 def _interval(
     first: JudgedClaims, second: JudgedClaims, measure: str, seed: int
 ) -> tuple[float, float]:
-    from calibration.significance.measures import MEASURES
+    from calibration.significance.method_measures import MEASURES
     from calibration.significance.paired import bootstrap_difference
 
     sums = MEASURES[measure].sums

@@ -24,7 +24,7 @@ from pydantic.dataclasses import dataclass
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
-from calibration.significance.measures import MEASURES as TESTED_MEASURES
+from calibration.significance.method_measures import MEASURES as TESTED_MEASURES
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS

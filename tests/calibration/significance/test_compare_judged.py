@@ -9,7 +9,7 @@ import pytest
 
 from calibration.grouping import group_by_response
 from calibration.significance import compare_judged, compare_methods, paired_permutation
-from calibration.significance.measures import JudgedClaims, response_k
+from calibration.significance.method_measures import JudgedClaims, response_k
 from factormodels.errors import InputError
 from tests.calibration.significance.test_table import data
 from tests.refusals import refused

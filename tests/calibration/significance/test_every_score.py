@@ -24,7 +24,7 @@ from calibration.scores import (
 )
 from calibration.scores.ranking import clustered_auroc
 from calibration.significance import compare_judged, compare_methods, score_difference
-from calibration.significance.measures import JudgedClaims, response_k
+from calibration.significance.method_measures import JudgedClaims, response_k
 from calibration.significance.outcome import Alternative
 from calibration.significance.sample_tests import bootstrap_scores, permute_scores
 from tests.calibration.references import r_claims, r_values
