@@ -159,6 +159,7 @@ def entries_of(encoding: str) -> NDArray[np.int64]:
     Raises:
         InputError: if there is no such encoding.
     """
+    _check_name(encoding)
     if encoding not in _ENTRIES:
         raise InputError(unknown_name(f"the encoding {encoding!r}", encoding, _ENTRIES))
     return _ENTRIES[encoding]
