@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from calibration.learned_priors import (
+    AdaptationStatus,
+    AdaptedPrior,
     ClassProbability,
     CrossValidation,
     Free,
     LearnedPriors,
     Specification,
     Temperature,
+    adapt_prior,
     cross_validate,
     fit,
     stance_class,
@@ -56,6 +59,27 @@ class Learning:
 
     learned: LearnedPriors
     validated: CrossValidation | None
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """What was learned, on responses without labels.
+
+    Attributes:
+        graphs: the responses with what was learned; with the share that was found too, where they
+            determine it.
+        prior: the share of true claims among them.
+        n_claims: number of their claims.
+    """
+
+    graphs: tuple[FactGraph, ...]
+    prior: AdaptedPrior
+    n_claims: int
+
+    @property
+    def determined(self) -> bool:
+        """Whether the responses determine the share."""
+        return self.prior.status is AdaptationStatus.CONVERGED
 
 
 def labelled_graphs(source: Path) -> Sequence[FactGraph]:
@@ -135,15 +159,57 @@ def analyse(
     return Learning(learned, validated)
 
 
-def write_learned(learning: Learning, graphs: Sequence[FactGraph], path: Path) -> None:
-    """Write the responses with what was learned, as fact graphs in JSON Lines.
+def unlabelled_graphs(source: Path, specification: Specification) -> Sequence[FactGraph]:
+    """The responses of a file or an embedded dataset, whose labels play no part.
+
+    Raises:
+        InputError: if it cannot be read, or what is to be learned cannot be moved to others.
+    """
+    if specification.encoding == "conditional":
+        raise InputError(
+            "--unlabelled: under the encoding conditional, the prior of atoms is in the tables of "
+            "relations as well and cannot be exchanged alone; give --encoding implication or "
+            "mixture"
+        )
+    return read_graphs(source)
+
+
+def adapt(
+    learned: LearnedPriors, labelled: Sequence[FactGraph], unlabelled: Sequence[FactGraph]
+) -> Adaptation:
+    """What was learned from labelled responses, moved to others that lack labels.
+
+    The strengths of relations stay. The share of true claims is estimated anew on the others, by
+    `adapt_prior`; the learned prior stays where they do not determine it.
+
+    Raises:
+        InputError: if the labels are all true or all false, or there are no other responses.
+    """
+    labels = [atom.label for graph in labelled for atom in graph.atoms if atom.label is not None]
+    share = sum(map(float, labels)) / len(labels)
+    if not 0.0 < share < 1.0:
+        raise InputError(
+            f"--unlabelled: all {len(labels):,} labels are {'true' if share else 'false'}, so what "
+            "was learned says nothing of other shares; give labels of both kinds"
+        )
+    kept = learned.apply_all(unlabelled)
+    encoding = learned.specification.encoding
+    prior = adapt_prior(kept, share, encoding=encoding, backend=learned.backend)
+    found = Adaptation(tuple(kept), prior, sum(len(graph.atoms) for graph in kept))
+    if not found.determined:
+        return found
+    return replace(found, graphs=tuple(map(prior.apply, kept)))
+
+
+def write_learned(graphs: Sequence[FactGraph], path: Path) -> None:
+    """Write responses with what was learned, as fact graphs in JSON Lines.
 
     Raises:
         InputError: if the file cannot be written.
     """
     from factormodels.io import write_many
 
-    write_many(learning.learned.apply_all(graphs), path)
+    write_many(graphs, path)
 
 
 def _prior(text: str, option: str) -> Free | float | None:

@@ -9,19 +9,26 @@ import typer
 
 from experiments.cli import options
 from experiments.cli.console import heading, output, plain_table, show_table
-from experiments.paper.text import number
+from experiments.paper.text import counted, number
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from calibration.learned_priors import CrossValidation
-    from experiments.run.learning import Learning
+    from experiments.run.learning import Adaptation, Learning
 
 _COMPARED = {
     "brier": "Brier score",
     "log_loss": "log loss",
     "log_likelihood": "-log P(labels) per response",
 }
+
+_WHY = {
+    "boundary": "The likelihood grows up to a share of 0 or 1",
+    "unidentified": "The evidence hardly depends on truth, so that any share suits it",
+    "not_converged": "The estimate of the share did not settle",
+}
+"""Why responses without labels do not determine their share of true claims."""
 
 
 def command(
@@ -70,10 +77,20 @@ def command(
     seed: Annotated[
         int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of folds and bootstrap.")
     ] = 0,
+    unlabelled: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Responses without labels, such as another model's: estimate their share of true "
+            "claims, with the strengths that were learned.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Write the responses, with what was learned, to this file."
+            metavar="FILE",
+            help="Write the responses, with what was learned, to this file: those of "
+            "--unlabelled, if there are any.",
         ),
     ] = None,
 ) -> None:
@@ -81,24 +98,34 @@ def command(
 
     Fits by maximum likelihood, with standard errors over responses. Then judges
     every response by what was learned from the others, and compares that with the
-    graphs as given.
+    graphs as given. Of responses without labels, the share of true claims is estimated
+    from their evidence: strengths that were learned stay, the prior is exchanged.
 
     [b]Examples[/b]
 
       factormodels fit factcheck-bench
       factormodels fit factcheck-bench --relations probability --by stance
       factormodels fit graphs.jsonl --context-prior learn --out learned.jsonl
+      factormodels fit labelled.jsonl --unlabelled new.jsonl --out adapted.jsonl
     """
     from experiments.run import learning
 
     graphs = learning.labelled_graphs(file)
     specification = learning.specification(atom_prior, context_prior, relations, by, encoding)
+    others = None
+    if unlabelled is not None:
+        others = learning.unlabelled_graphs(unlabelled, specification)
     settings = learning.LearningSettings(objective, backend, penalty, folds, seed)
     analysed = learning.analyse(graphs, specification, settings)
     console = output()
     _show(console, analysed)
+    adapted = None
+    if others is not None:
+        adapted = learning.adapt(analysed.learned, graphs, others)
+        _show_share(console, adapted, unlabelled)
     if out is not None:
-        learning.write_learned(analysed, graphs, out)
+        known = analysed.learned.apply_all(graphs) if adapted is None else adapted.graphs
+        learning.write_learned(known, out)
         console.print(f"wrote {out}", soft_wrap=True)
 
 
@@ -128,6 +155,27 @@ def _show(console: Console, learning: Learning) -> None:
     show_table(console, table)
     if learning.validated is not None:
         _show_comparison(console, learning.validated)
+
+
+def _show_share(console: Console, adapted: Adaptation, source: Path | None) -> None:
+    """Print the share of true claims among responses without labels."""
+    prior = adapted.prior
+    console.print()
+    heading(
+        console,
+        f"{source}: {counted(adapted.n_claims, 'claim')} of "
+        f"{counted(len(adapted.graphs), 'response')}, whose labels play no part",
+    )
+    table = plain_table()
+    table.add_column("share of true claims")
+    for column in ("estimate", "95 % interval"):
+        table.add_column(column, justify="right")
+    table.add_row("among the labels", number(prior.old_share), "")
+    told = f"{number(prior.lower)} to {number(prior.upper)}" if adapted.determined else "--"
+    table.add_row("here", number(prior.share) if adapted.determined else "--", told)
+    show_table(console, table)
+    if not adapted.determined:
+        console.print(f"{_WHY[prior.status.value]}: the learned prior stays.", soft_wrap=True)
 
 
 def _show_comparison(console: Console, validated: CrossValidation) -> None:

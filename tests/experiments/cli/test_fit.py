@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from calibration.learned_priors import ClassProbability, Free, Specification, Temperature, fit
+from calibration.learned_priors import (
+    ClassProbability,
+    Free,
+    Specification,
+    Temperature,
+    adapt_prior,
+    fit,
+)
 from experiments.run.learning import specification
 from factormodels import read_many, write_many
 from factormodels.errors import InputError
-from factormodels.synthetic import labelled_responses
+from factormodels.synthetic import Uniform, labelled_responses
 from tests.experiments.conftest import Invoke
 
 
@@ -59,9 +69,75 @@ def test_options_name_what_is_learned() -> None:
     assert callable(named.by)
 
 
+def test_the_share_of_true_claims_is_found_without_labels(invoke: Invoke, folder: Path) -> None:
+    known, new = (
+        labelled_responses(
+            30,
+            n_atoms=(6, 12),
+            contexts_per_atom=2,
+            strength=Uniform(0.6, 0.95),
+            truth_rate=rate,
+            reliability=0.99,
+            seed=seed,
+        )
+        for rate, seed in ((0.5, 5), (0.2, 6))
+    )
+    write_many(known, folder / "known.jsonl")
+    without = [
+        replace(graph, atoms=tuple(replace(atom, label=None) for atom in graph.atoms))
+        for graph in new
+    ]
+    write_many(without, folder / "new.jsonl")
+    options = ("--penalty", 3, "--folds", 0, "--unlabelled", folder / "new.jsonl")
+    result = invoke("fit", folder / "known.jsonl", *options, "--out", folder / "adapted.jsonl")
+    assert result.exit_code == 0, result.stderr
+    learned = fit(known, penalty=3.0)
+    labels = [atom.label is True for graph in known for atom in graph.atoms]
+    found = adapt_prior(learned.apply_all(without), float(np.mean(labels)))
+    n_claims = sum(len(graph.atoms) for graph in new)
+    assert f"{n_claims} claims of 30 responses, whose labels play no part" in result.stdout
+    row = rf"^here +{found.share:.3f} +{found.lower:.3f} to {found.upper:.3f}$"
+    assert re.search(row, result.stdout, re.M)
+    # Closer to what is true there than what was learned is.
+    truth = np.mean([atom.label is True for graph in new for atom in graph.atoms])
+    assert found.lower < truth < found.upper < np.mean(labels)
+    written = read_many(folder / "adapted.jsonl")
+    assert [graph.id for graph in written] == [graph.id for graph in new]
+    expected = found.apply(learned.apply_all(without)[0]).atoms[0].prior
+    assert written[0].atoms[0].prior == pytest.approx(expected, rel=1e-9)
+
+
+def test_where_evidence_says_nothing_the_learned_prior_stays(
+    invoke: Invoke, responses: Path, folder: Path
+) -> None:
+    silent = [replace(graph, relations=()) for graph in read_many(responses)]
+    write_many(silent, folder / "silent.jsonl")
+    options = ("--folds", 0, "--unlabelled", folder / "silent.jsonl", "--out", folder / "out.jsonl")
+    result = invoke("fit", responses, *options)
+    assert result.exit_code == 0, result.stderr
+    assert "a share of 0 or 1: the learned prior stays." in result.stdout
+    assert re.search("^here +-- +--$", result.stdout, re.M)
+    learned = fit(read_many(responses)).values["atom_prior"]
+    assert read_many(folder / "out.jsonl")[0].atoms[0].prior == pytest.approx(learned)
+
+
+def test_labels_of_one_kind_cannot_be_moved(invoke: Invoke, responses: Path, folder: Path) -> None:
+    true = [
+        replace(graph, atoms=tuple(replace(atom, label=True) for atom in graph.atoms))
+        for graph in read_many(responses)
+    ]
+    write_many(true, folder / "true.jsonl")
+    options = ("--folds", 0, "--unlabelled", responses, "--out", folder / "out.jsonl")
+    result = invoke("fit", folder / "true.jsonl", *options)
+    assert result.exit_code == 2
+    assert "all 36 labels are true" in result.stderr
+    assert not (folder / "out.jsonl").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (("--unlabelled", "factscore", "--encoding", "conditional"), "cannot be exchanged alone"),
         (("--by", "mood"), "--by is 'mood'; use kind or stance"),
         (("--relations", "mood"), "--relations is 'mood'; use temperature, probability or keep"),
         (("--atom-prior", "high"), "--atom-prior is 'high'; use learn, keep, or a number"),
