@@ -186,6 +186,14 @@ def of_factcheck_bench(pairs: Iterable[TextPair]) -> NDArray[np.bool_]:
     return np.array([passage_key(pair.premise) in known for pair in pairs], dtype=np.bool_)
 
 
+def passages_of(graph: FactGraph) -> frozenset[str]:
+    """Hashes of the passages of a response that has labels; none of another one."""
+    if not any(atom.label is not None for atom in graph.atoms):
+        return frozenset()
+    keys = (context.key or passage_key(context.text) for context in graph.contexts)
+    return frozenset(filter(None, keys))
+
+
 def factcheck_bench_passages() -> frozenset[str]:
     """Hashes of the passages of Factcheck-Bench, as `passage_key` makes them."""
     from factormodels import datasets

@@ -18,7 +18,6 @@ from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.relations import missing_relations, only_asked, unanswered_atoms
 from factormodels.fact_graph import FactGraph
-from factormodels.io.factcheck_bench import passage_key
 from factormodels.variants import variant as variant_of
 from inference import Backend
 
@@ -225,11 +224,11 @@ def judged(graph: FactGraph) -> AssessedResponse:
 
 
 def _lexical_passages(graph: FactGraph) -> frozenset[str]:
-    lexical = graph.metadata.get("relations", {}).get("model") == LexicalRelations().name
-    if not lexical or not any(atom.label is not None for atom in graph.atoms):
+    if graph.metadata.get("relations", {}).get("model") != LexicalRelations().name:
         return frozenset()
-    keys = (context.key or passage_key(context.text) for context in graph.contexts)
-    return frozenset(filter(None, keys))
+    from experiments.assess.relation_quality import passages_of
+
+    return passages_of(graph)
 
 
 def _counting(graph: FactGraph, atoms: Sequence[str]) -> tuple[bool, ...] | None:

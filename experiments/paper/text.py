@@ -13,6 +13,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def in_sample_remark(passages: int) -> str:
+    """What a table says where the lexical model was fitted to passages that it was asked about."""
+    return (
+        f"in-sample: the lexical model was fitted to {counted(passages, 'passage')} of these; what "
+        "is measured against labels flatters it"
+    )
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """`value` with a fixed number of decimals, or `ABSENT` if it is None or NaN."""
     if value is None or math.isnan(value):

@@ -9,6 +9,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from experiments.paper.text import in_sample_remark
 from experiments.report import texts
 from experiments.report.graph_shapes import WIDTH
 
@@ -47,6 +48,7 @@ def environment() -> Environment:
         "policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src 'sha256-{digest}'",
         "in_turn": texts.in_turn,
+        "in_sample_remark": in_sample_remark,
         "posterior_cell": posterior_cell,
         "switched_cell": switched_cell,
         "absent": texts.ABSENT,

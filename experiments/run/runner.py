@@ -279,7 +279,7 @@ def run_study(
             folder,
             fits=fits,
             selected=selected,
-            texts=uses(planned.models, answers),
+            texts=uses(planned.models, answers, planned.data),
             relations=content_hashes(answers),
             pages=pages,
             helper=helper,

@@ -221,6 +221,8 @@ class TextUse:
             was new. Empty without a language model.
         not_sent: parameters that the language model does not take.
         origins: number of relations by where their probabilities come from.
+        in_sample: number of the passages, beside claims with labels, to which the lexical model
+            was fitted; 0 of other models.
     """
 
     model: TextModel
@@ -233,6 +235,7 @@ class TextUse:
     consumption: Mapping[str, float]
     not_sent: tuple[str, ...] = ()
     origins: Mapping[str, int] = field(default_factory=dict)
+    in_sample: int = 0
 
     def facts(self) -> dict[str, Any]:
         """What a manifest says of it."""
@@ -240,7 +243,8 @@ class TextUse:
         counts = {name: getattr(self, name) for name in names}
         asked = {"not_sent": list(self.not_sent)} if self.consumption else {}
         origins = {"origins": dict(self.origins)} if self.origins else {}
-        return {**self.model.facts, **counts, **asked, **origins, **self.consumption}
+        fitted = {"in_sample": self.in_sample} if self.in_sample else {}
+        return {**self.model.facts, **counts, **asked, **origins, **fitted, **self.consumption}
 
 
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
@@ -406,19 +410,32 @@ def ask_texts(
         yield request, answer
 
 
-def uses(models: Iterable[TextModel], answers: TextAnswers) -> tuple[TextUse, ...]:
+def uses(
+    models: Iterable[TextModel], answers: TextAnswers, data: Sequence[StudyData]
+) -> tuple[TextUse, ...]:
     """What each text model of a study was asked."""
-    return tuple(
-        _use(
-            one,
-            [
-                answers.by_request[request]
-                for request in sorted(answers.by_request)
-                if (request.key, request.title) == (one.key, one.title)
-            ],
-        )
-        for one in models
-    )
+    found = []
+    for one in models:
+        requests = [
+            request
+            for request in sorted(answers.by_request)
+            if (request.key, request.title) == (one.key, one.title)
+        ]
+        use = _use(one, [answers.by_request[request] for request in requests])
+        if one.key == RELATIONS and one.facts["model"] == "lexical":
+            use = replace(use, in_sample=_in_sample(requests, data))
+        found.append(use)
+    return tuple(found)
+
+
+def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> int:
+    """Number of the passages of responses to which the lexical model was fitted."""
+    from experiments.assess.relation_quality import factcheck_bench_passages, passages_of
+
+    by_name = {dataset.name: dataset.graphs for dataset in data}
+    responses = {(request.dataset, request.response) for request in requests}
+    read = (passages_of(by_name[name][response]) for name, response in responses)
+    return len(frozenset[str]().union(*read) & factcheck_bench_passages())
 
 
 def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:

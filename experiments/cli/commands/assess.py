@@ -20,7 +20,7 @@ from experiments.cli.assess_options.web import WebOptions
 from experiments.cli.console import heading, messages, output, plain_table, show_table
 from experiments.cli.core_options import CoreOptions
 from experiments.cli.grouped import grouped
-from experiments.paper.text import ABSENT, counted, number, verdict
+from experiments.paper.text import ABSENT, counted, in_sample_remark, number, verdict
 from factormodels.claims import Context, RelationKind
 from factormodels.fact_graph import FactGraph
 
@@ -400,11 +400,7 @@ def _show_measures(
             soft_wrap=True,
         )
     if compared.in_sample:
-        console.print(
-            f"in-sample: the lexical model was fitted to {counted(compared.in_sample, 'passage')} "
-            "of these; what is measured against labels flatters it",
-            soft_wrap=True,
-        )
+        console.print(in_sample_remark(compared.in_sample), soft_wrap=True)
     for texts, judged in summaries:
         if judged is None:
             console.print(f"{texts[-1]} has no verdict at all, and no row", soft_wrap=True)

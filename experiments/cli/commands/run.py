@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from experiments.cli.console import heading, messages, output, plain_table, show_table
-from experiments.paper.text import counted, duration, interval, number, small
+from experiments.paper.text import counted, duration, in_sample_remark, interval, number, small
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 
@@ -306,6 +306,8 @@ def _show_results(
     if study.significance.pairs:
         _show_tests(console, results.tests, study.significance.correction)
     for use in results.texts:
+        if use.in_sample:
+            console.print(in_sample_remark(use.in_sample), soft_wrap=True)
         if use.missing or use.failed:
             console.print(
                 f"{use.model.title}: {use.missing:,} of {use.asked:,} answers missing, "

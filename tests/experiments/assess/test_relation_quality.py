@@ -198,6 +198,16 @@ def test_a_table_says_that_the_lexical_model_was_fitted_to_what_it_measures(
     assert told is not None
     keys = {context.key for context in first.contexts}
     assert int(told[1]) == len(keys)
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        "study: s\ndatasets: [{path: first.jsonl}]\nvariants: [FR1]\nrelation_models: [recorded, "
+        "lexical]\nbackends: [exact]\nmeasures: [brier]\noutputs: [csv, report]\n"
+    )
+    ran = invoke("run", str(study), "--out", str(tmp_path / "out"))
+    assert ran.exit_code == 0, ran.output
+    remark = f"in-sample: the lexical model was fitted to {told[1]} passages"
+    assert ran.stdout.count(remark) == 1
+    assert (tmp_path / "out" / "report" / "index.html").read_text().count(remark) == 1
     own = invoke("assess", "demonstration", "--retriever", "local")
     assert "labelled" in own.stdout
     assert "in-sample" not in own.stdout

@@ -70,7 +70,7 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
     [
         ("x.jsonl", '{"title": "no text"}', "line 1: the key 'text' is missing"),
         ("x.jsonl", "{", "line 1"),
-        ("x.txt", "", "no text is in it"),
+        ("x.txt", "", "it holds no text"),
     ],
 )
 def test_bad_documents_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
