@@ -194,6 +194,11 @@ def passages_of(graph: FactGraph) -> frozenset[str]:
     return frozenset(filter(None, keys))
 
 
+def in_sample(passages: frozenset[str]) -> int:
+    """How many of these passages, by `passages_of`, the lexical model was fitted to."""
+    return len(passages & factcheck_bench_passages()) if passages else 0
+
+
 def factcheck_bench_passages() -> frozenset[str]:
     """Hashes of the passages of Factcheck-Bench, as `passage_key` makes them."""
     from factormodels import datasets

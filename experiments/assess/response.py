@@ -306,6 +306,6 @@ def _in_sample(responses: Sequence[AssessedResponse]) -> int:
     read = frozenset[str]().union(*(response.passages for response in responses))
     if not read:
         return 0
-    from experiments.assess.relation_quality import factcheck_bench_passages
+    from experiments.assess.relation_quality import in_sample
 
-    return len(read & factcheck_bench_passages())
+    return in_sample(read)

@@ -174,24 +174,36 @@ def unlabelled_graphs(source: Path, specification: Specification) -> Sequence[Fa
     return read_graphs(source)
 
 
-def adapt(
-    learned: LearnedPriors, labelled: Sequence[FactGraph], unlabelled: Sequence[FactGraph]
-) -> Adaptation:
-    """What was learned from labelled responses, moved to others that lack labels.
-
-    The strengths of relations stay. The share of true claims is estimated anew on the others, by
-    `adapt_prior`; the learned prior stays where they do not determine it.
+def share_to_exchange(labelled: Sequence[FactGraph]) -> float:
+    """Share of true claims among the labels, which others may differ from.
 
     Raises:
-        InputError: if the labels are all true or all false, or there are no other responses.
+        InputError: if the labels are all true or all false.
     """
     labels = [atom.label for graph in labelled for atom in graph.atoms if atom.label is not None]
     share = sum(map(float, labels)) / len(labels)
     if not 0.0 < share < 1.0:
         raise InputError(
             f"--unlabelled: all {len(labels):,} labels are {'true' if share else 'false'}, so what "
-            "was learned says nothing of other shares; give labels of both kinds"
+            "is learned says nothing of other shares; give labels of both kinds"
         )
+    return share
+
+
+def adapt(learned: LearnedPriors, share: float, unlabelled: Sequence[FactGraph]) -> Adaptation:
+    """What was learned from labelled responses, moved to others that lack labels.
+
+    The strengths of relations stay. The share of true claims is estimated anew on the others, by
+    `adapt_prior`; the learned prior stays where they do not determine it.
+
+    Args:
+        learned: what was learned.
+        share: of true claims among the labels that this was learned from.
+        unlabelled: the others.
+
+    Raises:
+        InputError: if there are none.
+    """
     kept = learned.apply_all(unlabelled)
     encoding = learned.specification.encoding
     prior = adapt_prior(kept, share, encoding=encoding, backend=learned.backend)

@@ -430,12 +430,12 @@ def uses(
 
 def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> int:
     """Number of the passages of responses to which the lexical model was fitted."""
-    from experiments.assess.relation_quality import factcheck_bench_passages, passages_of
+    from experiments.assess.relation_quality import in_sample, passages_of
 
     by_name = {dataset.name: dataset.graphs for dataset in data}
     responses = {(request.dataset, request.response) for request in requests}
     read = (passages_of(by_name[name][response]) for name, response in responses)
-    return len(frozenset[str]().union(*read) & factcheck_bench_passages())
+    return in_sample(frozenset[str]().union(*read))
 
 
 def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:

@@ -30,6 +30,9 @@ from inference.support import possible_states
 _LARGEST_COST = 1e15
 """Whole numbers beyond this are not exact as doubles, and their sums would overflow."""
 
+_LONGEST = 1e6
+"""Seconds: more than eleven days."""
+
 _GRACE = 30.0
 """Seconds of wall time for each second of processor time, before a search counts as hanging."""
 
@@ -78,10 +81,14 @@ def search_toulbar2(
     Source: de Givry, Schiex and others, https://toulbar2.github.io/toulbar2; Larrosa & Schiex 2004,
     "Solving weighted CSP by maintaining arc consistency".
     """
-    if not 0.0 < seconds < 1e9:
-        raise InputError(f"the budget of {seconds} seconds is not between 0 and 10^9")
+    if not 0.0 < seconds <= _LONGEST:
+        raise InputError(
+            f"the budget of {seconds} seconds is not above 0 and up to {_LONGEST:,.0f}"
+        )
     if not 0 <= digits <= 12:
         raise InputError(f"{digits} digits were requested of toulbar2; give 0 to 12")
+    if not 0 <= seed < 2**31:
+        raise InputError(f"the seed {seed} of toulbar2 is not from 0 to 2^31 - 1")
     if find_spec("pytoulbar2") is None:
         raise MissingDependencyError(
             "pytoulbar2 is not installed; install it with: pip install 'factorfacts[toulbar2]'"

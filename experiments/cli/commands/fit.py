@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,16 +113,18 @@ def command(
 
     graphs = learning.labelled_graphs(file)
     specification = learning.specification(atom_prior, context_prior, relations, by, encoding)
-    others = None
+    others, share = None, math.nan
     if unlabelled is not None:
+        # Before what takes time: nothing is learned that cannot be moved.
         others = learning.unlabelled_graphs(unlabelled, specification)
+        share = learning.share_to_exchange(graphs)
     settings = learning.LearningSettings(objective, backend, penalty, folds, seed)
     analysed = learning.analyse(graphs, specification, settings)
     console = output()
     _show(console, analysed)
     adapted = None
     if others is not None:
-        adapted = learning.adapt(analysed.learned, graphs, others)
+        adapted = learning.adapt(analysed.learned, share, others)
         _show_share(console, adapted, unlabelled)
     if out is not None:
         known = analysed.learned.apply_all(graphs) if adapted is None else adapted.graphs

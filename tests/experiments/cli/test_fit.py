@@ -131,6 +131,7 @@ def test_labels_of_one_kind_cannot_be_moved(invoke: Invoke, responses: Path, fol
     result = invoke("fit", folder / "true.jsonl", *options)
     assert result.exit_code == 2
     assert "all 36 labels are true" in result.stderr
+    assert result.stdout == "", "it is refused before anything is learned"
     assert not (folder / "out.jsonl").exists()
 
 

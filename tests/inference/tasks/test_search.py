@@ -132,7 +132,10 @@ def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
 def test_toulbar2_refuses_what_it_cannot_search(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
     refused("budget of 0.0 seconds", search_toulbar2, graph, seconds=0.0)
+    refused("budget of 900000000.0 seconds", search_toulbar2, graph, seconds=9e8)
     refused("13 digits", search_toulbar2, graph, digits=13)
+    refused("seed -1 of toulbar2", search_toulbar2, graph, seed=-1)
+    refused("of toulbar2 is not from 0", search_toulbar2, graph, seed=10**23)
     far = FactorGraph.from_factors([2], [((0,), np.array([1e300, 1e-300]))])
     with pytest.raises(InputError, match="differ by 1381") as told:
         search_toulbar2(far, digits=12, seconds=1.0)
