@@ -267,10 +267,10 @@ def report(
 ) -> CalibrationReport:
     """Scores of one or more models on a table of claims, with intervals and paired tests.
 
-    The table is long, a row per claim and model, or wide, with a column of probabilities per
-    model. Tests are over the claims that all models have. In a long table claims are known by the
-    column `claim`; without it those of a response are paired in their order, which all models
-    must have in common: as many claims, with the same labels.
+    The table is long, a row per claim and model, or wide, with a column of probabilities per model.
+    Tests are over the claims that all models have. In a long table claims are identified by the
+    column `claim`; without it those of a response are paired in their order, which all models must
+    have in common: as many claims, with the same labels.
 
     Args:
         frame: a data frame, columns by name, or rows as dicts.

@@ -55,7 +55,7 @@ def read_csv(path: str | os.PathLike[str]) -> pd.DataFrame:
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{path}: the table cannot be read ({error}); run the study anew"
+            f"{path}: the table cannot be read ({error}); run the study again"
         ) from None
     return _mapped(frame, _unquoted)
 
@@ -74,7 +74,7 @@ def csv_records(path: str | os.PathLike[str]) -> list[dict[str, str]]:
         ]
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: it is not a row ({error}); run the study anew"
+            f"{path}, line {reader.line_num}: it is not a row ({error}); run the study again"
         ) from None
     return rows
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+_CODE_OR_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*")
 _TAG = re.compile(r"(?<!\\)\[/?(?:b|i|bold|italic|dim)\]")
 
 
@@ -39,11 +40,16 @@ def commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _prose(help_text: str) -> list[str]:
     """Paragraphs of a help text; those that are indented are commands."""
-    parts = []
+    parts: list[str] = []
+    indented = False
     for block in re.split(r"\n\s*\n", _TAG.sub("", help_text).replace("\\[", "[").strip("\n")):
-        if all(line.startswith("  ") for line in block.splitlines()):
+        before, indented = indented, all(line.startswith("  ") for line in block.splitlines())
+        if indented:
             lines = "\n".join(line[2:] for line in block.splitlines())
-            parts.append(f"```console\n{lines}\n```\n")
+            if before:  # one box, with the empty line between them
+                parts[-1] = parts[-1].removesuffix("```\n") + f"\n{lines}\n```\n"
+            else:
+                parts.append(f"```console\n{lines}\n```\n")
         elif len(block.split()) <= 3 and not block.endswith("."):
             parts.append(f"**{block.strip()}**\n")
         else:
@@ -71,7 +77,11 @@ def _table(command: Any) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    parts = re.split(r"(`[^`]*`)", text.replace("\\[", "["))
+    text = text.replace("\\[", "[")
+    # An option is code too, and stays whole at the end of a line.
+    parts = re.split(
+        r"(`[^`]*`)", _CODE_OR_OPTION.sub(lambda found: found[1] or f"`{found[0]}`", text)
+    )
     return "".join(
         part if place % 2 else re.sub(r"([*_<>|\[\]$])", r"\\\1", part)
         for place, part in enumerate(parts)

@@ -53,7 +53,8 @@ suppress_warnings = ["ref.python"]
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "factormodels"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 html_show_sourcelink = False
 html_copy_source = False
 

@@ -66,7 +66,7 @@ class KeptResults:
         for row in self.table(study, stem).to_dict("records"):
             if all(str(row[name]) == value for name, value in wanted.items()):
                 return {str(name): value for name, value in row.items()}
-        raise InputError(f"{self.folder / study / stem}.csv: no row has {wanted}; run it anew")
+        raise InputError(f"{self.folder / study / stem}.csv: no row has {wanted}; run it again")
 
     def digest(self) -> str:
         """SHA-256 of all tables."""

@@ -60,7 +60,7 @@ def number_array(values: ArrayLike, where: str) -> NDArray[np.float64]:
         ) from None
     except OverflowError:
         raise InputError(
-            f"{where}: one of its numbers is beyond those of floating point; give smaller ones"
+            f"{where}: one of its numbers is too large for floating point; give smaller ones"
         ) from None
 
 

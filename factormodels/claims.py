@@ -92,10 +92,10 @@ def validated_id(value: object, what: str) -> None:
     """Check that `value` can name something.
 
     Raises:
-        InputError: if it is not a text or empty; `what` says of what it is the name.
+        InputError: if it is not text or empty; `what` says of what it is the name.
     """
     if not isinstance(value, str) or not value:
-        raise InputError(f"the id {value!r} of {what} is not a non-empty text; name it")
+        raise InputError(f"the id {value!r} of {what} is empty or not text; name it")
     # Names of variables, files and rows are made of it, which are written as UTF-8.
     if not value.isascii() and re.search("[\ud800-\udfff]", value):
         raise InputError(f"the id {value!r} of {what} holds half of a character; rename it")
@@ -103,7 +103,7 @@ def validated_id(value: object, what: str) -> None:
 
 def _validated_text(value: object, where: str) -> None:
     if not isinstance(value, str):
-        raise InputError(f"{where}: {value!r} is not a text; leave it empty where there is none")
+        raise InputError(f"{where}: {value!r} is not text; leave it empty where there is none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Context:
 
     @property
     def content(self) -> str:
-        """What the context says: snippet and text, an empty line between them; or the one there is.
+        """What the context says: its snippet, an empty line and its text, or whichever it has.
 
         A snippet that the text repeats is left out.
         """
@@ -206,9 +206,9 @@ class Relation:
         kind: the relation; a neutral one is recorded but makes no factor, unless it has a
             distribution and the encoding reads it.
         probability: the relation model's probability of `kind`, in [0, 1].
-        distribution: its probabilities of all kinds in the order of `RelationKind`, or by kind;
-            None where it states that of `kind` alone. What it gives the other kinds is read as
-            their proportions: with another `probability` they share what that leaves.
+        distribution: its probabilities of all kinds, in the order of `RelationKind` or by kind;
+            None where it states only that of `kind`. Those of the other kinds are read as
+            proportions: if `probability` is another number, they share what it leaves.
     """
 
     source: str

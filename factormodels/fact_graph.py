@@ -114,9 +114,9 @@ class FactGraph(Previewed):
         )
 
     def derived(self, contexts: tuple[Context, ...], relations: tuple[Relation, ...]) -> FactGraph:
-        """This graph with some of its contexts and relations between what is left, valid already.
+        """This graph with some of its contexts, and valid relations between what is left.
 
-        Where nothing changes it is this graph itself, with what is known of it.
+        Where nothing changes, it is this graph itself, with everything already worked out about it.
         """
         if contexts == self.contexts and relations == self.relations:
             return self
@@ -144,7 +144,7 @@ class FactGraph(Previewed):
     def to_frame(self) -> pd.DataFrame:
         """The atoms, then the contexts, a row each: id, kind, prior, label and text.
 
-        Every field, and the relations, has `factormodels.interchange.to_frames`.
+        `factormodels.interchange.to_frames` gives every field, and the relations.
         """
         import pandas as pd
 
@@ -245,7 +245,7 @@ def _validate(graph: FactGraph) -> None:
             if atom not in atoms:
                 raise InputError(
                     f"{where}: context {context.id!r} was retrieved for {atom!r}, "
-                    "which is no atom of this graph; add the atom or drop the reference"
+                    "which is not an atom of this graph; add the atom or drop the reference"
                 )
     joined: set[tuple[str, str]] = set()
     for relation in graph.relations:

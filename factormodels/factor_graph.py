@@ -86,7 +86,7 @@ class FactorGraph(Previewed):
     def unchecked(
         cls, *, names: tuple[str, ...], log_values: NDArray[np.float64], **arrays: NDArray[np.int64]
     ) -> FactorGraph:
-        """Graph of fields that are valid by construction, arrays of them read-only.
+        """Graph of fields that are valid by construction, with read-only arrays.
 
         For compiled facts, whose factor graphs of many settings share all but `log_values`.
         """
@@ -433,7 +433,7 @@ def _validate(graph: FactorGraph) -> None:
         )
     if not all(issubclass(kind, str) for kind in set(map(type, graph.names))):
         odd = next(name for name in graph.names if not isinstance(name, str))
-        raise InputError(f"the variable name {odd!r} is not a text; put it in quotes")
+        raise InputError(f"the variable name {odd!r} is not text; put it in quotes")
     # The index refuses a name that is given twice.
     if graph.index and graph.cardinalities.min() < 1:
         at = int(np.argmin(graph.cardinalities))

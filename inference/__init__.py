@@ -62,8 +62,8 @@ def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any)
         settings: settings of the backend, if it is given by name.
 
     Raises:
-        InputError: for an unknown backend or setting, or what is no factor graph; the message
-            then names what makes one of it.
+        InputError: for an unknown backend or setting, or an object that is not a factor graph; the
+            message then says how to make one of it.
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for this graph.
     """
@@ -88,7 +88,7 @@ def infer_anytime(
         seed: seed of everything random.
 
     Raises:
-        InputError: for a setting out of range, or what is no factor graph.
+        InputError: for a setting out of range, or an object that is not a factor graph.
         ZeroPartitionError: if no assignment has positive potential.
         TooLargeError: if a factor is too large for a table.
     """

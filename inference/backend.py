@@ -77,14 +77,14 @@ _OPTIONAL = ("identical_batches", "solve_batch", "solve_settings", "prepare_beli
 class Backend(ABC):
     """Settings of an inference algorithm; subclasses are frozen dataclasses with defaults.
 
-    A subclass implements `solve` for graphs without evidence. `infer` does for every algorithm
-    alike what must not differ between them: evidence is absorbed before, and observed variables
-    get their certain marginals back after. `solve_batch`, `solve_settings`, `prepare_beliefs` and
-    `predict` are for algorithms that can do more; `inference.conformance` holds each to its word.
-    A subclass of another backend that has a `solve` of its own inherits none of these.
+    A subclass implements `solve` for graphs without evidence. `infer` does what must be the same
+    for every algorithm: evidence is absorbed before, and observed variables get their certain
+    marginals back after. `solve_batch`, `solve_settings`, `prepare_beliefs` and `predict` are for
+    algorithms that can do more; `inference.conformance` holds each to its word. A subclass of
+    another backend that has a `solve` of its own inherits none of these.
 
     Attributes:
-        identical_batches: whether an own `solve_batch` and `solve_settings` give the numbers of
+        identical_batches: whether its own `solve_batch` and `solve_settings` give the numbers of
             `solve` to the last bit. A study, whose batches depend on the clock, uses them then.
     """
 
@@ -103,7 +103,7 @@ class Backend(ABC):
         """Posterior of `graph` given its evidence.
 
         Raises:
-            InputError: if `graph` is no factor graph; the message names what makes one of it.
+            InputError: if `graph` is not a factor graph; the message says how to make one of it.
             ZeroPartitionError: if the graph gives every assignment potential zero.
             InferenceError: if this algorithm cannot answer; the message names alternatives.
         """
@@ -130,9 +130,9 @@ class Backend(ABC):
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Posterior of each of many graphs without evidence, or its error, in order.
 
-        By default each is answered for itself. An algorithm overrides this to share work between
-        graphs; the name of the backend is added to its posteriors, and the time where their stats
-        have none.
+        By default each graph is answered on its own. An algorithm overrides this to share work
+        between graphs; the name of the backend is added to its posteriors, and the time where their
+        stats have none.
 
         Args:
             graphs: one graph or more; some may have one structure.

@@ -39,22 +39,22 @@ def infer_batch(
     """Posterior of each of many graphs, in their order.
 
     Marginals, log Z and status are those of `infer`, for any number of threads: to the last bit,
-    but for `lbp_jax`, where several graphs run as one and roundings differ, and `pyagrum`. What a
-    backend shares between graphs is its own business (`Backend.solve_batch`): `exact` plans once
-    for all graphs of one structure (the same scopes, cardinalities and observed variables);
-    `exact` and `lbp` run through different graphs in compiled code, `lbp_jax` through graphs of
-    about one size as one. Other backends of this package run side by side, those of optional
-    libraries in one thread.
+    except for `lbp_jax`, where several graphs run as one and roundings differ, and `pyagrum`. What
+    a backend shares between graphs is its own business (`Backend.solve_batch`): `exact` plans once
+    for all graphs of one structure (the same scopes, cardinalities and observed variables); `exact`
+    and `lbp` run through different graphs in compiled code, `lbp_jax` through graphs of about one
+    size as one. Other backends of this package run side by side, those of optional libraries in one
+    thread.
 
     Args:
-        graphs: the graphs, which may be generated on the way.
+        graphs: the graphs, which may come from a generator.
         backend: name of a registered backend, or one that is built already.
         threads: how many threads to use; None: as many as there are processors to run on.
         settings: settings of the backend, if it is given by name.
 
     Raises:
         InputError: for an unknown backend or setting, or threads below 1.
-        InferenceError: if the backend cannot answer for a graph; the message tells its number,
+        InferenceError: if the backend cannot answer for a graph; the message gives its number,
             counted from 0.
     """
     return list(infer_stream(graphs, backend, threads=threads, **settings))
@@ -101,7 +101,7 @@ def infer_settings(
     Raises:
         InputError: if a row does not fit the graph or an entry is NaN or +inf, for an unknown
             backend or setting, or threads below 1.
-        InferenceError: if the backend cannot answer; the message tells the number of the setting,
+        InferenceError: if the backend cannot answer; the message gives the number of the setting,
             counted from 0.
     """
     built = as_backend(backend, **settings)

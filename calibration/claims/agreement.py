@@ -129,12 +129,12 @@ def claim_edits(
 ) -> ClaimEdits:
     """Edits between two sets of claims, by an optimal matching.
 
-    Of all ways to pair claims one to one, that with the greatest sum of similarities is taken,
-    where a pair below `revised_from` does not count. A pair of similarity 1 is unchanged. Equal
-    claims are always paired with each other.
+    Of all ways to pair claims one to one, the one with the greatest sum of similarities is taken; a
+    pair below `revised_from` does not count. A pair of similarity 1 is unchanged. Equal claims are
+    always paired with each other.
 
     Args:
-        before: the claims of a method, say.
+        before: the claims of a method, for instance.
         after: the claims as people corrected them.
         similarity: of two texts, in [0, 1]; 1 means that they say the same.
         revised_from: least similarity of a revised claim, in (0, 1].

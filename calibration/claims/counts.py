@@ -164,7 +164,7 @@ def fit_gamma(
         supported: S of each response.
         unsupported: N of each response.
         k_prime: K' of each response.
-        scores: the score of each response to come near to, such as a human grade in [0, 1].
+        scores: the score to approach for each response, such as a human grade in [0, 1].
 
     Raises:
         InputError: for bad counts, scores outside [0, 1], or if no response tells gammas apart.

@@ -47,8 +47,8 @@ class FailureRow:
         name: the kind or the category.
         category: the category.
         count: claims with it; a claim with several kinds of a category counts once for it.
-        share: of the extracted claims. Missing claims are none of them, and their share is that
-            number relative to the extracted ones, as in FaStfact's table 5.
+        share: share of the extracted claims. Missing claims are not among these: their share is
+            their number relative to the extracted ones, as in FaStfact's table 5.
     """
 
     name: str
@@ -103,11 +103,13 @@ def redundancy_failures(
     """Redundancy of each claim, from which earlier claim says the same.
 
     Args:
-        representative: of each claim the index of the first that says the same, its own if none.
+        representative: for each claim, the index of the first that says the same; its own if there
+            is none.
         sentences: the sentence of each claim.
 
     Raises:
-        InputError: for lists of different lengths, or a representative that is later or none.
+        InputError: for lists of different lengths, or a representative that is later or does not
+            exist.
     """
     if len(representative) != len(sentences):
         raise InputError(

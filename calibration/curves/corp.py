@@ -84,10 +84,10 @@ def corp_curve(
 ) -> CorpCurve:
     """CORP reliability curve (Dimitriadis, Gneiting and Jordan 2021) with a band.
 
-    The band is of percentiles at each point. ``confidence`` draws whole responses.
-    ``consistency`` keeps the forecasts and draws labels as calibrated ones would be, those of one
-    response being alike as much as the data's are (`calibration.curves.label_draws`); without
-    `responses` they are independent, as in the paper.
+    The band joins percentiles at each point. ``confidence`` draws whole responses. ``consistency``
+    keeps the forecasts and draws labels as calibrated ones would be, those of one response being as
+    alike as the data's are (`calibration.curves.label_draws`); without `responses` they are
+    independent, as in the paper.
 
     Args:
         p: probabilities (n,) in [0, 1].

@@ -77,7 +77,7 @@ def group_calibration(
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
-        groups: the group of each atom, (n,): its variant, position, rarity or what else.
+        groups: the group of each atom, (n,): its variant, position, rarity or anything else.
         weights: how many atoms each counts as, (n,), or None.
         order: the groups in the order wanted, or None for that of first appearance.
         responses: response ids (n,), or None if atoms are independent.

@@ -90,11 +90,11 @@ def reliability_bins(
     below it. A P within 1e-9 above an edge counts as on it, so that atoms with P = 1/2 share a bin
     whatever the algorithm rounded. Empty bins are left out.
 
-    Without `responses` the intervals are Wilson's, which hold if atoms are independent. With
-    them, intervals are percentiles of a bootstrap that draws whole responses. Where redrawing
-    responses cannot move a bin's share (all its responses have the same share, as where every
-    label agrees or there is one response alone) that interval would have no width, and Wilson's
-    is given instead, each response counting as one observation.
+    Without `responses` the intervals are Wilson's, which hold if atoms are independent. With them,
+    intervals are percentiles of a bootstrap that draws whole responses. Where redrawing responses
+    cannot move a bin's share (all its responses have the same share, as where every label agrees or
+    there is only one response) that interval would have no width, and Wilson's is given instead,
+    each response counting as one observation.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.

@@ -49,7 +49,7 @@ def corp_diagram(methods: Mapping[str, CorpCurve], *, title: str | None = None) 
     Each name is followed by the CORP terms of the method's Brier score. Confidence bands are around
     the curves, consistency bands around the diagonal: there a curve that leaves its own band shows
     that the method is not calibrated. Methods whose curves coincide are drawn once and named
-    together; of more than three curves every few have a panel of their own.
+    together; more than three curves are spread over several panels.
 
     Args:
         methods: curves by the name that the figure shows, drawn in this order.
@@ -96,7 +96,7 @@ def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None 
 
     A curve's name stands beside its end, with its area (AURC) and how much of that is in excess of
     the least that its errors allow. Methods whose curves coincide are drawn once and named
-    together; of more than three curves every few have a panel of their own.
+    together; more than three curves are spread over several panels.
 
     Args:
         methods: curves by the name that the figure shows, drawn in this order, all of one rule.
@@ -241,7 +241,7 @@ def group_figure(
     """Observed share less mean probability, group by group, with intervals.
 
     Above 0 a method's probabilities are too low in the group, below 0 too high. A panel has at most
-    three methods, the next ones stand below it.
+    three methods; further ones are in panels below.
 
     Args:
         methods: calibration by group, by the name that the figure shows; the same groups in each.

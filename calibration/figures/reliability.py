@@ -62,15 +62,15 @@ def reliability_diagram(
     """Reliability diagram of one or more methods, with a rug of P below.
 
     Points lie at the mean predicted probability and the observed share of true atoms of each bin,
-    bands are their intervals; on the diagonal a method is calibrated. The rug has a row of bars
-    for each method, as high as the number of its atoms in each of 21 equal parts of [0, 1].
-    Methods whose points nowhere lie farther apart than 0.01 are drawn once and named together; of
-    more than three curves every few have a panel of their own.
+    bands are their intervals; on the diagonal a method is calibrated. The rug has a row of bars for
+    each method, as high as the number of its atoms in each of 21 equal parts of [0, 1]. Methods
+    whose points nowhere lie farther apart than 0.01 are drawn once and named together; more than
+    three curves are spread over several panels.
 
     Args:
         methods: reliability bins by the name that the figure shows, drawn in this order.
         title: text above the figure, or None.
-        panels: what keeps methods in one panel, by their names; used for more than three curves.
+        panels: by method, a text that methods of one panel share; used for more than three curves.
 
     Returns:
         A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there

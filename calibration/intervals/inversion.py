@@ -111,12 +111,12 @@ def redraw_noise(
     """What redrawing responses adds to the deviations, (n_replicates, n_cells).
 
     A response that is a share h of the weight pulls the mean towards itself: its residual is too
-    small by the root of 1 - h in the mean (Bell and McCaffrey 2002), which is made up for.
+    small by a factor of the root of 1 - h on average (Bell and McCaffrey 2002), which is corrected.
 
     Args:
         scores: the scores.
         weights: as in `inverted_intervals`.
-        leverage: whether to make up for that, or to be what a sample of redrawn responses has.
+        leverage: whether to correct that, or to leave what a sample of redrawn responses has.
     """
     total = scores.weight.sum()
     mean = np.asarray(scores.sums.sum(axis=0)) / total

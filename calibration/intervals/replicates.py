@@ -113,8 +113,8 @@ def left_out(statistic: Statistic, n_responses: int, seed: int) -> tuple[Floats,
 
     Returns:
         float64 (n_groups, k), and (n_responses, n_groups): 1 for a response of the group, else 0.
-        The second times how the groups move a value is how each response moves it, as `reach`
-        wants it.
+        The second matrix times the groups' effects on a value gives each response's effect on it,
+        as `reach` takes it.
     """
     weights = np.concatenate(list(jackknife_weights(n_responses, seed)))
     return replicates(statistic, [weights]), (weights == 0.0).T.astype(np.float64)
@@ -123,8 +123,9 @@ def left_out(statistic: Statistic, n_responses: int, seed: int) -> tuple[Floats,
 def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:
     """Least and largest values of resamples, as far as wanted, (k,) each; infinite without any.
 
-    First of resamples of no responses but the half, the quarter and so on down to the one that pull
-    a value farthest up, or down; where they do not reach what is wanted, of random ones too.
+    Resamples of only those responses that pull a value farthest up, or down, come first: half of
+    them, a quarter, and so on down to one. Where they do not reach what is wanted, random ones
+    follow.
 
     Args:
         statistic: the values, of response weights.

@@ -77,7 +77,7 @@ class AdaptedPrior:
     status: AdaptationStatus
 
     def apply(self, graph: FactGraph) -> FactGraph:
-        """Response whose atoms have the new odds: their own times odds of the shares' ratio."""
+        """Response whose atoms' prior odds are multiplied by the odds ratio of the two shares."""
         shift = _logit(self.share) - _logit(self.old_share)
         atoms = []
         for atom in graph.atoms:
@@ -106,11 +106,11 @@ def adapt_prior(
     Args:
         graphs: the responses, with what was learned elsewhere: `LearnedPriors.apply_all`.
         old_share: the share of true claims among the labels that this was learned from.
-        encoding: that which it was learned with; not *conditional*, under which the prior of atoms
-            stands in the tables of relations as well.
+        encoding: the one it was learned with; not *conditional*, under which the prior of atoms is
+            part of the tables of relations too.
         backend: the inference backend, by name or built.
         level: nominal coverage of the interval.
-        max_iterations: after so many the search ends as not converged.
+        max_iterations: after this many, the search ends as not converged.
         tolerance: it ends where an iteration moves the share by less.
 
     Raises:
@@ -123,8 +123,8 @@ def adapt_prior(
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
     if encoding == "conditional":
         raise InputError(
-            "under 'conditional' the prior of atoms stands in the tables of relations as well, so "
-            "that it cannot be exchanged alone; learn under 'implication' or 'mixture'"
+            "under 'conditional' the prior of atoms is part of the tables of relations too, so "
+            "that it cannot be replaced alone; learn under 'implication' or 'mixture'"
         )
     shares = _Shares(graphs, old, encoding, as_backend(backend))
     share, moved, iterations = old, 1.0, 0

@@ -65,7 +65,7 @@ def approximation_bias(
     Args:
         graphs: the responses, with labels on atoms, small enough for exact inference.
         specification: what is learned; None: one atom prior and one temperature.
-        backends: the backends that are held against ``exact``, by name or built.
+        backends: the backends that are compared with ``exact``, by name or built.
         objective, penalty: as in `fit`.
 
     Raises:

@@ -25,10 +25,10 @@ class CrossFitting:
         graphs: the responses with a label, in order.
         fold: int64 (n_responses,), the fold of each.
         specification: what is learned.
-        parameters: its free numbers over all these responses; only what they state decides them,
-            no label.
+        parameters: its free numbers over all these responses; what the graphs state decides them,
+            no label does.
         backend: the inference backend.
-        objective: what is made small.
+        objective: what is minimised.
         penalty: as in `fit`.
         max_iterations: as in `fit`.
     """

@@ -50,7 +50,7 @@ def fit(
             stands in for the model's, and `approximation_bias` says what that costs.
         penalty: None, or the standard deviation s, on the scale without bounds, of the penalty
             (theta - start)^2 / (2 s^2) that is added for each parameter: a normal prior.
-        max_iterations: after so many the search ends as not converged.
+        max_iterations: after this many, the search ends as not converged.
 
     Raises:
         InputError: for responses without labels or with labels that the model forbids, a relation

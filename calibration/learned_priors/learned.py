@@ -83,7 +83,7 @@ class LearnedPriors:
         parameters: the free numbers, in order.
         theta: float64 (k,), their values on the scales without bounds.
         covariance: float64 (k, k), clustered by response, on the same scales; nan where unknown.
-        objective: what was made small.
+        objective: what was minimised.
         backend: name of the inference backend.
         value: the objective at the end, without the penalty.
         start_value: the objective at the start.

@@ -31,7 +31,7 @@ derivative, 1e-8, plus rounding of log Z divided by it."""
 
 
 class Objective(StrEnum):
-    """What is made small."""
+    """What is minimised."""
 
     LIKELIHOOD = "likelihood"
     """The negative log likelihood of all labels of each response together."""

@@ -147,7 +147,7 @@ def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
         except KeyError:
             raise InputError(
                 f"fact graph {graph.id!r}: the relation {relation.source!r} -> "
-                f"{relation.target!r} ({relation.kind}, {relation.probability}) is that of no "
+                f"{relation.target!r} ({relation.kind}, {relation.probability}) comes from no "
                 "stance; give the mapping that the graphs were made with"
             ) from None
 
@@ -171,7 +171,7 @@ def group_of(per: Group | None, graph: FactGraph) -> str:
 def _text(name: object, graph: FactGraph, what: str) -> str:
     if not isinstance(name, str) or not name:
         raise InputError(
-            f"fact graph {graph.id!r}: {name!r} is no name of a {what}; return a non-empty text"
+            f"fact graph {graph.id!r}: {name!r} is not a name of a {what}; return non-empty text"
         )
     return name
 

@@ -24,7 +24,7 @@ class BestRecalibrator(Recalibrator):
 
     Every candidate is cross-fitted over folds of responses and scored on the atoms that it did not
     see. Ties go to the earlier candidate; one that a fold cannot determine is passed over. In
-    `cross_fit` the choice is made within each outer fold, so that its atoms decide nothing of what
+    `cross_fit` the choice is made within each outer fold, so that its atoms have no say in what
     they are judged by.
 
     Args:

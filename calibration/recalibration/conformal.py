@@ -119,7 +119,7 @@ def conformal_filter(
     if not is_number(precision) or not 0 < precision <= 1:
         raise InputError(f"precision is {precision!r}; give a number above 0 and up to 1")
     if kind is Guarantee.MEAN and precision == 1:
-        raise InputError("precision is 1, which no mean reaches with chance left; give one below 1")
+        raise InputError("precision is 1, which cannot be promised in the mean; give one below 1")
     confidence = open_interval(confidence, "confidence", 0, 1)
     atoms = labelled_atoms(p, y, unlabelled)
     grouping = atoms.grouping(responses)

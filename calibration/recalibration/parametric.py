@@ -25,7 +25,8 @@ class PlattRecalibrator(Recalibrator):
 
     Args:
         smooth: whether true and false count as (N+ + 1)/(N+ + 2) and 1/(N- + 2), N+ and N- their
-            numbers, as Platt proposes; without it, labels that a threshold on p parts are refused.
+            numbers, as Platt proposes; without it, labels that a threshold on p separates are
+            refused.
         clip: p is moved into [clip, 1 - clip] before its logit is taken.
 
     Attributes:

@@ -40,14 +40,14 @@ def calibration_error(
     debiased: bool = False,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> float:
-    """Distance of mean probability and share of true atoms over bins.
+    """Distance between mean probability and share of true atoms over bins.
 
     ``l1`` is the expected calibration error (Naeini, Cooper and Hauskrecht 2015), ``l2`` the root
-    mean square one, ``max`` the largest over bins. Bins estimate shares from few atoms, which
-    makes all of them too large; debiased ones subtract an estimate of that. For ``l2`` it is the
-    variance of each share (Kumar, Liang and Ma 2019, section 5; the root of a negative estimate is
-    0), where bins of one atom count 0. For ``l1`` it is what a normal share would add in the mean
-    (as their released code simulates; here in closed form), and the result may be below 0.
+    mean square one, ``max`` the largest over bins. Bins estimate shares from few atoms, which makes
+    all three too large; debiased errors subtract an estimate of that. For ``l2`` it is the variance
+    of each share (Kumar, Liang and Ma 2019, section 5; the root of a negative estimate is 0), where
+    bins of one atom count 0. For ``l1`` it is what a normal share would add in the mean (as their
+    released code simulates; here in closed form), and the result may be below 0.
 
     Args:
         p: probabilities (n,) in [0, 1].

@@ -187,7 +187,7 @@ def flexible_calibration(
         weights: how many atoms each counts as, (n,), or None.
         smoother: ``spline`` or ``loess``.
         clip: p is moved into [clip, 1 - clip] before the spline takes its logit.
-        extremes: what becomes of p outside: ``clip``, or ``leave-out``; of no matter to ``loess``.
+        extremes: what becomes of p outside: ``clip``, or ``leave-out``; not used by ``loess``.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:

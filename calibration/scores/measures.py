@@ -144,7 +144,7 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
         atom_counts: number of atoms of each response, (n_responses,), at least 1 each.
 
     Raises:
-        InputError: for an unknown policy, K not above 0, or counts that are not of atoms.
+        InputError: for an unknown policy, K not above 0, or counts that are not numbers of atoms.
     """
     counts = np.asarray(atom_counts)
     if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu" or counts.min() < 1:
@@ -212,7 +212,7 @@ def surprisal_terms(p: Floats) -> Floats:
 def mean_surprisal(p: ArrayLike) -> float:
     """Mean of -log10 P over the atoms: 0 if all are certain, infinite if a P is 0.
 
-    What the paper says of E holds for it: it grows without end as atoms become false.
+    What the paper says of E holds for it: it grows without bound as atoms become false.
 
     Raises:
         InputError: for bad probabilities.

@@ -48,9 +48,9 @@ def auroc(
         y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         folds: fold of each atom, (n,), if `p` is cross-fitted: then only atoms of one fold are
-            compared. Maps of different folds learned from different labels; a fold with many true
-            atoms leaves few to the others, whose map puts it low, so that pooled folds rank below
-            chance what tells nothing.
+            compared. Maps of different folds learn from different labels: a fold with many true
+            atoms leaves few to the others, whose map then puts it low, so that pooled folds would
+            rank even uninformative probabilities below chance.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
 
     Raises:

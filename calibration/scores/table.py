@@ -109,8 +109,8 @@ def score_table(
 ) -> ScoreTable:
     """Every score of a set of forecasts, each with its interval over responses.
 
-    A score that is not defined has a nan and a status that says why; it is no error. Each score has
-    the one interval that `REGISTRY` names; of p-values and test statistics there is none.
+    A score that is not defined is nan and has a status that says why; that is not an error. Each
+    score has the one interval that `REGISTRY` names; p-values and test statistics have none.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.

@@ -44,7 +44,7 @@ class ConditionComparison(Tabular):
         second: estimates of the second.
         difference: the second less the first, with intervals paired over responses.
         p_value: by quantity, (n_cells,), of the difference over its standard error clustered by
-            response, by Student's t; nan where it cannot be told.
+            response, by Student's t; nan where it cannot be computed.
         corrected: the same by Holm: in the bins over all quantities and bins, overall over all
             quantities.
         n_responses: number of responses that both conditions have.

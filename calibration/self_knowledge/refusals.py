@@ -99,7 +99,7 @@ def refusal_rules(response: str) -> tuple[str, ...]:
     Words in double quotation marks are somebody else's, and are not looked at.
 
     Raises:
-        InputError: if the response is not a text.
+        InputError: if the response is not text.
     """
     if not isinstance(response, str):
         raise InputError(f"response is of type {type(response).__name__}; give its text")
@@ -114,7 +114,7 @@ def filter_refusals(responses: Mapping[str, str] | Iterable[tuple[str, str]]) ->
         responses: texts by response id.
 
     Raises:
-        InputError: if there is no response, a response is not a text, or an id is given twice.
+        InputError: if there is no response, a response is not text, or an id is given twice.
     """
     items = list(responses.items() if isinstance(responses, Mapping) else responses)
     if not items:

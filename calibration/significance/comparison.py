@@ -311,7 +311,7 @@ def check_alternative(alternative: str, measures: Sequence[Measure]) -> None:
     neither = [measure.name for measure in measures if measure.higher_is_better is None]
     if alternative == "better" and neither:
         raise InputError(
-            f"alternative is 'better', but of {', '.join(neither)} neither way is; choose "
+            f"alternative is 'better', but neither way is for {', '.join(neither)}; choose "
             "'two-sided', or leave them out"
         )
 

@@ -217,7 +217,7 @@ def clustered_mcnemar_counts(
 
 
 def exact_mcnemar_by_response(differences: ArrayLike) -> float:
-    """P-value of the exact test whose chance is a coin for each response.
+    """P-value of the exact test that tosses a coin for each response.
 
     A response has d, the claims that the first alone says yes to less those that the second alone
     does. If neither says yes more often, d may as well be -d: the two-sided p-value is the share
@@ -272,8 +272,8 @@ def _judgements(first: Any, second: Any) -> tuple[Floats, Floats]:
     for name, array in (("first", one), ("second", other)):
         if np.isnan(array).any():
             raise InputError(
-                f"{name}[{int(np.argmax(np.isnan(array)))}] is missing; leave out of both what "
-                "one has no judgement of"
+                f"{name}[{int(np.argmax(np.isnan(array)))}] is missing; leave out of both each "
+                "claim that has no judgement in one of them"
             )
     return one, other
 

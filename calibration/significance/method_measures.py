@@ -93,7 +93,7 @@ class Measure:
         return self.ratio(judged)
 
     def value(self, judged: JudgedClaims, extremes: Extremes = Extremes.CLIP) -> Estimate:
-        """Its value, and why it has none where it has not."""
+        """Its value, and where it has none, why."""
         if self.name not in SAMPLE_SCORES:
             ratio = float(self.sums(judged).estimate()[0])
             # F1 has no value where no claim is true and none judged so.

@@ -287,7 +287,7 @@ def measure_array(values: ArrayLike, name: str) -> Floats:
         position = int(np.argmin(finite))
         raise InputError(
             f"{name}[{position}] is {float(array[position])!r}; give finite numbers, and leave out "
-            "of both methods what one has no value for"
+            "of both methods each claim that has no value in one"
         )
     return array
 

@@ -198,8 +198,8 @@ def compare_methods(
 ) -> MethodTable:
     """Methods and measures with intervals, each method tested against a reference.
 
-    A cell that is not defined, as a log loss is that has a certain and wrong claim, has a status
-    that says why; it is no error.
+    A cell that is not defined, such as the log loss where a claim is certain and wrong, has a
+    status that says why; that is not an error.
 
     Args:
         methods: probabilities (n_claims,) by the name of the method, all of the same claims.
@@ -221,8 +221,8 @@ def compare_methods(
         intervals: how intervals are made, and the seed of everything.
         unlabelled: what claims without a label count as, as in `apply_policy`: left out by
             default.
-        estimated: by method the measures of these claims, where `estimate_measures` has been asked
-            already, with these settings.
+        estimated: measures of these claims by method, if `estimate_measures` has already computed
+            them with these settings.
 
     Raises:
         InputError: for bad arrays, lengths that differ, fewer than two methods, or unknown names.

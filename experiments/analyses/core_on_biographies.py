@@ -98,8 +98,8 @@ def kept_rows(
         for atom in graph.atoms:
             if atom.sentence is None:
                 raise InputError(
-                    f"response {graph.id!r}: the atom {atom.id!r} does not say its sentence; "
-                    "give labelled responses by sentence"
+                    f"response {graph.id!r}: the atom {atom.id!r} does not say which sentence it "
+                    "is from; give labelled responses by sentence"
                 )
             place = min(atom.sentence, sentences + 1)
             states = atom.id in chosen, atom.label is not None, atom.label is True

@@ -140,7 +140,9 @@ def measurements(
         warm_up(backend)
     labels = [label for label, _ in (*backends, *slow)]
     if len(set(labels)) < len(labels):
-        raise InputError(f"two backends share a label among {', '.join(labels)}; name them apart")
+        raise InputError(
+            f"two backends have the same label among {', '.join(labels)}; name them apart"
+        )
     rows: list[dict[str, Any]] = []
     known: dict[GraphShape, list[dict[str, Any]]] = {}
     for axis, level, shape in levels(settings):

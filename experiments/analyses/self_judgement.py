@@ -172,7 +172,7 @@ def _paths(user: UserData, settings: Settings, where: str) -> dict[str, Path]:
         if name not in given:
             subject = f"{where}: the model {name!r} of settings.models"
             known = unknown_name(subject, name, given)
-            raise InputError(f"{known}, of which datasets.{SOURCE} in {user.where} names a file")
+            raise InputError(f"{known}; datasets.{SOURCE} in {user.where} names their files")
     return {name: given[name] for name in settings.models}
 
 

@@ -116,7 +116,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.embedded:
-            raise ValueError("there is nobody to look at; name some embedded claims")
+            raise ValueError("no claims were given; name some embedded ones")
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.populations and not self.records:
-            raise ValueError("there is nobody to look at; name some populations or records")
+            raise ValueError("no claims were given; name some populations or records")
         if set(self.populations or ()) & set(self.records or ()):
             raise ValueError("a population and records share a name; give each its own")
 

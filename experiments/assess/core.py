@@ -74,11 +74,13 @@ def core_stage(
     bare = [graph for graph in graphs if not graph.response.strip()]
     if settings.faithfulness and bare:
         raise InputError(
-            f"--select core: the response {bare[0].id!r} has no text, which says whether a claim "
-            "is faithful to it; add --no-faithfulness"
+            f"--select core: the response {bare[0].id!r} has no text to compare "
+            "its claims with; add --no-faithfulness"
         )
     if given and any(not atom.text.strip() for graph in graphs for atom in graph.atoms):
-        raise InputError("--select core: claims have no texts, which it compares; leave it out")
+        raise InputError(
+            "--select core: it compares the texts of claims, and these have none; leave it out"
+        )
     templates = templates_of(settings.domain)
     relations: RelationModel
     relations, facts = relation_model(settings.relations, AssessmentOptions(model=model))
@@ -136,8 +138,8 @@ def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]
         return claims
     if not graph.response.strip():
         raise InputError(
-            f"--share: the response {graph.id!r} has no text, which says whether a claim is "
-            "faithful to it; leave --share out"
+            f"--share: the response {graph.id!r} has no text to compare its "
+            "claims with; leave --share out"
         )
     sentences = split_sentences(graph.response)
     counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)

@@ -210,7 +210,7 @@ def evaluate(
             machine needs no key.
         query: what was asked.
         topic: what the responses are about; searched with each claim.
-        response: of a table, the column of the responses; None: as its name tells.
+        response: of a table, the column of the responses; None: recognised by its name.
         question: of a table, the column of the questions.
         id: of a table, the column of the ids.
         variant: FR1, FR2 or FR3, or several of them.
@@ -219,16 +219,16 @@ def evaluate(
         settings: settings of the backend, if it is given by name.
         cache: file of answers and searches, none of which is repeated; made where one is needed.
         replay: whether every answer and search is taken from there.
-        prompts: folder of templates in place of ours, each by its name; `factormodels prompts`
-            lists them.
+        prompts: folder of templates that replace ours by name; `factormodels prompts` lists them.
         budget: what may be asked and spent, such as ``Budget(max_cost=2.0)``.
-        core: whether the claims that count (Core) are scored beside all, or how they are selected,
-            such as ``CoreSettings(domain="things")``.
+        core: whether to score the claims that count (Core) beside all claims, or how to select
+            them, such as ``CoreSettings(domain="things")``.
         options: other fields of `experiments.assess.setup.AssessmentOptions`, such as
             ``retriever="wikipedia"``, ``assessors=("factscore",)`` or ``top_k=5``.
 
     Raises:
-        InputError: for an unknown name or option, or what does not fit the input or each other.
+        InputError: for an unknown name or option, or options that do not fit the input or each
+            other.
         LimitReachedError: if the budget is used up; what was answered is in the cache.
         MissingDependencyError: if a library that is needed is not installed.
     """

@@ -89,7 +89,7 @@ class PageEvidence:
         pages: pages that are read per claim.
         pieces: pieces of these that are shown to the verifier, the best by BM25.
         words: the longest piece.
-        overlap: words that neighbouring pieces share at most.
+        overlap: words that neighbouring pieces share, at most.
         cache: file in which searches of the web are kept; None keeps none.
         replay: whether every search is taken from there.
         search_base: address of the search service; None for its own.
@@ -241,7 +241,9 @@ def plan_fastfact(
     """
     for graph in graphs:
         if not graph.response.strip():
-            raise InputError(f"the response {graph.id!r} has no text to take apart; give its text")
+            raise InputError(
+                f"the response {graph.id!r} has no text to take claims from; give its text"
+            )
     if not scoring.gamma > 0:
         raise InputError(f"gamma is {scoring.gamma}; give a number above 0")
     retriever, searched = _retriever(graphs, evidence)
@@ -362,7 +364,7 @@ def fastfact(
         retriever: local, wikipedia or google.
         query: what was asked.
         topic: what the responses are about; searched with each claim.
-        response: of a table, the column of the responses; None: as its name tells.
+        response: of a table, the column of the responses; None: recognised by its name.
         question: of a table, the column of the questions.
         id: of a table, the column of the ids.
         k_prime: the number of claims that people find in a response: one for all, by id of
@@ -375,18 +377,19 @@ def fastfact(
         audit: share of the skipped claims that are verified anyway.
         seed: seed of the audit's draw.
         pages: pages that are read per claim.
-        pieces: pieces of these that are shown to the verifier.
+        pieces: pieces of these pages that are shown to the verifier.
         words: the longest piece, in words.
-        overlap: words that neighbouring pieces share at most.
-        prompts: folder of templates in place of ours, each by its name.
+        overlap: words that neighbouring pieces share, at most.
+        prompts: folder of templates that replace ours by name.
         cache: file of answers and searches, none of which is repeated.
         replay: whether every answer and search is taken from there.
-        out: file of the judged responses; a run that was interrupted goes on from beside it.
-        core: whether the claims that count (Core) are scored beside all, or how they are selected.
+        out: file of the judged responses; an interrupted run goes on from a journal beside it.
+        core: whether to score the claims that count (Core) beside all claims, or how to select
+            them.
         failure_types: whether the model also judges what is wrong with the claims it extracted.
 
     Raises:
-        InputError: for an unknown name, or what does not fit the input or each other.
+        InputError: for an unknown name, or options that do not fit the input or each other.
         MissingDependencyError: if a library that is needed is not installed.
 
     Source: FaStfact, section 4.

@@ -84,9 +84,9 @@ def labelled_from_judged(
     low = validated_probability(contradicted, "contradicted")
     high = validated_probability(entailed, "entailed")
     if low >= high:
-        raise InputError(f"contradicted {low} is not below entailed {high}; part them")
+        raise InputError(f"contradicted {low} is not below entailed {high}; lower it")
     if not pairs:
-        raise InputError("there is no judged pair; give some")
+        raise InputError("there are no judged pairs; give some")
     return [
         LabelledPair(
             TextPair(pair.premise, pair.hypothesis),

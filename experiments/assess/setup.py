@@ -380,8 +380,8 @@ def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
         for graph in graphs:
             if not graph.response.strip():
                 raise InputError(
-                    f"--atoms {name}: the response {graph.id!r} has no text to take apart; use "
-                    "--atoms given"
+                    f"--atoms {name}: the response {graph.id!r} has no text to take claims from; "
+                    "use --atoms given"
                 )
     return name
 

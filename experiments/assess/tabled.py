@@ -153,7 +153,7 @@ def _text(table: Table, row: int, column: str | None) -> str:
     # Numbers name rows as well as texts do.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise InputError(f"{table.place(row, column)}: {shown(value)} is not a text; give a text there")
+    raise InputError(f"{table.place(row, column)}: {shown(value)} is not text; put text there")
 
 
 def _is_kept(value: Any) -> bool:

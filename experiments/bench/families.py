@@ -289,8 +289,8 @@ def select(names: Iterable[str]) -> tuple[Family, ...]:
             files.append(path)
         else:
             raise InputError(
-                f"{name!r} is no family and no file; use one of {', '.join(by_name)}, or name a "
-                "UAI file or a folder of such files"
+                f"{name!r} is neither a family nor a file; use one of {', '.join(by_name)}, or "
+                "name a UAI file or a folder of such files"
             )
     return (*chosen, *_file_families(dict.fromkeys(files)))
 

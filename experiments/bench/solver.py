@@ -75,11 +75,11 @@ def parse_solver(text: str, time_limit: float) -> BenchAlgorithm:
     if name in ALGORITHMS:
         raise InputError(f"{where}: {name!r} is an algorithm of the table; choose another name")
     if kind not in ("", *KINDS):
-        raise InputError(f"{where}: {kind!r} is no kind of log Z; use one of {', '.join(KINDS)}")
+        raise InputError(f"{where}: {kind!r} is not a kind of log Z; use one of {', '.join(KINDS)}")
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
-        raise InputError(f"{where}: its command is no command line ({error})") from None
+        raise InputError(f"{where}: its command is not a command line ({error})") from None
     if not words or shutil.which(words[0]) is None:
         program = words[0] if words else ""
         raise InputError(

@@ -53,9 +53,9 @@ def run_study(
         workers: number of processes; 1 is this one; None: this one, then as many as there are
             processors if the run is long.
         only: which cells to run, each a text such as "backend=exact,variant=FR1".
-        resume: go on with the units that the folder holds.
-        retry_failed: go on, and do the units that failed once more.
-        overwrite: drop whatever run the folder holds.
+        resume: keep the units that the folder holds, and go on from there.
+        retry_failed: go on, and repeat the units that failed.
+        overwrite: discard any run that the folder holds.
 
     Raises:
         InputError: for a key or value that a study cannot have, bad data, or a folder that holds

@@ -120,7 +120,9 @@ def check_askable(graphs: Sequence[FactGraph], asking: Asking) -> None:
         raise InputError("--extract: every response has claims already; leave it out")
     for graph in bare:
         if not graph.response.strip():
-            raise InputError(f"the response {graph.id!r} has no text to take apart; give its text")
+            raise InputError(
+                f"the response {graph.id!r} has no text to take claims from; give its text"
+            )
     if not searched:
         raise InputError(
             "--extract: claims that are extracted are labelled by passages; name a folder with "
@@ -211,7 +213,7 @@ def ask_claims(
         )
     rows, missing = _rows(found)
     if not rows:
-        raise InputError("no claim has both a label and a judgement, so that nothing is measured")
+        raise InputError("no claim has both a label and a judgement, so nothing can be measured")
     remarks = [
         f"{model.name} was asked of {counted(len(rows), 'claim')} in "
         f"{counted(len(asking.settings), 'setting')}; {missing:,} judgements are missing."

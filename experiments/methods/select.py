@@ -211,7 +211,8 @@ def find_selection(
     for name in ("samples", "bins", "seed"):
         if getattr(settings, name) and not labelled:
             raise InputError(
-                f"--{name} is about labelled claims that say their sentence, and there are none"
+                f"--{name} is about labelled claims that say which sentence they are from; there "
+                "are none"
             )
     split: set[str] = set()
     unjudged = 0

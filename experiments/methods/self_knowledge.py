@@ -267,10 +267,11 @@ def self_knowledge(
 
     Args:
         data: a file, a data frame, or records; one row per claim, or responses that hold claims.
-            Of a model that is asked, its responses with labelled claims, as `evaluate` takes them.
+            If a model is asked: its responses with labelled claims, as `evaluate` takes them.
         ask: the model to ask for its judgements, as litellm spells it, or as `evaluate` takes it.
-        extract: whether responses without claims are taken apart, and labelled by `documents`.
-        documents: what claims that are extracted are labelled by, as `evaluate` takes them.
+        extract: whether to split responses without claims into claims, and to label these by
+            `documents`.
+        documents: what extracted claims are labelled by, as `evaluate` takes it.
         cache: file of answers, none of which is repeated.
         replay: whether every answer is taken from there.
         options: fields of `experiments.study.judged_claims.ClaimColumns` and of

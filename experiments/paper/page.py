@@ -85,7 +85,7 @@ def write_paper(paper: Paper, folder: str | os.PathLike[str], origin: Origin) ->
         for name in (*(f"{s}.tex" for s in section.tables), *(f"{s}.pdf" for s in section.figures)):
             if not (place / name).is_file():
                 raise InputError(
-                    f"{place / name}: the paper takes in this file and it is not there; write the "
+                    f"{place / name}: the paper includes this file, which is not there; write the "
                     "tables and the figures first"
                 )
     # The time of day would make every file another one.

@@ -129,7 +129,8 @@ def check_replaceable(folder: Path) -> None:
     # A report's folder holds pages and nothing else; anything more was put there by somebody.
     if not folder.is_dir() or any(not _is_page(path) for path in folder.iterdir()):
         raise InputError(
-            f"{folder}: it holds what is no report, which would be lost; give another with --out"
+            f"{folder}: it holds something other than a report, which would be lost; give another "
+            "with --out"
         )
 
 

@@ -96,7 +96,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = decode(read_text(path), path)
     if not isinstance(manifest, dict) or manifest.get("format") != "factormodels/manifest":
         raise InputError(
-            f"{path}: this is no manifest of a run; name the folder of a run's results"
+            f"{path}: this is not the manifest of a run; name the folder of a run's results"
         )
     filled = _filled(manifest, _TOLD)
     for place in _misfits(filled, _MANIFEST, ""):

@@ -173,7 +173,7 @@ class RowsFile:
         """Open a file.
 
         Raises:
-            InputError: if there is none, or it does not have the columns of rows.
+            InputError: if there is no such file, or it does not have the columns of rows.
         """
         self.path = Path(path)
         if not self.path.exists():
@@ -274,7 +274,7 @@ def _valid(table: pa.Table) -> pa.Table:
         p = table["p"]
         outside = p.filter(pc.invert(pc.and_(pc.greater_equal(p, 0.0), pc.less_equal(p, 1.0))))
         if len(outside):
-            raise ValueError(f"p is {outside[0].as_py()}, which is no probability")
+            raise ValueError(f"p is {outside[0].as_py()}, which is not a probability")
     return table
 
 
@@ -347,7 +347,7 @@ def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None
         columns: names of the columns to read; all if not given.
 
     Raises:
-        InputError: if there is none, or it does not have the columns of rows.
+        InputError: if there is no such file, or it does not have the columns of rows.
     """
     path = Path(path) / ROWS if Path(path).is_dir() else Path(path)
     return as_frame(RowsFile(path).read_all(columns))

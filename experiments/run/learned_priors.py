@@ -257,7 +257,7 @@ def fit_all(
         # others. Fitting anew would mix rows of two fits in one cell.
         if any(request.matches(*view) for view in finished) and not kept.get(request.key(0)):
             raise InputError(
-                f"{kept.path}: the {request.title}, by which units are finished, are not in it; "
+                f"{kept.path}: the {request.title} that finished units used are not in it; "
                 "start anew with --overwrite"
             )
         dataset = by_name[request.dataset]
@@ -363,8 +363,8 @@ def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
     labelled = len(_labelled(dataset))
     if not labelled:
         raise InputError(
-            f"{place}: no atom of {dataset.name!r} has a label to learn of; leave the dataset out "
-            "of these priors with `only`, or give labelled data"
+            f"{place}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
+            "out of these priors with `only`, or give labelled data"
         )
     # Every fold must hold a labelled response; checked before anything is fitted.
     if labelled < learned.folds:

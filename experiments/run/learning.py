@@ -168,7 +168,7 @@ def unlabelled_graphs(source: Path, specification: Specification) -> Sequence[Fa
     if specification.encoding == "conditional":
         raise InputError(
             "--unlabelled: under the encoding conditional, the prior of atoms is in the tables of "
-            "relations as well and cannot be exchanged alone; give --encoding implication or "
+            "relations as well and cannot be replaced alone; give --encoding implication or "
             "mixture"
         )
     return read_graphs(source)
@@ -185,7 +185,7 @@ def share_to_exchange(labelled: Sequence[FactGraph]) -> float:
     if not 0.0 < share < 1.0:
         raise InputError(
             f"--unlabelled: all {len(labels):,} labels are {'true' if share else 'false'}, so what "
-            "is learned says nothing of other shares; give labels of both kinds"
+            "is learned says nothing about other shares; give labels of both kinds"
         )
     return share
 

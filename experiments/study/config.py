@@ -784,7 +784,7 @@ class Significance:
         neither = [one for one in self.measures if TESTED_MEASURES[one].higher_is_better is None]
         if self.alternative == "better" and neither:
             raise ValueError(
-                f"alternative is better, but of {', '.join(neither)} neither way is; choose "
+                f"alternative is better, but neither way is for {', '.join(neither)}; choose "
                 "two-sided, or leave them out"
             )
         for first, second in self.pairs:

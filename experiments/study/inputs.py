@@ -235,8 +235,8 @@ def _with_json_evidence(graph: FactorGraph, data: Any) -> FactorGraph:
             named = isinstance(state, str) and graph.state_names is not None
             if not named and isinstance(state, dict | str) and len(repr(state)) > _SHOWN:
                 raise InputError(
-                    f"evidence on {name!r}: {_short(state)} is no state; give a whole number from "
-                    "0, or true or false"
+                    f"evidence on {name!r}: {_short(state)} is not a state; give a whole number "
+                    "from 0, or true or false"
                 )
             # JSON's true is Python's True, which is no state number by type.
             hard[name] = int(state) if isinstance(state, bool) else state

@@ -497,7 +497,7 @@ def _judgement(names: Columns, text: str) -> _Source:
         return _Source(names.given("--judgement", text), None)
     if folded(setting) not in _SETTINGS:
         raise InputError(
-            f"--judgement {text}: {setting!r} is no setting; use one of {', '.join(Setting)}"
+            f"--judgement {text}: {setting!r} is not a setting; use one of {', '.join(Setting)}"
         )
     return _Source(names.given("--judgement", column), _SETTINGS[folded(setting)])
 
@@ -559,7 +559,7 @@ class _Reader:
         word = row.values.get(self._found.setting)
         if folded(word) not in _SETTINGS:
             raise InputError(
-                f"{row.where}: column {self._found.setting!r}: {shown(word)} is no setting; use "
+                f"{row.where}: column {self._found.setting!r}: {shown(word)} is not a setting; use "
                 f"one of {', '.join(Setting)}"
             )
         return _SETTINGS[folded(word)]

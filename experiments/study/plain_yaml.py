@@ -196,7 +196,7 @@ def parse_assignment(text: str, where: str) -> tuple[str, Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"{where}: {shown(text)} is no setting; write key=value")
+        raise InputError(f"{where}: {shown(text)} is not a setting; write key=value")
     return key.strip(), parse_yaml(value, f"{where} {shown(text)}")
 
 

@@ -100,7 +100,8 @@ class RawStudy:
             check: raises StudyError for what does not fit.
 
         Raises:
-            InputError: for what does not fit; it begins with the file or the override that said so.
+            InputError: for what does not fit; the message begins with the file or the override that
+                said so.
         """
         try:
             return check(self.raw)
@@ -158,8 +159,8 @@ def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:
         overrides: what replaces values of it.
 
     Raises:
-        InputError: for an unknown name, a bad file, or a key or value that a study cannot have;
-            it begins with the file or the override that said so.
+        InputError: for an unknown name, a bad file, or a key or value that a study cannot have; the
+            message begins with the file or the override that said so.
     """
     raw = read_raw(config, overrides)
     if is_analysis(raw):
@@ -318,8 +319,8 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, os.PathLike):
             return str(value)
         raise InputError(
-            f"{_GIVEN}: {value!r} is nothing that a file could say; give texts, numbers, lists and "
-            "dicts"
+            f"{_GIVEN}: {value!r} is nothing that a file could hold; give texts, numbers, lists "
+            "and dicts"
         )
 
     plain: dict[str, Any] = json.loads(json.dumps(dict(config), default=text))
@@ -330,7 +331,9 @@ def _as_texts(overrides: Overrides) -> tuple[str, ...]:
     if isinstance(overrides, Mapping):
         return tuple(f"{key}={json.dumps(value, default=str)}" for key, value in overrides.items())
     if isinstance(overrides, str):
-        raise InputError(f"overrides are a list, and {overrides!r} is one of them; put it in one")
+        raise InputError(
+            f"overrides are a list, and {overrides!r} is a single one; put it in a list"
+        )
     return tuple(overrides)
 
 
@@ -374,7 +377,9 @@ def _based(
     if base is None:
         return own, where, folder, []
     if not isinstance(base, str):
-        raise InputError(f"{where}: base: {base!r} is no study; name a file or an embedded study")
+        raise InputError(
+            f"{where}: base: {base!r} is not a study; name a file or an embedded study"
+        )
     try:
         raw, _, base_folder, sources = _read(base, folder, (*seen, where))
     except InputError as error:
@@ -420,7 +425,9 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
     texts = _PLACE.findall(key)
     # The pattern skips what it cannot read; a loss shows that the place is malformed.
     if "".join(texts) != key.replace(".", "") or not texts:
-        raise InputError(f"{where}: {key!r} is no place; write priors.atom or backends[1].label")
+        raise InputError(
+            f"{where}: {key!r} is not a place in a study; write priors.atom or backends[1].label"
+        )
     steps = tuple(int(text[1:-1]) if text.startswith("[") else text for text in texts)
     if steps[0] == "base":
         raise InputError(f"{where}: 'base' is for files; name the other file instead")
@@ -432,7 +439,7 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
                 count = len(target) if isinstance(target, list) else 0
                 raise InputError(f"{where}: there is no entry [{step}]; it has {count}, from [0]")
         elif not isinstance(target, dict):
-            raise InputError(f"{where}: {step!r} is no key there; check the place")
+            raise InputError(f"{where}: {step!r} is not a key there; check the place")
         if last:
             target[step] = value
         elif isinstance(step, str):

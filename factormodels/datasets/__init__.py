@@ -38,7 +38,7 @@ class Card:
         description: what it holds and what it is for.
         source: where it comes from.
         licence: the licence it is under.
-        counts: how many of what it holds.
+        counts: how many responses, claims and so on it holds, by name.
         notes: what a user should know before trusting it.
     """
 

@@ -249,7 +249,7 @@ def fastfact_stage(
         failures = found.extraction.failures
         if len(failures) == found.extraction.chunks:
             reason = failures[0][1] if failures else "there is no sentence in it"
-            raise StageError(f"the response was not taken apart: {reason}")
+            raise StageError(f"no claims were extracted: {reason}")
         claims = _claims(found, chosen)
         prompts = prompts_of(model)
         verifier = identity_of(get_assessor(_ASSESSOR).prompt, prompts)

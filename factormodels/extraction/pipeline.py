@@ -74,7 +74,7 @@ def atomizer_stage(model: LanguageModel, stride: int | None = None, language: st
         )
         if len(found.failures) == found.chunks:
             reason = found.failures[0][1] if found.failures else "there is no sentence in it"
-            raise StageError(f"the response was not taken apart: {reason}")
+            raise StageError(f"no claims were extracted: {reason}")
         facts = {
             **_asked(model, atomizer.PROMPT, found.calls, found.failures),
             "method": "model",

@@ -218,8 +218,8 @@ def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[d
         judged: what the model says of them.
 
     Raises:
-        InputError: if a labelled claim does not say its sentence, the response does not say how
-            many it has, or a judged claim is not in the graph.
+        InputError: if a labelled claim does not say which sentence it is from, the response does
+            not say how many it has, or a judged claim is not in the graph.
     """
     atoms = {atom.id: atom for atom in graph.atoms}
     records = []
@@ -276,8 +276,8 @@ def human_label(atom: Atom) -> str | None:
 def _sentence(graph: FactGraph, atom: Atom) -> int:
     if atom.sentence is None:
         raise InputError(
-            f"claim {atom.id!r} of response {graph.id!r} does not say its sentence; give "
-            "'sentence', counted from 1"
+            f"claim {atom.id!r} of response {graph.id!r} does not say which sentence it is from; "
+            "give 'sentence', counted from 1"
         )
     return atom.sentence
 

@@ -63,7 +63,7 @@ def split_sentences(text: str, language: str = "en") -> tuple[str, ...]:
         segmenter = pysbd.Segmenter(language=language, clean=False)
     except ValueError:
         raise InputError(
-            f"the language {language!r} is none whose sentences pysbd can tell apart; use en"
+            f"pysbd cannot split sentences of the language {language!r}; use en"
         ) from None
     sentences = []
     for line in _LINE.split(text):

@@ -17,8 +17,8 @@ _EXTRA = "'factorfacts[jax]' && pip install --no-deps pgmax==0.6.1"
 def to_pgmax(graph: FactorGraph) -> Any:
     """PGMax's `FactorGraph` with the distribution of a graph.
 
-    Its variables are a `VarDict` by name. Factors over the same variables are one; each lists the
-    configurations that are possible, so that log 0 is in none of them, evidence included.
+    Its variables are a `VarDict` by name. Factors over the same variables are merged; each lists
+    the configurations that are possible, so that log 0 is in none of them, evidence included.
 
     Raises:
         InputError: for a graph without variables, or a factor that no configuration satisfies.
@@ -50,7 +50,7 @@ def to_pgmax(graph: FactorGraph) -> Any:
 
 
 def from_pgmax(graph: Any) -> FactorGraph:
-    """Factor graph of PGMax's, whose factors are enumerated (`EnumFactor`).
+    """Factor graph of a PGMax graph whose factors are enumerated (`EnumFactor`).
 
     Variables of a `VarDict` keep their names; others are named by their place in the array, as in
     "0" or "1,2", and by their group before that, as in "0:1,2", if there are several. What a
@@ -75,7 +75,7 @@ def from_pgmax(graph: Any) -> FactorGraph:
         for member in members:
             if not hasattr(member, "factor_configs"):
                 raise InputError(
-                    f"a factor of PGMax's is of the kind {kind.__name__}, which holds no table; "
+                    f"a PGMax factor is of the kind {kind.__name__}, which holds no table; "
                     "only enumerated factors (EnumFactor) can be read"
                 )
             scope = [index[variable] for variable in member.variables]

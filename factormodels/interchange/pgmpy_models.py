@@ -15,8 +15,8 @@ _EXTRA = "'factorfacts[pgmpy]'"
 def to_pgmpy(graph: FactorGraph) -> Any:
     """`DiscreteMarkovNetwork` with the distribution and partition function of a graph.
 
-    Variables keep names and states. Factors over the same variables are one, evidence is a factor
-    that excludes the other states, and a variable without a factor gets one of ones.
+    Variables keep names and states. Factors over the same variables are merged, evidence is a
+    factor that excludes the other states, and a variable without a factor gets one of ones.
 
     Raises:
         InputError: for a graph without variables, or potentials beyond the range of doubles.
@@ -38,10 +38,10 @@ def from_pgmpy(model: Any) -> FactorGraph:
     """Factor graph of a pgmpy model: Markov network, Bayesian network, factor graph.
 
     Variables are in the order of the model's nodes, states in that of its tables; the names of
-    states are kept where all are texts.
+    states are kept where all are text.
 
     Raises:
-        InputError: for another kind of model, names that are no texts, a table that is missing.
+        InputError: for another kind of model, names that are not text, or a missing table.
     """
     cpds = getattr(model, "get_cpds", None)
     tables = [cpd.to_factor() for cpd in cpds()] if callable(cpds) else None
@@ -49,7 +49,7 @@ def from_pgmpy(model: Any) -> FactorGraph:
         get_factors = getattr(model, "get_factors", None)
         if not callable(get_factors):
             raise InputError(
-                f"{type(model).__name__} is no model of pgmpy's that holds factors; give a "
+                f"{type(model).__name__} is not a pgmpy model that holds factors; give a "
                 "DiscreteMarkovNetwork, a DiscreteBayesianNetwork or a FactorGraph"
             )
         tables = list(get_factors())
@@ -63,7 +63,9 @@ def from_pgmpy(model: Any) -> FactorGraph:
     names = [node for node in model.nodes() if id(node) not in factors]
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"the variable {name!r} is named by no text; rename it in the model")
+            raise InputError(
+                f"the variable {name!r} has a name that is not text; rename it in the model"
+            )
         if name not in states:
             raise InputError(f"the variable {name!r} has no table; add one to the model")
     index = {name: position for position, name in enumerate(names)}

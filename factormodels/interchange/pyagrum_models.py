@@ -15,8 +15,8 @@ _EXTRA = "'factorfacts[pyagrum]'"
 def to_pyagrum(graph: FactorGraph) -> Any:
     """`MarkovRandomField` with the distribution of a graph.
 
-    Variables keep names and states. Factors over the same variables are one, evidence is a factor
-    that excludes the other states, and a variable without a factor gets one of ones.
+    Variables keep names and states. Factors over the same variables are merged, evidence is a
+    factor that excludes the other states, and a variable without a factor gets one of ones.
 
     Raises:
         InputError: for a graph without variables, or potentials beyond the range of doubles.
@@ -52,7 +52,7 @@ def from_pyagrum(model: Any) -> FactorGraph:
         tables = [model.factor(scope) for scope in model.factors()]
     else:
         raise InputError(
-            f"{type(model).__name__} is no model of pyAgrum's that holds tables; give a "
+            f"{type(model).__name__} is not a pyAgrum model that holds tables; give a "
             "MarkovRandomField or a BayesNet"
         )
     variables = [model.variable(node) for node in sorted(model.nodes())]

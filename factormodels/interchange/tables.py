@@ -36,7 +36,9 @@ def merged_tables(graph: FactorGraph) -> dict[tuple[int, ...], NDArray[np.float6
         InputError: for a graph without variables, which these libraries do not know.
     """
     if not graph.n_variables:
-        raise InputError("the factor graph has no variables, and the library knows none without")
+        raise InputError(
+            "the factor graph has no variables, and the library cannot hold such a graph"
+        )
     merged: dict[frozenset[int], tuple[tuple[int, ...], NDArray[np.float64]]] = {}
     constant = 0.0
 
@@ -78,7 +80,7 @@ def potentials(
     if np.isinf(values).any() or ((values == 0) & (log_table > -np.inf)).any():
         raise InputError(
             f"the factor over {', '.join(names)} has potentials beyond the range of doubles, and "
-            f"{library} knows no logarithms; divide it by a constant first"
+            f"{library} does not compute in logarithms; divide it by a constant first"
         )
     return values
 

@@ -92,10 +92,12 @@ def write(graph: FactGraph | FactorGraph, path: str | os.PathLike[str]) -> None:
             if suffix == ".uai"
             else "use .json or .jsonl"
         )
-        raise InputError(f"{path}: a fact graph is not written to {suffix or 'no suffix'}; {mend}")
+        raise InputError(
+            f"{path}: a fact graph cannot be written to {suffix or 'no suffix'}; {mend}"
+        )
     if suffix != ".uai":
         raise InputError(
-            f"{path}: a factor graph is not written to {suffix or 'no suffix'}; use .uai"
+            f"{path}: a factor graph cannot be written to {suffix or 'no suffix'}; use .uai"
         )
     return write_uai(graph, path)
 

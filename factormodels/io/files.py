@@ -52,7 +52,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.is_dir():
         raise InputError(f"{path}: this is a folder; name a file in it")
     if target.exists() and not target.is_file():
-        raise InputError(f"{path}: this is a device or a pipe; name a regular file to be written")
+        raise InputError(f"{path}: this is a device or a pipe; name a regular file to write to")
     try:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix

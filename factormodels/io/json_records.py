@@ -60,7 +60,7 @@ def as_text(value: object, where: str) -> str:
         InputError: if it is not; `where` names the place.
     """
     if not isinstance(value, str):
-        raise InputError(f"{where}: {shown(value)} is not a text; give a text there")
+        raise InputError(f"{where}: {shown(value)} is not text; put text there")
     return value
 
 
@@ -68,7 +68,7 @@ def text_field(record: Mapping[str, Any], key: str, where: str, default: str | N
     """Text at `key`; `default` (if given) where it is absent or null.
 
     Raises:
-        InputError: if it is not a text, or absent without a default.
+        InputError: if it is not text, or absent without a default.
     """
     value = _field(record, key, where, default)
     return as_text(value, f"{where}: key {key!r}")
@@ -109,7 +109,7 @@ def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:
     """List of texts at `key`; an empty one where it is absent or null.
 
     Raises:
-        InputError: if it is not a list, or one of its entries is not a text.
+        InputError: if it is not a list, or one of its entries is not text.
     """
     entries = list_field(record, key, where, [])
     return [as_text(entry, f"{where}: key {key!r}") for entry in entries]

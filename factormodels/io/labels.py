@@ -111,8 +111,8 @@ def label_spelling(
         if left <= {*yes, *no, *neither}:
             return LabelSpelling(yes, no, (*neither, *dropped))
     raise InputError(
-        f"{where}: its labels are {_listed(words)}, which are of no one spelling ({EXAMPLES}); say "
-        "which words mean true with --true WORD, all others are then false, and with --irrelevant "
+        f"{where}: its labels are {_listed(words)}, which no spelling covers ({EXAMPLES}); say "
+        "which words mean true with --true WORD (all others are then false), and with --irrelevant "
         "WORD which do not count"
     )
 

@@ -76,7 +76,7 @@ def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]
 
     Args:
         path: JSON, JSON Lines or a table.
-        form: name of its format; its content tells if None.
+        form: name of its format; None: its content tells.
 
     Raises:
         InputError: if the file cannot be read, is malformed, holds no prompts, or two have one id.
@@ -105,7 +105,7 @@ def read_judged_pairs(path: Source, *, form: str | None = None) -> tuple[JudgedP
 
     Args:
         path: JSON, JSON Lines or a table.
-        form: name of its format; its content tells if None.
+        form: name of its format; None: its content tells.
 
     Raises:
         InputError: if the file cannot be read, is malformed, or holds anything else.

@@ -195,14 +195,15 @@ def _check_against(
     if variable >= graph.n_variables:
         tokens.fail(
             position,
-            f"is no variable of the model, whose variables run from 0 to {graph.n_variables - 1}; "
+            "is not a variable of the model, whose variables run from 0 to "
+            f"{graph.n_variables - 1}; "
             "correct it, or take the model's own evidence file",
         )
     states = int(graph.cardinalities[variable])
     if state >= states:
         tokens.fail(
             position + 1,
-            f"is no state of variable {variable}, whose states run from 0 to {states - 1}; "
+            f"is not a state of variable {variable}, whose states run from 0 to {states - 1}; "
             "correct it, or take the model's own evidence file",
         )
 

@@ -83,7 +83,7 @@ def parse_templates(value: object, source: object) -> dict[str, tuple[str, ...]]
 
 
 def fill_templates(templates: Sequence[str], topic: str) -> tuple[str, ...]:
-    """Templates with the topic in its places, the first letter of each made a capital.
+    """Templates with the topic filled in, each starting with a capital letter.
 
     Raises:
         InputError: if the topic is empty.

@@ -132,7 +132,7 @@ def source_entailments(
     A subclaim whose judgement is missing does not count as faithful: nothing vouches for it.
 
     Raises:
-        InputError: if a subclaim does not say its sentence.
+        InputError: if a subclaim does not say which sentence it is from.
     """
     for claim in claims:
         if not claim.source:

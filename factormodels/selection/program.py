@@ -61,7 +61,7 @@ class Program:
         required: indices that must be chosen.
 
     Raises:
-        InputError: for weights that are no finite numbers, indices out of range, a share outside
+        InputError: for weights that are not finite numbers, indices out of range, a share outside
             [0, 1] or without `faithful`, or required subclaims that conflict.
 
     Source: Jiang et al., "Core: Robust Factual Precision with Informative Sub-Claim

@@ -93,7 +93,7 @@ def select(claims: Sequence[Subclaim], core: Core) -> Selection:
 
     Raises:
         InputError: if the weighting does not give one finite weight per subclaim, or a share is
-            asked for and a subclaim does not say its sentence.
+            asked for and a subclaim does not say which sentence it is from.
     """
     given = tuple(claims)
     weights = tuple(float(weight) for weight in core.weighting(given))
@@ -175,7 +175,7 @@ def restricted(graph: FactGraph, atoms: Sequence[str]) -> FactGraph:
     an end.
 
     Raises:
-        InputError: for an id that is no atom of the graph.
+        InputError: for an id that is not an atom of the graph.
     """
     wanted = set(atoms)
     unknown = wanted - set(graph.atom_ids)

@@ -15,7 +15,7 @@ class Subclaim:
 
     Attributes:
         text: the claim.
-        source: the sentence or chunk that it was taken from; empty where nobody said.
+        source: the sentence or chunk that it was taken from; empty if unknown.
         topic: what the response is about; bleached claims name it.
         id: its name, which relation models may look records up by.
     """
@@ -48,7 +48,7 @@ def subclaims_of(graph: FactGraph, sentences: Sequence[str] | None = None) -> li
             if not 1 <= atom.sentence <= len(sentences):
                 raise InputError(
                     f"graph {graph.id!r}: atom {atom.id!r} is from sentence {atom.sentence} of "
-                    f"{len(sentences)}; split the response as its atoms count its sentences"
+                    f"{len(sentences)}; split it into sentences the way its atoms count them"
                 )
             source = sentences[atom.sentence - 1]
         if not atom.text.strip():

@@ -39,7 +39,7 @@ class Informativeness:
         relations: gives P(c | h), as the probability that h entails c.
         templates: sentences with {topic}, which the topic of each subclaim fills.
         cap: the relation model whose answer caps; None takes `relations`.
-        epsilon: what is taken off each weight, from 0.
+        epsilon: what is subtracted from each weight, at least 0.
 
     Raises:
         InputError: without templates, or for an epsilon below 0.
@@ -79,7 +79,7 @@ class Informativeness:
             judged = [entailment_probability(a) for a in mine if not isinstance(a, Missing)]
             if not judged:
                 raise InputError(
-                    f"no bleached claim was judged against the subclaim {claim.text!r}, so that "
+                    f"no bleached claim was judged against the subclaim {claim.text!r}, so "
                     "its informativeness is unknown; ask again"
                 )
             weight = -math.log(max(max(judged), LEAST_PROBABILITY))

@@ -138,9 +138,9 @@ def draw_facts(
         density: probability that a context is related to an atom that it was not retrieved for:
             in all (the kinds then follow `laws.shares`), or for each kind.
         context_density: the same for two contexts.
-        own: whether a context is always related to the atom it was retrieved for, by a kind in
-            the proportions of `density` (or `laws.shares` where that is 0); if not, that pair is
-            as any other.
+        own: whether a context is always related to the atom it was retrieved for, by a kind in the
+            proportions of `density` (or `laws.shares` where that is 0); if not, that pair is like
+            any other.
         reach: if given, only pairs whose atoms (a context standing where its own atom does) are
             at most this far apart in order are related.
         seed: seed of the random numbers, or a generator.

@@ -44,12 +44,12 @@ def labelled_responses(
 ) -> tuple[FactGraph, ...]:
     """Responses drawn from a known process, their atoms labelled with the truth.
 
-    An atom is true with its prior, a context with its own. What two related texts have to do with
-    each other follows from their truth: a true context entails a true atom and contradicts a false
-    one; a true context is equivalent to a true one and contradicts a false one; where the source
-    (of two contexts: both) is false, either relation is as likely as the other. The relation model
-    states a probability p, drawn from `strength`, and reports the relation, or with its error rate
-    the other one.
+    An atom is true with its prior, a context with its own. The relation of two related texts
+    follows from their truth: a true context entails a true atom and contradicts a false one; a true
+    context is equivalent to a true one and contradicts a false one; where the source (of two
+    contexts: both) is false, either relation is as likely as the other. The relation model states a
+    probability p, drawn from `strength`, and reports the relation, or with its error rate the other
+    one.
 
     By default the error rate of a relation is 1 - p. With atom priors of 0.5 and no relations
     between contexts, the exact posteriors under the encoding *conditional* are then calibrated:
@@ -83,7 +83,7 @@ def labelled_responses(
 
     Returns:
         Fact graphs; ``metadata["true_contexts"]`` lists the ids of the contexts that are true,
-        ``metadata["copies"]``, if there can be any, tells of what each copy is one.
+        ``metadata["copies"]``, if there can be any, says which context each copy copies.
 
     Raises:
         InputError: if a number is not what it should be.

@@ -34,7 +34,7 @@ class Beta:
     def __post_init__(self) -> None:
         if not (0.0 < self.a < math.inf and 0.0 < self.b < math.inf):
             raise InputError(
-                f"Beta({self.a!r}, {self.b!r}) is no law; both parameters are numbers above 0"
+                f"Beta({self.a!r}, {self.b!r}) is not a law; both parameters are numbers above 0"
             )
 
     def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
@@ -52,7 +52,7 @@ class Uniform:
     def __post_init__(self) -> None:
         if not 0.0 <= self.low <= self.high <= 1.0:
             raise InputError(
-                f"Uniform({self.low!r}, {self.high!r}) is no law of probabilities; "
+                f"Uniform({self.low!r}, {self.high!r}) is not a law of probabilities; "
                 "give 0 <= low <= high <= 1"
             )
 
@@ -75,7 +75,7 @@ class Constant:
         generator: np.random.Generator,  # noqa: ARG002
         size: int,
     ) -> NDArray[np.float64]:
-        """`size` times the value; the generator stays as it is."""
+        """`size` times the value; the generator is not used."""
         return np.full(size, float(self.value))
 
 

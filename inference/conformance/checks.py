@@ -35,7 +35,7 @@ def settings_are_frozen(backend: Backend, _: Exactness) -> None:
     """A backend is a frozen dataclass that pickles: worker processes get it, results record it."""
     _require(is_dataclass(backend), f"{type(backend).__name__} is not a dataclass")
     _require(
-        bool(backend.name) and isinstance(backend.name, str), "the backend's `name` is not a text"
+        bool(backend.name) and isinstance(backend.name, str), "the backend's `name` is not text"
     )
     _require(pickle.loads(pickle.dumps(backend)) == backend, "the backend changes in a pickle")
     for field in fields(backend):

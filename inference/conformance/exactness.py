@@ -24,12 +24,12 @@ class Exactness:
     """How near a backend comes to the truth on the graphs on which it is exact.
 
     Attributes:
-        graphs: those are all forests, or all graphs of independent variables.
+        graphs: which graphs those are: all forests, or all graphs of independent variables.
         tolerance: largest error of a marginal or log Z there.
         reason: where that comes from.
         sampled: whether `stats` has `standard_errors`, six of which are allowed besides.
-        repeated: largest difference between two runs, 0 but for a library that takes its numbers
-            in the order of memory addresses.
+        repeated: largest difference between two runs, 0 except for a library whose results depend
+            on the order of memory addresses.
     """
 
     graphs: Literal["forests", "independent"]

@@ -111,8 +111,8 @@ def clamped_variables(graph: FactorGraph, table_limit: float, stop: Stop) -> NDA
         clamped = int(np.count_nonzero(counts < graph.cardinalities))
         if clamped > CLAMPED_AT_MOST or stop.over:
             raise InferenceError(
-                f"clamping {clamped} variables does not make tables of {table_limit:,.0f} entries "
-                "do; use backend 'cavi' for a lower bound"
+                f"tables of {table_limit:,.0f} entries do not suffice even with {clamped} "
+                "variables clamped; use backend 'cavi' for a lower bound"
             )
         counts.flags.writeable = False
         order, _, starts, places, *_ = plan(

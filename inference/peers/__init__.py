@@ -1,1 +1,1 @@
-"""Backends that stand on libraries by other hands, one file or folder for each library."""
+"""Backends that stand on other people's libraries, one file or folder for each library."""

@@ -197,8 +197,8 @@ def _network(graph: FactorGraph, model: Reduced) -> Any:
             potentials = np.exp(table - np.logaddexp.reduce(joint, axis=None))
         if not np.isfinite(potentials).all():
             raise InferenceError(
-                "potentials span more than doubles can, and pyAgrum knows no logarithms; use "
-                "backend 'exact'"
+                "potentials span more than doubles can, and pyAgrum does not compute in "
+                "logarithms; use backend 'exact'"
             )
         # pyAgrum's first variable is the fastest.
         network.addFactor(scope).fillWith(potentials.ravel(order="F").tolist())

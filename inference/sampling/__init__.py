@@ -1,1 +1,1 @@
-"""Sampling: Gibbs by blocks, chains and their diagnostics, and the kernels."""
+"""Sampling: block Gibbs, chains and their diagnostics, and the kernels."""

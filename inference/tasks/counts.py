@@ -67,7 +67,7 @@ def count_distribution(
         state: the state that counts, or one for each variable.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
         otherwise: settings of the draws that answer where tables would not fit, with standard
-            errors; None: none do.
+            errors; None: no draws are made.
 
     Raises:
         InputError: for an unknown or repeated variable or none, or a state that does not exist.

@@ -74,7 +74,7 @@ def log_probability(
     except ZeroPartitionError:
         raise ZeroPartitionError(
             f"the assignment {dict(assignment)} has probability zero given the evidence, and its "
-            "logarithm no gradient; leave it out, or remove zeros from the tables"
+            "logarithm has no gradient; leave it out, or remove zeros from the tables"
         ) from None
     return ValueAndGradient(clamped.value - whole.value, clamped.gradient - whole.gradient)
 

@@ -51,7 +51,7 @@ def estimated_joint(
         InputError: for an unknown or repeated variable, or none.
         TooLargeError: if the draws or the table would not fit the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
-        InferenceError: if no draw was found that has.
+        InferenceError: if no draw of positive potential was found.
     """
     settings = settings or AnnealedImportance()
     wanted = positions(graph, variables, "variables")

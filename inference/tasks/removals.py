@@ -112,7 +112,7 @@ def without_variables(
     are read as in `without_factors`.
 
     Where that does not fit, draws of the whole model can say it, with standard errors: a draw
-    counts as often in the model without the variable as the variable's factors make it rarer.
+    weighs as much more in the model without the variable as the variable's factors make it rarer.
 
     Args:
         graph: the factor graph, with or without evidence.
@@ -121,8 +121,8 @@ def without_variables(
             that share a factor with it and have the state.
         state: the state of targets whose probability is wanted.
         exact: settings of `exact`: memory limit, seed and restarts of the order.
-        otherwise: settings of the draws that answer where tables would not fit, or what makes them
-            then; None: none do.
+        otherwise: settings of the draws that answer where tables would not fit, or a function that
+            makes them; None: no draws are made.
 
     Raises:
         InputError: for an unknown or repeated variable, or a target without that state.

@@ -106,8 +106,8 @@ def _position(graph: FactorGraph, variable: object, role: str) -> int:
     if isinstance(variable, str):
         if variable not in graph.index:
             raise InputError(
-                f"{role} name {variable!r}, which is no variable of this graph; its variables are "
-                f"{listed(graph, np.arange(graph.n_variables))}"
+                f"{role} name {variable!r}, which is not a variable of this graph; its variables "
+                f"are {listed(graph, np.arange(graph.n_variables))}"
             )
         return graph.index[variable]
     if isinstance(variable, bool | np.bool_) or not isinstance(variable, int | np.integer):

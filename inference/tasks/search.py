@@ -130,7 +130,7 @@ def search_map_anytime(
         InputError: for a setting out of range.
         TooLargeError: if even mini-buckets of two variables would not fit the memory limit.
         ZeroPartitionError: if no assignment has positive potential.
-        InferenceError: if none was found that has.
+        InferenceError: if no such assignment was found in the time.
 
     Source: Kask & Dechter 2001, "A general scheme for automatic generation of search heuristics";
     Marinescu & Dechter 2009 for AND/OR trees; Ihler, Flerova, Dechter & Otten 2012, "Join-graph

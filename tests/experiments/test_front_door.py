@@ -258,7 +258,7 @@ def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
     [
         ({"study": "s"}, r"^the study: the key 'datasets' is missing"),
         ({**STUDY, "variant": "FR1"}, r"^the study: variant: .*did you mean 'variants'\?"),
-        ({**STUDY, "seed": 1j}, r"^the study: 1j is nothing that a file could say"),
+        ({**STUDY, "seed": 1j}, r"^the study: 1j is nothing that a file could hold"),
         ("papers/datasets", r"asks for the analysis 'dataset-statistics'.*`factormodels run`"),
         ("comparee", r"did you mean 'compare'"),
     ],

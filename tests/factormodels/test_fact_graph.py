@@ -125,7 +125,7 @@ ATOMS, CONTEXTS = (Atom("a1"),), (Context("c1"),)
         ),
         (
             lambda: FactGraph("r", ATOMS, (*CONTEXTS, Context("c2", retrieved_for=("c1",)))),
-            ["'r'", "'c2'", "'c1'", "no atom"],
+            ["'r'", "'c2'", "'c1'", "not an atom"],
         ),
         (
             lambda: FactGraph("r", ATOMS, CONTEXTS, (Relation("c1", "a7", ENTAILMENT, 0.8),)),

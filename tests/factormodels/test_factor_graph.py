@@ -270,7 +270,7 @@ def weighing(likelihoods: Any) -> FactorGraph:
         (lambda: FROM([2, 0], []), ["'1'", "0 states", "at least 1"]),
         (lambda: FROM([2], [], names=["x", "y"]), ["2 names", "1 cardinalities", "one of each"]),
         (lambda: FROM([2, 2], [], names=["x", "x"]), ["'x'", "twice", "unique"]),
-        (lambda: FROM([2, 2], [], names=["x", 1]), ["1", "not a text", "quotes"]),
+        (lambda: FROM([2, 2], [], names=["x", 1]), ["1", "not text", "quotes"]),
         (lambda: flat(evidence=np.array([-1, 3])), ["'y'", "state 3", "0 to 2"]),
         (lambda: flat(evidence=np.array([-2, 0])), ["'x'", "state -2", "0 to 1"]),
         (lambda: flat(evidence=np.array([0])), ["1 evidence entries", "one of each"]),

@@ -125,10 +125,13 @@ def _with(value: Any, *path: Any) -> dict[str, Any]:
         (_with(True, "atoms", 0, "label"), ["atoms[0]", "'label'", "True", "'S', 'NS'"]),
         (_with("a1", "atoms", 0, "id"), ["'a1' is given twice"]),
         (_with(["c9"], "atoms", 1, "contexts"), ["atoms[1]", "'c9'", "add it or drop"]),
-        (_with([3], "atoms", 1, "contexts"), ["atoms[1]", "3", "give a text"]),
+        (_with([3], "atoms", 1, "contexts"), ["atoms[1]", "3", "put text there"]),
         (_with(1.5, "contexts", 1, "probability"), ["contexts[1]", "1.5", "between 0 and 1"]),
         (_with("0.9", "contexts", 1, "probability"), ["contexts[1]", "'0.9'", "not a number"]),
-        (_with(["x"], "contexts", 0, "title"), ["contexts[0]", "'title'", "['x']", "give a text"]),
+        (
+            _with(["x"], "contexts", 0, "title"),
+            ["contexts[0]", "'title'", "['x']", "put text there"],
+        ),
         (_with("people", "cat"), ["'cat'", "'people'", "give a list"]),
     ],
 )

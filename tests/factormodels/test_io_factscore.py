@@ -96,7 +96,7 @@ def _with_fact(fact: Any) -> dict[str, Any]:
         ({"output": "x"}, ["'annotations' is missing"]),
         ({**RECORD, "annotations": "none"}, ["'annotations'", "'none'", "give a list"]),
         ({**RECORD, "annotations": [4]}, ["sentence 1", "4", "give an object"]),
-        ({**RECORD, "topic": 5}, ["'topic'", "5", "give a text"]),
+        ({**RECORD, "topic": 5}, ["'topic'", "5", "put text there"]),
         ({**RECORD, "annotations": [{"is-relevant": "no"}]}, ["sentence 1", "'no'", "neither"]),
         (_with_fact("She swims."), ["sentence 3", "'She swims.'", "give an object"]),
         (_with_fact({"label": "S"}), ["sentence 3", "'text' is missing"]),

@@ -233,7 +233,7 @@ def _access(value: Any, file: Path, where: str) -> ModelAccess:
             raise InputError(f"{where}: {unknown_name(f'the key {key!r}', key, _ACCESS)}")
     for key in ("provider", "cache"):
         if not isinstance(given.get(key), str) or not given[key]:
-            raise InputError(f"{where}: {key} is {given.get(key)!r}; give a text")
+            raise InputError(f"{where}: {key} is {given.get(key)!r}; give text")
     replay = given.get("replay", True)
     if not isinstance(replay, bool):
         raise InputError(f"{where}: replay is {replay!r}; give true or false")

@@ -89,7 +89,7 @@ def convert(
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(
-            f"{target}: a model is not written to {suffix or 'a file without suffix'}; "
+            f"{target}: a model cannot be written to {suffix or 'a file without suffix'}; "
             f"use {', '.join(SUFFIXES)}"
         )
     # samefile sees through links and different spellings of a path.

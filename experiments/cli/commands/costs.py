@@ -149,8 +149,8 @@ def _ablation(
     for graph in graphs:
         if not graph.response.strip():
             raise InputError(
-                f"--ablate {file}: the response {graph.id!r} has no text to take apart; give a "
-                "file with the texts of its responses"
+                f"--ablate {file}: the response {graph.id!r} has no text to take claims from; give "
+                "a file with the texts of its responses"
             )
     answering = language_model(LitellmSettings(model, api_base), cache, Ledger(), replay=replay)
     asked = WithPrompts(answering, read_prompts(prompts))

@@ -20,7 +20,8 @@ def command(
     ],
     response: options.ResponseId = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 picks a free one.")
+        int,
+        typer.Option(min=0, max=65535, metavar="N", help="Port on 127.0.0.1; 0 picks a free one."),
     ] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder where the page saves.")] = Path(
         "explored"
@@ -67,7 +68,7 @@ def command(
             free.bind(("127.0.0.1", port))
         except OSError as error:
             raise InputError(
-                f"--port {port}: it cannot be had ({error.strerror}); give another"
+                f"--port {port}: it cannot be opened ({error.strerror}); give another"
             ) from None
         number = free.getsockname()[1]
     start = Exploration(chosen[0])

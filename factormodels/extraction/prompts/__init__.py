@@ -69,7 +69,7 @@ class PromptTemplate:
         other placeholder; the tags that fence a slot are made harmless within a text.
 
         Raises:
-            InputError: if a slot is missing or unknown, or its text is not a text.
+            InputError: if a slot is missing or unknown, or its text is not text.
         """
         for name in self.slots:
             if name not in texts:
@@ -124,7 +124,7 @@ class PromptTemplate:
                 subject = f"prompt {self.identity.name!r}: the slot {name!r}"
                 raise InputError(unknown_name(subject, name, self.slots))
             if not isinstance(text, str):
-                raise InputError(f"prompt {self.identity.name!r}: {name} is {text!r}; give a text")
+                raise InputError(f"prompt {self.identity.name!r}: {name} is {text!r}; give text")
         tags = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(map(re.escape, self.slots))})\b)", re.I)
         return _PLACEHOLDER.sub(
             lambda match: tags.sub("&lt;", texts.get(match.group(1), "")) or NOT_KNOWN,
@@ -189,7 +189,7 @@ def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> P
     _check_slots(question, slots, needed, place)
     system = _text(given, "system", place)
     if _PLACEHOLDER.search(system):
-        raise InputError(f"{place}: there is a slot in 'system'; put slots into 'question' alone")
+        raise InputError(f"{place}: there is a slot in 'system'; put slots only into 'question'")
     identity = PromptIdentity(
         given["name"], int(given["version"]), hashlib.sha256(text.encode()).hexdigest()
     )
@@ -249,7 +249,7 @@ def _check_slots(
 
 def _text(given: Mapping[str, Any], key: str, place: str) -> str:
     if not isinstance(given[key], str):
-        raise InputError(f"{place}: {key!r} is {given[key]!r}; give a text")
+        raise InputError(f"{place}: {key!r} is {given[key]!r}; give text")
     return str(given[key]).strip()
 
 

@@ -80,7 +80,7 @@ def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
             )
         replaced[file.stem] = parse_prompt(read_text(file), str(file), load_prompt(file.stem))
     if not replaced:
-        raise InputError(f"{place}: it holds no prompt; put in a file such as atomizer{_SUFFIX}")
+        raise InputError(f"{place}: it holds no prompt; add a file such as atomizer{_SUFFIX}")
     return Prompts(replaced)
 
 

@@ -162,7 +162,7 @@ def load_nli(
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise InputError(
-            f"{path}: transformers finds no classifier of texts there ({reason}); name a folder "
+            f"{path}: transformers finds no text classifier there ({reason}); name a folder "
             "that save_pretrained wrote"
         ) from None
     columns = label_columns(model.config.id2label, str(path), labels)

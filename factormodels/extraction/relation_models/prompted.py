@@ -86,7 +86,9 @@ class PromptedRelationModel:
         if self.samples < 1 or self.concurrency < 1:
             raise InputError("samples and concurrency of a relation model are 1 or more")
         if self.window < 1:
-            raise InputError(f"the window of a relation model is {self.window}; give its tokens")
+            raise InputError(
+                f"the window of a relation model is {self.window}; give its size in tokens"
+            )
         if not 1 <= self.top_logprobs <= _MOST_ALTERNATIVES:
             raise InputError(f"top_logprobs is {self.top_logprobs}; give 1 to {_MOST_ALTERNATIVES}")
 

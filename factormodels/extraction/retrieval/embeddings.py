@@ -157,7 +157,7 @@ class LitellmEmbedder:
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise EmbeddingError(
                 f"{self.name} gave embeddings of shape {vectors.shape} for {len(texts)} texts; "
-                "name a model of embeddings"
+                "name an embedding model"
             )
         return Embedded(vectors, usage)
 

@@ -64,7 +64,7 @@ class HttpSettings:
         max_bytes: the longest answer, after decompression.
         max_redirects: redirects that are followed; only to http and https.
         concurrency: requests that a retriever has open at once.
-        contact: an address of mail or a page, sent with every request: services such as
+        contact: an e-mail or web address, sent with every request: services such as
             Wikipedia's ask whom to turn to.
         allow_private_hosts: whether addresses inside this machine or a private network are
             asked too, for a server of one's own.
@@ -87,7 +87,9 @@ class HttpSettings:
                 raise InputError(f"{name} of HTTP is {getattr(self, name)!r}; give at least 1")
         for name in ("timeout", "total"):
             if not getattr(self, name) > 0:
-                raise InputError(f"{name} of HTTP is {getattr(self, name)!r}; give some seconds")
+                raise InputError(
+                    f"{name} of HTTP is {getattr(self, name)!r}; give a number of seconds above 0"
+                )
         if not self.longest_wait >= 0:
             raise InputError(
                 f"longest_wait of HTTP is {self.longest_wait!r}; give seconds, 0 or more"
@@ -95,7 +97,7 @@ class HttpSettings:
         if not (self.contact.isascii() and self.contact.isprintable()):
             raise InputError(
                 f"the contact {self.contact!r} holds characters that no header may have; give an "
-                "address of mail or a page"
+                "e-mail or web address"
             )
 
     @property
@@ -227,7 +229,7 @@ async def _sent(
         finally:
             await response.aclose()
     except httpx.InvalidURL:
-        raise RequestFailed(f"{_place(url)}: this is no address") from None
+        raise RequestFailed(f"{_place(url)}: this is not an address") from None
     except httpx.TimeoutException:
         raise _Transient("no answer in time") from None
     except httpx.TransportError as error:

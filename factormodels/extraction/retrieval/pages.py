@@ -126,7 +126,7 @@ def _text(body: bytes, charset: str, place: str) -> str:
         except ValueError as error:
             raise RequestFailed(f"{place}: {error}") from None
     if b"\0" in body[:1024]:
-        raise RequestFailed(f"{place}: this is no page of text")
+        raise RequestFailed(f"{place}: this is not a page of text")
     return page_text(_decoded(body, charset))[1][:PAGE_CHARACTERS]
 
 

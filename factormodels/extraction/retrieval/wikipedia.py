@@ -34,7 +34,7 @@ class WikipediaRetriever(WebRetriever):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.language.replace("-", "").isalnum():
-            raise InputError(f"{self.language!r} is not a code of a language; use one like en")
+            raise InputError(f"{self.language!r} is not a language code; use one such as en")
 
     def service(self) -> str:
         """Address of the API of the Wikipedia in a language."""

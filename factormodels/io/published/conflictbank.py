@@ -144,7 +144,7 @@ def parse_conflictbank_pair(obj: object, source: Source, line: int | None = None
     subject = text_field(record, "subject", where, "")
     number = record.get("id")
     if number is not None and (isinstance(number, bool) or not isinstance(number, str | int)):
-        raise InputError(f"{where}: key 'id': {shown(number)} names nothing; give a text")
+        raise InputError(f"{where}: key 'id': {shown(number)} names nothing; give text")
     parts = [str(part) for part in (number, subject) if part not in (None, "")]
     return ClaimEvidence(
         fact=" ".join(parts) or record_id(source, line),

@@ -97,7 +97,7 @@ def _identity(record: dict[str, object], where: str) -> str:
         if value is None or value == "":
             continue
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{where}: key {key!r}: {shown(value)} names nothing; give a text")
+            raise InputError(f"{where}: key {key!r}: {shown(value)} names nothing; give text")
         return str(value)
     return ""
 

@@ -57,7 +57,7 @@ class JaxBeliefPropagation(Backend):
     ) -> list[Result]:
         """Posteriors of many graphs, those of about one size at a time, or the errors.
 
-        They are rounded otherwise than those of single graphs.
+        Their rounding differs from that of single graphs.
         """
         results: dict[int, Result] = {}
         models: dict[int, Model] = {}

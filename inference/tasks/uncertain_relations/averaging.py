@@ -69,7 +69,7 @@ def averaged(
 
     The law: independently for every relation that is not neutral, with recorded probability p*,
     p ~ Beta(c p*, c (1 - p*)), c the concentration. Its mean is p* and its variance
-    p* (1 - p*) / (c + 1). A p* of 0 or 1 stays fixed. Draws count alike: they are of what the
+    p* (1 - p*) / (c + 1). A p* of 0 or 1 stays fixed. All draws count equally: they are of what the
     relation model might have said, and are not weighted by the partition function, which holds
     no observation of it.
 

@@ -65,7 +65,7 @@ class OutcomeLaw:
 
 @dataclass(frozen=True)
 class RelationValue:
-    """What it is worth to know the relation from a context to an atom.
+    """What knowing the relation from a context to an atom is worth.
 
     Attributes:
         context: id of the context.
@@ -216,9 +216,9 @@ def _checked_pairs(
             raise InputError(f"{where} is {candidate!r}; give a pair (context, atom) of ids")
         context, atom = candidate
         if context not in contexts:
-            raise InputError(f"{where}: {context!r} is no context; give the id of one first")
+            raise InputError(f"{where}: {context!r} is not a context; name a context first")
         if atom not in atoms:
-            raise InputError(f"{where}: {atom!r} is no atom; give the id of one second")
+            raise InputError(f"{where}: {atom!r} is not an atom; name an atom second")
         if (context, atom) in seen:
             raise InputError(
                 f"{where}: a relation of {context!r} and {atom!r} is recorded; leave the pair out"

@@ -102,6 +102,6 @@ def test_what_does_not_determine_a_share_is_said() -> None:
 
 def test_bad_input_is_refused() -> None:
     refused("old_share is 1.0", adapt_prior, lone([0.5]), 1.0)
-    with pytest.raises(ValueError, match="stands in the tables of relations as well"):
+    with pytest.raises(ValueError, match="is part of the tables of relations too"):
         adapt_prior(lone([0.5]), 0.5, encoding="conditional")
     refused("no response", adapt_prior, [], 0.5)

@@ -207,7 +207,7 @@ def test_stances_are_classes() -> None:
 def test_stances_that_are_one_relation_are_refused() -> None:
     twice = {**DEFAULT_STANCES, "partially-support": ("entailment", 0.9)}
     refused(r"'completely-support' and 'partially-support' are both", stance_class, twice)
-    with pytest.raises(InputError, match=r"is that of no stance"):
+    with pytest.raises(InputError, match=r"comes from no stance"):
         fit(one_relation_each(5, 0.77), Specification(relations=ClassProbability(stance_class())))
 
 
@@ -242,7 +242,7 @@ def test_bad_input_is_refused() -> None:
         (lambda: ClassProbability(fixed={"refute": 2.0}), "class 'refute'"),
         (
             lambda: fit(graphs, Specification(Free(per=lambda graph: graph.topic))),
-            "'' is no name of a group",
+            "'' is not a name of a group",
         ),
     ]
     for call, words in cases:

@@ -180,7 +180,9 @@ def test_bad_input_is_named() -> None:
         InputError, match="alternative is 'greater'; choose 'two-sided' or 'better'"
     ):
         compare_methods(**given, alternative="greater")
-    with pytest.raises(InputError, match="of calibration_slope neither way is; choose 'two-sided'"):
+    with pytest.raises(
+        InputError, match="neither way is for calibration_slope; choose 'two-sided'"
+    ):
         compare_methods(**given, measures=["calibration_slope"], alternative="better")
     refused("margins has 'brier', which is not", compare_methods, **given, measures=["auroc"],
             margins={"brier": 0.1})  # fmt: skip

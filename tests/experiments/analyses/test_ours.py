@@ -124,7 +124,7 @@ def test_backends_of_one_label_are_refused() -> None:
     settings = inference_frontier.Settings(
         backends=(BackendChoice("exact"),), slow=(BackendChoice("exact"),), graphs=1
     )
-    with pytest.raises(InputError, match="share a label"):
+    with pytest.raises(InputError, match="have the same label"):
         inference_frontier.measurements(settings, 0)
 
 

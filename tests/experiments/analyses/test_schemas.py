@@ -34,7 +34,7 @@ BEYOND_A_SCHEMA = (
     "which is neither an atom nor a context",
     "refers to itself",
     "two relations join",
-    "which is no atom of this graph",
+    "which is not an atom of this graph",
 )
 """What the reader says of values that are wrong together and right each by itself."""
 

@@ -52,7 +52,7 @@ def test_answers_that_cannot_be_read_are_not_replayed_when_the_server_is_mended(
         assert "wrote" not in first.stderr
         assert len(server.requests) == 4  # two responses, each asked about twice
         assert first.exit_code == 1
-        assert "r0, r1 failed: the response was not taken apart: the answer cannot be read" in (
+        assert "r0, r1 failed: no claims were extracted: the answer cannot be read" in (
             first.stderr
         )
         assert re.search(r"^atomizer +0 +0 +2 ", first.stdout, re.M)

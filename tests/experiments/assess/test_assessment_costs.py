@@ -278,7 +278,7 @@ def test_the_command_compares_strides(
         (("--ablate", "demonstration", "--strides", "0"), "--strides '0' is not a number"),
         (
             ("--ablate", "factcheck-bench", "--model", "openai/none"),
-            "has no text to take apart",
+            "has no text to take claims from",
         ),
     ],
 )

@@ -214,7 +214,7 @@ def test_a_run_goes_on_where_it_was_left(notes: Path, invoke: Invoke) -> None:
     with ScriptedServer(failing) as server:
         result = invoke(*arguments(server.url, "--out", "o.jsonl"))
     assert result.exit_code == 1
-    assert "r1 failed: the response was not taken apart" in result.stderr
+    assert "r1 failed: no claims were extracted" in result.stderr
     assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0"]
     (notes / "answers.sqlite").unlink()
     with ScriptedServer(provider) as server:

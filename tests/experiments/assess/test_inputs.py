@@ -134,7 +134,7 @@ def test_without_a_column_of_that_name_response_takes_an_id(tmp_path: Path) -> N
         ("id,answer\n1,It is red.\n1,It is blue.\n", "two responses have the id '1'"),
         (
             '[{"answer": ["It is red."]}]',
-            r"line 1, column 'answer': \['It is red.'\] is not a text",
+            r"line 1, column 'answer': \['It is red.'\] is not text",
         ),
         ("[]", r"\[\] is not a JSON object"),
     ],

@@ -234,7 +234,7 @@ def test_algorithms_are_named_with_settings_too() -> None:
     for text, message in (
         ("nonsense", "the algorithm 'nonsense' is unknown; use one of exact"),
         ("wmb:i_bund=4", "did you mean 'i_bound'"),
-        ("wmb:4", "is no setting"),
+        ("wmb:4", "is not a setting"),
     ):
         with pytest.raises(InputError, match=message):
             parse_algorithms([text])
@@ -255,7 +255,7 @@ def test_files_are_grouped_by_set_with_their_references(tmp_path: Path) -> None:
     assert reference.log_z == pytest.approx(-np.log(10.0))
     assert grids.graphs(1)[0].evidence.tolist() == [-1, 0]
     for what, message in (
-        ("nonsense", "is no family and no file; use one of fr1-31x3"),
+        ("nonsense", "is neither a family nor a file; use one of fr1-31x3"),
         (str(tmp_path / "gone.uai"), "there is no such file"),
     ):
         with pytest.raises(InputError, match=message):

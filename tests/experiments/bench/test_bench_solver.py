@@ -115,10 +115,10 @@ def test_the_temporary_folder_goes_with_the_run() -> None:
     [
         ("/bin/true {model}", "it has no name"),
         ("exact=/bin/true {model}", "'exact' is an algorithm of the table"),
-        ("s:best=/bin/true {model}", "'best' is no kind of log Z"),
+        ("s:best=/bin/true {model}", "'best' is not a kind of log Z"),
         ("s=/no/such/program {model}", "there is no program '/no/such/program'"),
         ("s=", "there is no program ''"),
-        ("s=sh 'a {model}", "is no command line"),
+        ("s=sh 'a {model}", "is not a command line"),
         ("s=sh run", "does not name {model}"),
         ("s=sh {model} {modle}", "{modle} stands for nothing; use {model}, {evidence}"),
         ("s=sh {model} {", "unmatched brace"),

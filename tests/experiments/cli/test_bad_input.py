@@ -167,7 +167,7 @@ def test_a_configuration_that_refers_to_itself_is_refused(folder: Path, invoke: 
         (" \n", ("the file is empty", "write 0 for no observations")),
         ('{"a1": [0, 0.0]}', ("'a1'", "every likelihood is zero")),
         (json.dumps(EXAMPLE), ("this is a fact graph, not evidence", '{"c1": 1}')),
-        (json.dumps({"a1": "long " * 99}), ("'a1'", "...", "is no state")),
+        (json.dumps({"a1": "long " * 99}), ("'a1'", "...", "is not a state")),
         ("1 7 0", ("7",)),
         ("2 0 1", ()),
         ("one two", ()),

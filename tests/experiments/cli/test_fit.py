@@ -138,7 +138,7 @@ def test_labels_of_one_kind_cannot_be_moved(invoke: Invoke, responses: Path, fol
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--unlabelled", "factscore", "--encoding", "conditional"), "cannot be exchanged alone"),
+        (("--unlabelled", "factscore", "--encoding", "conditional"), "cannot be replaced alone"),
         (("--by", "mood"), "--by is 'mood'; use kind or stance"),
         (("--relations", "mood"), "--relations is 'mood'; use temperature, probability or keep"),
         (("--atom-prior", "high"), "--atom-prior is 'high'; use learn, keep, or a number"),

@@ -157,7 +157,7 @@ def test_columns_are_known_by_the_names_that_people_give_them() -> None:
     [
         ({"p": 1.5}, {}, "row 1, column 'p': 1.5 is not a probability"),
         ({"p": "high"}, {}, "'high' is not a probability"),
-        ({"label": "perhaps"}, {}, "which are of no one spelling"),
+        ({"label": "perhaps"}, {}, "which no spelling covers"),
         ({}, {"p": "q"}, "there is no such column"),
         ({}, {"reference": "z"}, "there is no such model; it has a, b"),
         ({}, {"recalibrate": "plat"}, "recalibrate` plat: it is unknown"),

@@ -84,7 +84,7 @@ def test_words_of_no_one_spelling_are_told_and_not_guessed() -> None:
     # "S" is subjective beside Y and N, and would be supported alone.
     words = {"S": "Y", "NS": "N", "IR": "S"}
     table = frame(label=[words[each] for _, _, each, _ in CLAIMS])
-    refused("'N', 'S', 'Y', which are of no one spelling", self_knowledge, table, **QUICK)
+    refused("'N', 'S', 'Y', which no spelling covers", self_knowledge, table, **QUICK)
     found = self_knowledge(table, true=["Y"], irrelevant=["S"], **QUICK)
     check_counted(found)
     # Every other word is false.

@@ -179,7 +179,7 @@ def test_what_does_not_fit_on_a_page_is_refused_and_nothing_written(written: Pat
 @pytest.mark.parametrize("name", ["scores.tex", "figure.pdf"])
 def test_a_missing_file_is_named(written: Path, name: str) -> None:
     (written / name).unlink()
-    with pytest.raises(InputError, match=rf"{re.escape(name)}: the paper takes in this file"):
+    with pytest.raises(InputError, match=rf"{re.escape(name)}: the paper includes this file"):
         write_paper(PAPER, written, ORIGIN)
 
 

@@ -81,5 +81,5 @@ def test_files_that_were_not_assessed_are_refused(folder: Path, invoke: Invoke) 
     (folder / "o-report" / "mine.txt").write_text("mine")
     result = invoke(*ASSESS, "--out", "o.jsonl", "--report")
     assert result.exit_code == 2
-    assert "holds what is no report" in result.stderr
+    assert "holds something other than a report" in result.stderr
     assert not (folder / "o.jsonl").exists()

@@ -410,7 +410,10 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path, invoke: Invoke) -> N
         ((run, "--data", "mine=absent.jsonl"), "absent.jsonl: there is no such file"),
         ((run, "--data", "mine=graphs.jsonl"), "'mine' is not what the run judged"),
         ((run, "--data", f"mine={good}", "--response", "labeled"), "did you mean 'labelled'?"),
-        ((run, "--data", f"mine={good}", "--out", "mine"), "mine: it holds what is no report"),
+        (
+            (run, "--data", f"mine={good}", "--out", "mine"),
+            "mine: it holds something other than a report",
+        ),
         ((run, "--data", f"mine={good}", "--only", "backend=exct"), "did you mean 'exact'?"),
     ]
     for arguments, said in mistakes:

@@ -70,7 +70,7 @@ def test_rows_that_are_none_are_named(results: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("column", "value", "reason"),
     [
-        ("p", 7.0, "p is 7.0, which is no probability"),
+        ("p", 7.0, "p is 7.0, which is not a probability"),
         ("p", math.nan, "p is nan"),
         ("p", math.inf, "p is inf"),
         ("p", "x", "the column 'p' holds string, not double"),

@@ -408,7 +408,7 @@ def test_bad_input_after_the_first_fits_leaves_no_trace(folder: Path, invoke: In
     result = invoke("run", study_file(folder, text))
     assert result.exit_code == 2
     assert "learning priors 'learned' of demonstration" in result.stderr
-    assert "is that of no stance" in result.stderr
+    assert "comes from no stance" in result.stderr
     assert [file.name for file in folder.iterdir()] == ["study.yaml"]
 
 

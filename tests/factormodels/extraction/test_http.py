@@ -162,7 +162,7 @@ def test_a_redirect_to_another_scheme_is_refused(target: str) -> None:
     with web_server(redirecting(target)) as server:
         said = failure(f"{server.url}/start")
         # What has no host is no address for httpx already.
-        assert "only addresses of http and https" in said or "this is no address" in said
+        assert "only addresses of http and https" in said or "this is not an address" in said
         assert len(server.asked) == 1
 
 

@@ -246,7 +246,7 @@ def test_the_stages_in_a_row_say_what_they_did() -> None:
 
 def test_a_response_that_is_not_taken_apart_cannot_go_on() -> None:
     graph = FactGraph("g", (), response="It is red.")
-    with pytest.raises(StageError, match="not taken apart: status 500"):
+    with pytest.raises(StageError, match="no claims were extracted: status 500"):
         atomizer_stage(AnsweringModel(lambda _: Failure("status 500")))(graph)
     empty = FactGraph("g", (), response="...")
     with pytest.raises(StageError, match="no sentence"):

@@ -84,7 +84,7 @@ def test_a_text_cannot_change_the_structure(hostile: str) -> None:
     [
         ({"claim": "A.", "hint": ""}, "'demo': the slot 'source' is missing; give claim, source"),
         ({"claim": "A.", "source": "B.", "hint": "", "x": "C."}, "the slot 'x' is unknown"),
-        ({"claim": "A.", "source": None, "hint": ""}, "source is None; give a text"),
+        ({"claim": "A.", "source": None, "hint": ""}, "source is None; give text"),
     ],
 )
 def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
@@ -106,9 +106,9 @@ def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
         (
             "system: Judge.",
             "system: Judge {{claim}}.",
-            "slot in 'system'; put slots into 'question'",
+            "slot in 'system'; put slots only into 'question'",
         ),
-        ('answer: "yes"', "answer: yes", "demo.yaml: 'answer' is True; give a text"),
+        ('answer: "yes"', "answer: yes", "demo.yaml: 'answer' is True; give text"),
         ("claim: One.", "clam: One.", "the slot 'clam' is unknown .did you mean 'claim'"),
         ("system: Judge.", "system: [", "demo.yaml: this is not YAML"),
     ],

@@ -90,7 +90,7 @@ def test_only_the_wording_that_changed_changes_the_hash(tmp_path: Path) -> None:
         ("reviser", "slots: {x: y}\nquestion: '{{claim}}'", "'slots' is not that of the prompt"),
         ("reviser", "system: x", "reviser.yaml: the key 'question' is missing"),
         ("reviser", "- x", "reviser.yaml: the key 'question' is missing"),
-        ("reviser", "question: 7", "reviser.yaml: 'question' is 7; give a text"),
+        ("reviser", "question: 7", "reviser.yaml: 'question' is 7; give text"),
         ("revisor", "question: x", "revisor.yaml: the prompt 'revisor' is unknown .did you mean"),
         ("reviser", "question: '{{claim}}'\nexamples: [x]", "an example is 'x'; give each"),
         ("reviser", "question: '{{claim}}'\nlabels: [x]", "'labels' is .'x'.; give the template"),
@@ -102,7 +102,7 @@ def test_a_bad_template_is_one_sentence(tmp_path: Path, name: str, text: str, me
 
 def test_a_bad_folder_is_one_sentence(tmp_path: Path) -> None:
     refused("there is no such folder of prompts; .*--copy", read_prompts, tmp_path / "none")
-    refused("it holds no prompt; put in a file such as atomizer.yaml", read_prompts, tmp_path)
+    refused("it holds no prompt; add a file such as atomizer.yaml", read_prompts, tmp_path)
     (tmp_path / "relation.yml").write_text("question: x")
     refused("relation.yml: prompts end in .yaml; rename it", read_prompts, tmp_path)
 

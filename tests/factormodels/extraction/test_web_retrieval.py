@@ -173,7 +173,7 @@ def test_google_reads_pages_and_falls_back_to_snippets() -> None:
     assert local.text == "a local file"
     assert len(found.failures) == 3
     assert "status 404" in found.failures[0]
-    assert "no page of text" in found.failures[1]
+    assert "not a page of text" in found.failures[1]
     assert "only addresses of http and https" in found.failures[2]
     search = next(one for one in server.asked if one.path == "/search")
     assert json.loads(search.body) == {"q": "the bridge", "num": 15}
@@ -445,7 +445,7 @@ def test_a_pdf_is_read_and_a_damaged_one_is_a_failure() -> None:
         ({"reading": "all"}, "'all'"),
         ({"pages": -1}, "passages per query"),
         ({"results": 0}, "passages per query"),
-        ({"language": "e/n"}, "code of a language"),
+        ({"language": "e/n"}, "language code"),
     ],
 )
 def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:

@@ -304,7 +304,7 @@ def test_a_wrong_element_of_one_json_value_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text(json.dumps(wrong, indent=1), encoding="utf-8")
     (problem,) = check_file(path).problems
-    assert problem.message == "atoms[1]: key 'text': 5 is not a text; give a text there"
+    assert problem.message == "atoms[1]: key 'text': 5 is not text; put text there"
     after = path.read_text(encoding="utf-8").splitlines()[problem.line or 0 :]
     assert after[:2] == ['   "id": "a1",', '   "text": 5']
     # Where the message names no element, the value as a whole is meant.

@@ -62,7 +62,7 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
         ({"claim": ""}, r"the id '' of a claim of response 'r1'"),
         ({"judgements": {"asking": "true"}}, r"the key 'asking' is unknown; .*'direct_asking'"),
         ({"judgements": {"direct_asking": "maybe"}}, r"'direct_asking' is 'maybe'; use one of"),
-        ({"judgements": {"direct_asking": True}}, r"True is not a text"),
+        ({"judgements": {"direct_asking": True}}, r"True is not text"),
         ({"judgements": ["true"]}, r"is not a JSON object"),
         ({"log_probabilities": {"asking": {}}}, r"key 'log_probabilities' is 'asking'; use one of"),
         ({"log_probabilities": {"direct_asking": 1}}, r"'direct_asking'.* is not a JSON object"),

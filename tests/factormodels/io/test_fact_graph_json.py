@@ -282,7 +282,7 @@ BAD_VALUES = [
     ("sentence true", lambda o: o["nodes"][0].update(sentence=True), ["'sentence'", "True"]),
     ("text a number", lambda o: o["nodes"][0].update(text=5), ["'text'", "5"]),
     ("key a number", lambda o: o["nodes"][1].update(key=5), ["'key'", "5"]),
-    ("unknown atom", lambda o: o["nodes"][1].update(retrieved_for=["a9"]), ["'a9'", "no atom"]),
+    ("unknown atom", lambda o: o["nodes"][1].update(retrieved_for=["a9"]), ["'a9'", "not an atom"]),
     ("provenance text", lambda o: o["nodes"][1].update(retrieved_for="a1"), ["not a list"]),
     ("node a text", lambda o: o["nodes"].append("a2"), ["nodes[2]", "'a2'", "not a JSON object"]),
     ("nodes an object", lambda o: o.update(nodes={}), ["'nodes'", "not a list"]),
@@ -359,7 +359,7 @@ def test_metadata_that_json_would_change_are_not_written(
 
 def test_an_attribute_of_another_type_is_not_written(tmp_path: Path) -> None:
     graph = FactGraph("r", (), (Context("c", title=5),))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="'title': 5 is not a text"):
+    with pytest.raises(InputError, match="'title': 5 is not text"):
         write_fact_graph(graph, tmp_path / "g.json")
 
 

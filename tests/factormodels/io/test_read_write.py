@@ -182,7 +182,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     ("name", "words"),
     [
         ("g.uai", "to_factor_graph"),
-        ("g.txt", "not written to .txt; use .json or .jsonl"),
+        ("g.txt", "cannot be written to .txt; use .json or .jsonl"),
         ("g", "no suffix; use .json or .jsonl"),
     ],
 )
@@ -193,7 +193,7 @@ def test_suffixes_that_do_not_fit_a_fact_graph(name: str, words: str, tmp_path: 
 
 
 def test_suffixes_that_do_not_fit_others(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"not written to \.json; use \.uai"):
+    with pytest.raises(InputError, match=r"cannot be written to \.json; use \.uai"):
         write(GRAPH.to_factor_graph(), tmp_path / "g.json")
     with pytest.raises(InputError, match=r"use the suffix \.jsonl"):
         write_many([GRAPH], tmp_path / "g.json")

@@ -60,8 +60,8 @@ def test_no_evidence_before_leftovers_is_logged(
         ("1\n-2 0", "line 2: '-2' is where an observed variable should be"),
         ("1 2 nan", "'nan' is where"),
         ("2 3 1 3 0", "'0' is the second state given for variable 3, after 1"),
-        ("1 9 0", "'9' is no variable of the model, whose variables run from 0 to 4"),
-        ("1 3 2", "'2' is no state of variable 3, whose states run from 0 to 1"),
+        ("1 9 0", "'9' is not a variable of the model, whose variables run from 0 to 4"),
+        ("1 3 2", "'2' is not a state of variable 3, whose states run from 0 to 1"),
     ],
 )
 def test_evidence_that_does_not_fit(text: str, words: str, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_bad_requests_are_named() -> None:
     graph = FactorGraph.from_factors([2, 2], [([0], [1.0, 0.0])], names=["a1", "a2"])
     refused("variables is the text 'a1'; give a list", joint, graph, "a1")
-    refused("variables name 'a3', which is no variable", joint, graph, ["a1", "a3"])
+    refused("variables name 'a3', which is not a variable", joint, graph, ["a1", "a3"])
     refused("variables name 'a2' twice", joint, graph, ["a2", 1])
     refused("variables hold the position 2, .* 0 to 1", joint, graph, [2])
     refused("variables hold True", joint, graph, [True])

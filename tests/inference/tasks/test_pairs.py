@@ -75,4 +75,4 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_bad_requests_are_named() -> None:
     graph = fr1_forest(2, 1, seed=0)
-    refused("variables name 'b', which is no variable", pairwise_joints, graph, ["b"])
+    refused("variables name 'b', which is not a variable", pairwise_joints, graph, ["b"])

@@ -136,8 +136,8 @@ def test_bad_requests_are_named() -> None:
         "seen", (Atom("a"),), (Context("c"),), (Relation("c", "a", RelationKind.NEUTRAL, 1.0),)
     )
     for fact, candidates, match in [
-        (graph, [("x", "a0")], "candidate 0 of fact graph 'small': 'x' is no context"),
-        (graph, [("c0", "c0")], "'c0' is no atom"),
+        (graph, [("x", "a0")], "candidate 0 of fact graph 'small': 'x' is not a context"),
+        (graph, [("c0", "c0")], "'c0' is not an atom"),
         (graph, ["c0"], r"is 'c0'; give a pair \(context, atom\)"),
         (seen, [("c", "a")], "a relation of 'c' and 'a' is recorded"),
         (replace(seen, relations=()), [("c", "a"), ("c", "a")], "candidate 1 .* given twice"),
