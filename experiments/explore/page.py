@@ -87,6 +87,7 @@ class _Page:
             ui.label("factormodels explore").classes("text-lg font-bold")
             if len(graphs) > 1:
                 choice = ui.select(list(graphs), value=start.graph.id, label="Response")
+                choice.classes("min-w-28")
                 choice.on_value_change(lambda event: self._open(event.value))
             for label, name, values in (
                 ("Variant", "variant", VARIANTS),
@@ -103,8 +104,9 @@ class _Page:
                     slider.props('data-testid="strength"').classes("w-40")
                     slider.on_value_change(self._setter("strength"))
                     _show_value(ui, slider)
-            ui.button("Undo all", on_click=lambda: self._open(self.asked.graph.id))
-            ui.button("Save", on_click=self._save).props('data-testid="save"')
+            undo = ui.button("Undo all", on_click=lambda: self._open(self.asked.graph.id))
+            undo.props("no-caps")
+            ui.button("Save", on_click=self._save).props('no-caps data-testid="save"')
         # What follows stays in view while one scrolls through what can be changed.
         with ui.column().classes("w-full gap-0 sticky top-0 z-10 bg-white py-1"):
             self.status = ui.label().props('data-testid="status"').classes("font-mono")
@@ -115,17 +117,8 @@ class _Page:
             self.controls = ui.column().classes("w-full lg:w-1/3 order-2 lg:order-1")
             results = ui.column().classes("w-full lg:w-2/3 min-w-0 order-1 lg:order-2")
             with results.classes("lg:sticky lg:top-16 lg:max-h-[calc(100vh-4rem)] overflow-y-auto"):
-                self.table = ui.table(
-                    columns=[
-                        {"name": key, "label": label, "field": key, "align": "left"}
-                        for key, label in (
-                            ("id", "claim"), ("p", "P(true)"), ("change", "change"),
-                            ("label", "label"), ("text", "text"),
-                        )
-                    ],
-                    rows=[],
-                    row_key="id",
-                ).classes("w-full").props('dense wrap-cells data-testid="claims"')  # fmt: skip
+                self.table = ui.table(columns=_columns(start.graph), rows=[], row_key="id")
+                self.table.classes("w-full").props('dense wrap-cells data-testid="claims"')
                 # A drawing narrower than this cannot be read: a phone scrolls it.
                 with ui.element().classes("w-full overflow-x-auto"):
                     self.drawing = ui.html("", sanitize=False).classes("w-full min-w-[34rem]")
@@ -146,6 +139,7 @@ class _Page:
             self.graphs[name], self.asked.variant, self.asked.encoding, self.asked.backend
         )
         self.first = None
+        self.table.columns = _columns(self.asked.graph)
         self._controls()
         self._solve()
 
@@ -154,9 +148,9 @@ class _Page:
         ui, graph = self.ui, self.asked.graph
         self.controls.clear()
         with self.controls:
-            with ui.expansion("Claims", value=True).classes("w-full"):
+            with ui.expansion("Claims: prior, and what was observed", value=True).classes("w-full"):
                 for atom in graph.atoms:
-                    ui.label(f"{atom.id}: {atom.text}").classes("text-sm")
+                    ui.label(_named(atom.id, atom.text)).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
                         self._slider(f"prior-{atom.id}", atom.prior, self._prior(atom.id))
                         seen = ui.select(
@@ -164,17 +158,18 @@ class _Page:
                         )
                         seen.props(f'dense data-testid="observe-{atom.id}"')
                         seen.on_value_change(self._observe(atom.id))
-            with ui.expansion("Passages", value=True).classes("w-full"):
+            with ui.expansion("Passages: prior, and whether it counts", value=True).classes(
+                "w-full"
+            ):
                 for context in graph.contexts:
-                    ui.label(f"{context.id}: {context.title or context.text[:80]}").classes(
-                        "text-sm"
-                    )
+                    told = _named(context.id, context.title or context.text[:80])
+                    ui.label(told).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
                         self._slider(f"prior-{context.id}", context.prior, self._prior(context.id))
                         kept = ui.switch("in", value=True)
                         kept.props(f'data-testid="keep-{context.id}"')
                         kept.on_value_change(self._keep(context.id))
-            with ui.expansion("Relations", value=False).classes("w-full"):
+            with ui.expansion("Relations: probability", value=False).classes("w-full"):
                 for one in graph.relations:
                     ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
                     name = f"relation-{one.source}-{one.target}"
@@ -235,7 +230,8 @@ class _Page:
         posterior = now.posterior
         log_z = "none" if posterior.log_z is None else f"{posterior.log_z:.6f}"
         self.status.set_text(
-            f"log Z {log_z} ({posterior.log_z_kind}) · {posterior.status} · {posterior.backend}"
+            f"log Z {log_z} ({posterior.log_z_kind}) · backend {posterior.backend} · "
+            f"status {posterior.status}"
         )
         told = moved(self.first, now)
         self.moves.set_text(
@@ -264,6 +260,21 @@ class _Page:
             self.ui.notify(str(error), type="negative")
             return
         self.ui.notify(f"Saved {', '.join(path.name for path in paths)} in {self.out}")
+
+
+def _columns(graph: FactGraph) -> list[dict[str, str]]:
+    """Columns of the table of claims; without one for texts that no claim has."""
+    titles = {"id": "claim", "p": "P(true)", "change": "change", "label": "label", "text": "text"}
+    return [
+        {"name": key, "label": title, "field": key, "align": "left"}
+        for key, title in titles.items()
+        if key != "text" or any(atom.text for atom in graph.atoms)
+    ]
+
+
+def _named(name: str, text: str) -> str:
+    """A claim or passage on one line: its id, and what it says where that is known."""
+    return f"{name}: {text}" if text else name
 
 
 def _show_value(ui: Any, slider: Any) -> None:

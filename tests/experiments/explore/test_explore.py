@@ -142,7 +142,7 @@ def test_the_page_answers_in_a_browser(address: tuple[str, Path]) -> None:
         drawn = page.get_by_test_id("drawing").locator("svg")
         before = drawn.inner_html()
         # By the keyboard a slider moves one step.
-        page.get_by_text("Relations", exact=True).click()
+        page.get_by_text("Relations: probability", exact=True).click()
         one = GRAPH.relations[0]
         slider = page.get_by_test_id(f"relation-{one.source}-{one.target}")
         # It opens by and by; a key that comes before goes to nobody.
