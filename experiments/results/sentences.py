@@ -56,10 +56,12 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
     everywhere = ""
     if alike and len(together) > 1:
         everywhere = f"; on {_listed(alike)} no choice makes a difference"
+    answers = f"give {counted(len(groups), 'different answer')}"
+    if len(groups) == 1:
+        answers = "all give the same answer"
     return [
-        f"The {counted(len(cells), 'cell')} give {counted(len(groups), 'different answer')} "
-        f"(posteriors that never differ by more than {SAME_CURVE:g} count as the same)"
-        f"{everywhere}."
+        f"The {counted(len(cells), 'cell')} {answers} (posteriors that never differ by more than "
+        f"{SAME_CURVE:g} count as the same){everywhere}."
     ]
 
 
@@ -143,7 +145,12 @@ def _views(cells: pd.DataFrame) -> list[str]:
     if number(gap) == "0.000":
         return [
             f"Under exact inference the choice of {choice} moves the Brier score by less than "
-            "0.001 on every dataset."
+            f"0.001 on {dataset if len(ranges) == 1 else 'every dataset'}."
+        ]
+    if number(best["brier"]) == number(worst["brier"]):
+        return [
+            f"Under exact inference the choice of {choice} moves the Brier score by {number(gap)} "
+            f"on {dataset}{elsewhere}."
         ]
     return [
         f"Under exact inference the choice of {choice} moves the Brier score by {number(gap)} on "

@@ -41,7 +41,7 @@ from experiments.run.text_models import (
     text_request_of,
     uses,
 )
-from experiments.run.units import TaskQueue, UnitResult, decode, encode
+from experiments.run.units import TaskQueue, UnitResult, decode, encode, warm_up_units
 from experiments.run.workers import (
     Outcomes,
     at_first_here,
@@ -56,7 +56,6 @@ from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cell
 from experiments.study.reading import LoadedStudy
 from factormodels.extraction.accounting import Ledger
 from inference import Backend
-from inference.warm_up import warm_up
 
 logger = logging.getLogger(__name__)
 
@@ -432,8 +431,7 @@ def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> O
     if execution.workers is not None and execution.workers > 1:
         return in_processes(queue.take, execution.workers, backends)
     # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
-    for backend in backends:
-        warm_up(backend)
+    warm_up_units(backends)
     if execution.workers == 1 or processors == 1:
         return in_this_process(queue.take)
     return at_first_here(queue.take, lambda: queue.left, processors, backends)

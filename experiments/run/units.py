@@ -26,6 +26,7 @@ from factormodels.extraction.relations import unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Posterior
+from inference.warm_up import small_graph, warm_up
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -286,6 +287,18 @@ def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterio
         except Exception:
             logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
     return [_attempt(backend, graph) for graph in graphs]
+
+
+def warm_up_units(backends: Iterable[Backend]) -> None:
+    """Have backends answer as they do in units, so that no unit's seconds hold a compilation.
+
+    Those that are asked for batches answer one as well, of graphs of one structure and of two.
+    """
+    graph = small_graph()
+    for backend in backends:
+        warm_up(backend)
+        if backend.identical_batches:
+            infer_many(backend, [graph, graph, graph.with_evidence({0: 1})])
 
 
 def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:

@@ -15,10 +15,9 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from experiments.run.processes import Child, ChildError
-from experiments.run.units import Task, run_task
+from experiments.run.units import Task, run_task, warm_up_units
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from inference import Backend
-from inference.warm_up import warm_up
 
 Take = Callable[[], Task | None]
 Outcomes = Generator[tuple[Task, bytes | None]]
@@ -199,7 +198,7 @@ def dask_client(address: str, backends: Sequence[Backend], go_on: str) -> Iterat
                 f"the Dask cluster at {address} has no worker; start one, then {go_on}"
             ) from None
         # On every worker that has joined so far; one that joins later warms up in its first task.
-        client.run(_warm_up_all, tuple(backends))
+        client.run(warm_up_units, tuple(backends))
         yield client
 
 
@@ -242,9 +241,4 @@ def _run(kept: dict[str, Any], task: Task) -> bytes:  # noqa: ARG001
 
 
 def _warm_up(kept: dict[str, Any], backends: Iterable[Backend]) -> None:  # noqa: ARG001
-    _warm_up_all(backends)
-
-
-def _warm_up_all(backends: Iterable[Backend]) -> None:
-    for backend in backends:
-        warm_up(backend)
+    warm_up_units(backends)

@@ -287,6 +287,21 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
     assert "took" not in " ".join(sentences(cells, groups, times=False))
 
 
+def test_cells_that_all_agree_give_one_answer(file_of: FileOf) -> None:
+    p = P["exact"]
+    apart = [value + 0.004 * (-1) ** at for at, value in enumerate(p)]
+    file = file_of(rows_of({"exact": p, "lbp": p}) + rows_of({"exact": apart}, variant="FR2"))
+    cells = summarise_study(file, policy="exclude", k="median").cells
+    text = sentences(cells, agreeing_cells(file, cells), times=False)
+    assert text[0].startswith("The 3 cells all give the same answer (posteriors that never")
+    first, second = cells["brier"].iloc[[0, 2]]
+    assert 0.0005 < abs(first - second) < 0.005
+    said = text[-1].removeprefix("Under exact inference the choice of variant moves the Brier ")
+    alike = f"{first:.3f}" == f"{second:.3f}"
+    assert said.startswith(f"score by {abs(first - second):.3f} on d")
+    assert ("from" in said) != alike
+
+
 def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:
     p = P["exact"]
     rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": p, "lbp": P["lbp"]}, variant="FR2")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from experiments.results.rows import FAILED
-from experiments.run.units import Task, TaskQueue, UnitResult, decode, encode
+from experiments.run.units import Task, TaskQueue, UnitResult, decode, encode, warm_up_units
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
+from factormodels.factor_graph import FactorGraph
+from inference import Backend, Posterior
+from inference.backend import Result
+from inference.exact.backend import Exact
 from tests.experiments.conftest import study_file
 
 STUDY = """
@@ -89,3 +96,35 @@ def test_results_come_back_to_the_last_bit() -> None:
         for name in ("cell", "response", "status", "seconds", "log_z", "log_z_kind", "error"):
             assert one[name] == getattr(result, name)
     assert decode(encode([])).num_rows == 0
+
+
+@dataclass(frozen=True)
+class Counting(Backend):
+    """Exact inference that says how many graphs it is asked for at a time."""
+
+    name: ClassVar[str] = "counting"
+    identical_batches: ClassVar[bool] = True
+    asked: ClassVar[list[int]] = []
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        self.asked.append(1)
+        return Exact().solve(graph)
+
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        self.asked.append(len(graphs))
+        return Exact().solve_batch(graphs, threads)
+
+
+@dataclass(frozen=True)
+class OneByOne(Counting):
+    """The same, never asked for a batch by a study."""
+
+    identical_batches: ClassVar[bool] = False
+    asked: ClassVar[list[int]] = []
+
+
+def test_what_units_ask_for_is_compiled_before_the_first_of_them() -> None:
+    warm_up_units([Counting(), OneByOne()])
+    assert Counting.asked[0] == 1
+    assert max(Counting.asked) > 1
+    assert OneByOne.asked == [1]
