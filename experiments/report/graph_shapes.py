@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.assess.evidence import recorded_context
@@ -15,7 +15,9 @@ MAX_NODES = 60
 MAX_RELATIONS = 200
 """Beyond these a drawing is a tangle, and is left out."""
 
-WIDTH = 960
+_WIDTH = 960
+_BAR = 270
+"""What a claim's bar takes beside its dot, with the number behind it, in pixels."""
 _ROW = 48
 _MARGIN = 14
 _EVIDENCE, _CLAIMS = 372, 588
@@ -64,15 +66,19 @@ class Edge:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A drawing, `WIDTH` pixels wide.
+    """A drawing, as wide as its texts ask for.
 
     Attributes:
+        left: where it begins, in pixels.
+        width: in pixels.
         height: in pixels.
         contexts: the nodes on the left.
         atoms: those on the right.
         edges: the relations that are not neutral.
     """
 
+    left: int
+    width: int
     height: int
     contexts: tuple[Node, ...]
     atoms: tuple[Node, ...]
@@ -129,7 +135,18 @@ def drawing_of(
         )
         for one in relations
     )
-    return Drawing(height, tuple(nodes), atoms, edges)
+    left = max(0, _EVIDENCE - _widest(nodes) - 2 * _MARGIN)
+    right = min(_WIDTH, _CLAIMS + max(_BAR, _widest(atoms)) + 2 * _MARGIN)
+    return Drawing(left, right - left, height, tuple(nodes), atoms, edges)
+
+
+def _widest(nodes: Sequence[Node]) -> int:
+    """About how wide the longest line is, in pixels; rather more than less."""
+    lines = (line for node in nodes for line in node.lines)
+    # Letters of East Asia are as wide as they are high, which others seldom are.
+    return max(
+        (sum(12 if ord(letter) > 0x2E7F else 8 for letter in line) for line in lines), default=0
+    )
 
 
 def _path(start: tuple[int, float], end: tuple[int, float]) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.paper.text import in_sample_remark
 from experiments.report import texts
-from experiments.report.graph_shapes import WIDTH
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,7 +51,6 @@ def environment() -> Environment:
         "posterior_cell": posterior_cell,
         "switched_cell": switched_cell,
         "absent": texts.ABSENT,
-        "drawing_width": WIDTH,
     }
     return found
 

@@ -140,7 +140,8 @@ def _views(cells: pd.DataFrame) -> list[str]:
     rest = [one[0] for one in ranges if one[1] != dataset]
     most = number(max(rest, default=0.0))
     little = "less than 0.001" if most == "0.000" else f"at most {most}"
-    elsewhere = f", and by {little} on the other datasets" if rest else ""
+    others = "dataset" if len(rest) == 1 else "datasets"
+    elsewhere = f", and by {little} on the other {others}" if rest else ""
     choice = _listed([_WORDS[name] for name in names]) or "run"
     if number(gap) == "0.000":
         return [

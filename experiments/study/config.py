@@ -540,7 +540,7 @@ class Learned:
         settings: settings of the algorithm.
         objective: what is made small; likelihood: the negative log likelihood.
         penalty: standard deviation of a normal prior on logit and log scales; absent: no penalty.
-        max_iterations: after so many a search ends as not converged.
+        max_iterations: after this many, a search ends as not converged.
     """
 
     parameters: Annotated[

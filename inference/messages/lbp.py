@@ -54,7 +54,7 @@ class LoopyBeliefPropagation(Backend):
             as residuals fall, 0.1 more (to 0.9) after ten iterations without a new smallest one,
             3 % less after each new smallest one.
         tolerance: largest change of a log message, up to a constant, at convergence.
-        max_iterations: after so many renewals of every factor the run ends as not converged.
+        max_iterations: after this many renewals of every factor, the run ends as not converged.
         seed: of the schedule "random".
         diagnostics: whether stats tell the share of frustrated cycles, and whether the graph is
             balanced and attractive (see `inference.messages.frustration`); None where a factor

@@ -46,7 +46,7 @@ class PgmaxBeliefPropagation(Backend):
     Attributes:
         damping: weight of the old message in the new one, in [0, 1); 0.5 is PGMax's own default.
         tolerance: largest change of a log message, without the damping, at convergence.
-        max_iterations: after so many iterations, rounded up to a multiple of 20, the run ends as
+        max_iterations: after this many iterations, rounded up to a multiple of 20, the run ends as
             not converged.
     """
 

@@ -184,7 +184,7 @@ def _show_share(console: Console, adapted: Adaptation, source: Path | None) -> N
 def _show_comparison(console: Console, validated: CrossValidation) -> None:
     console.print()
     folds = len(validated.fits)
-    heading(console, f"Held-out responses, {folds} folds: learned less as given (below 0: better)")
+    heading(console, f"Held-out responses, {folds} folds: learned minus as given (below 0: better)")
     table = plain_table()
     table.add_column("score")
     for column in ("as given", "learned", "difference", "95 % interval"):
@@ -205,7 +205,7 @@ def _show_comparison(console: Console, validated: CrossValidation) -> None:
         )
     show_table(console, table)
     console.print()
-    heading(console, "Rivals that learn without a graph: learned less rival (below 0: better)")
+    heading(console, "Rivals that learn without a graph: learned minus rival (below 0: better)")
     table = plain_table()
     table.add_column("rival")
     for column in ("score", "rival's", "learned", "difference", "95 % interval"):
