@@ -61,7 +61,7 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
 )
 """Which number stands where, by encoding: [relation as in `KIND_CODES`, source, target].
 
-Tables of *mixture* are no such numbers: they are computed from directions."""
+Tables of *mixture* are not such numbers: they are computed from directions."""
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:

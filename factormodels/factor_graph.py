@@ -358,7 +358,7 @@ class FactorGraph(Previewed):
         return keep
 
     def _state(self, position: int, state: str) -> int:
-        """Number of a state by its name; a text that is no name of one is an error."""
+        """Number of a state by its name; text that names none is an error."""
         own = (self.state_names or ())[position]
         if state not in own:
             raise InputError(

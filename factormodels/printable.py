@@ -1,4 +1,4 @@
-"""Text of users as it may be shown: what would steer a terminal, or is no character, is spelled."""
+"""Text of users as it may be shown: what would steer a terminal, or is no letter, is spelled."""
 
 from __future__ import annotations
 

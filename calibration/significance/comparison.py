@@ -44,7 +44,7 @@ MEANS_OVER_RESPONSES = (
 """Measures with one number per response, which Student's test takes."""
 
 FEWER = 5
-"""Scores that are no sums over responses take one in so many resamples, for each costs more."""
+"""Scores that are not sums over responses take one in so many resamples, for each costs more."""
 
 
 class PairedTest(StrEnum):

@@ -1,4 +1,4 @@
-"""Tests of two methods in scores that are no sums over responses, such as AUROC or ECE.
+"""Tests of two methods in scores that are not sums over responses, such as AUROC or ECE.
 
 Both methods' claims are ordered together, once. What a method has after its probabilities were
 swapped with the other's in some responses, or in a bootstrap replicate, is then a sample of these

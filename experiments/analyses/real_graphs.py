@@ -57,7 +57,7 @@ CHANGE = "last less first"
 EXACT, CERTIFIED = "exact", "exact or certified"
 
 WIDEST_REFERENCE = 0.01
-"""Certified intervals that are wider anywhere bound errors, and their middles are no posteriors."""
+"""Certified intervals that are wider anywhere bound errors; their middles are not posteriors."""
 
 FOLDS = 5
 """Folds of responses in which strengths are learned."""

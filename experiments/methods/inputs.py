@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Data = str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]]
 
 IN_MEMORY = "the table"
-"""What a table that is no file is called."""
+"""What a table that is not a file is called."""
 
 
 def table_of(data: Data) -> Table:

@@ -47,7 +47,7 @@ _VARYING = (
 
 def keys(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
     """The columns that tell the cells of a study apart."""
-    # An assessor's "none" is no further value of a column.
+    # An assessor's "none" is not a further value of a column.
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (

@@ -119,7 +119,7 @@ def write_report(
 
 
 def check_replaceable(folder: Path) -> None:
-    """Refuse to replace what is no report.
+    """Refuse to replace what is not a report.
 
     Raises:
         InputError: if the folder is a file, or holds files that no report has.

@@ -27,7 +27,7 @@ _WORDS = {
     "prior": "priors", "strength": "strength", "seed": "seed", "selection": "selection",
 }  # fmt: skip
 _NO_MATTER = 0.1
-"""Shifts below this part of an interval are no matter of any conclusion."""
+"""Shifts below this part of an interval change no conclusion."""
 
 
 def sentences(

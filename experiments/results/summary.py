@@ -157,7 +157,7 @@ def _added(
     k: int | str,
     folds: NDArray[np.int64] | None,
 ) -> dict[str, Any]:
-    """Scores that are no measures of `Summary`, with their ends and status."""
+    """Scores that are not measures of `Summary`, with their ends and status."""
     judged = own.judged
     scored = apply_policy(own.p[judged], own.label[judged], policy=policy) if judged.any() else None
     if not names or scored is None or not scored.p.size:

@@ -144,7 +144,7 @@ Overrides = Iterable[str] | Mapping[str, Any]
 """Values at places such as "priors.atom" or "backends[1].label": by place, or as "key=value"."""
 
 _GIVEN = "the study"
-"""What errors call a study that is no file."""
+"""What errors call a study that is not a file."""
 
 
 def load_study(config: Configuration, overrides: Overrides = ()) -> LoadedStudy:

@@ -1,4 +1,4 @@
-"""What a model thought before it answered, which is no part of its answer."""
+"""What a model thought before it answered, which is not part of its answer."""
 
 from __future__ import annotations
 

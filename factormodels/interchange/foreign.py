@@ -1,4 +1,4 @@
-"""What to do with an object that is no factor graph."""
+"""What to do with an object that is not a factor graph."""
 
 from __future__ import annotations
 

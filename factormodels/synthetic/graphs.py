@@ -1,4 +1,4 @@
-"""Synthetic factor graphs that are no responses: grids, chains, random graphs of any arity."""
+"""Synthetic factor graphs that are not responses: grids, chains, random graphs of any arity."""
 
 from __future__ import annotations
 

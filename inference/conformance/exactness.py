@@ -27,7 +27,7 @@ class Exactness:
         graphs: which graphs those are: all forests, or all graphs of independent variables.
         tolerance: largest error of a marginal or log Z there.
         reason: where that comes from.
-        sampled: whether `stats` has `standard_errors`, six of which are allowed besides.
+        sampled: whether `stats` has `standard_errors`; six of them are then allowed as well.
         repeated: largest difference between two runs, 0 except for a library whose results depend
             on the order of memory addresses.
     """

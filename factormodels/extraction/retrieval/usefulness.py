@@ -1,4 +1,4 @@
-"""Which pages are no evidence: blocked ones, boiler-plate, and copies of the response itself."""
+"""Which pages are not evidence: blocked ones, boiler-plate, and copies of the response itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REPEATED = 0.5
 
 
 def why_useless(text: str) -> str:
-    """Why a page's text is no evidence, in a few words; empty if it may be."""
+    """Why a page's text is not evidence, in a few words; empty if it may be."""
     words = _WORD.findall(text)
     if not words:
         return "it has no text"

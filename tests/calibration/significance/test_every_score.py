@@ -1,4 +1,4 @@
-"""Comparisons in scores that are no sums over responses, against computations of another kind."""
+"""Comparisons in scores that are not sums over responses, against computations of another kind."""
 
 from __future__ import annotations
 
