@@ -124,7 +124,7 @@ def test_a_constant_has_no_correlation() -> None:
 def test_bad_arguments_are_told() -> None:
     with pytest.raises(InputError, match=r"contradicted 0\.9 is not below entailed 0\.9"):
         labelled_from_judged(PAIRS, contradicted=0.9)
-    with pytest.raises(InputError, match="there is no judged pair"):
+    with pytest.raises(InputError, match="there are no judged pairs"):
         labelled_from_judged([])
     with pytest.raises(InputError, match="neutral: the probability 2"):
         graded_forecasts(Scripted(), PAIRS, neutral=2)
