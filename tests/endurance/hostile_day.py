@@ -76,13 +76,17 @@ def write_batch(folder: Path, responses: int) -> None:
         (folder / "notes" / f"{i:02}.txt").write_text(f"In town {i} a bridge {what}, note {i}.")
 
 
-def command(folder: Path, url: str, concurrency: int, *more: str) -> subprocess.Popen[str]:
-    """Start the batch."""
-    arguments = ["batch.jsonl", "--documents", "notes", "--stride", "1", "--model"]
+def command(url: str, concurrency: int) -> list[str]:
+    """The command that assesses the batch."""
+    arguments = ["assess", "batch.jsonl", "--documents", "notes", "--stride", "1", "--model"]
     arguments += ["openai/scripted", "--api-base", url, "--concurrency", str(concurrency)]
-    arguments += ["--variant", "FR1", "--variant", "FR2", "--out", "out.jsonl"]
+    return [*arguments, "--variant", "FR1", "--variant", "FR2", "--out", "out.jsonl"]
+
+
+def begin(folder: Path, url: str, concurrency: int, *more: str) -> subprocess.Popen[str]:
+    """Start the batch."""
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments", "assess", *arguments, *more],
+        [sys.executable, "-m", "experiments", *command(url, concurrency), *more],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -121,7 +125,7 @@ def live(
     with Provider(latency, hostility) as provider:
         while killed < kills:
             before = len(provider.calls)
-            process = command(folder, provider.url, concurrency)
+            process = begin(folder, provider.url, concurrency)
             # So many calls and not so many seconds, which a busy machine would spend on the start.
             reached = before + chance.randint(1, 10 * concurrency)
             while len(provider.calls) < reached and process.poll() is None:
@@ -137,7 +141,7 @@ def live(
         runs, said = 0, ""
         while True:
             runs += 1
-            process = command(folder, provider.url, concurrency, "--retry-failed")
+            process = begin(folder, provider.url, concurrency, "--retry-failed")
             try:
                 said, _ = process.communicate(timeout=PATIENCE)
             finally:

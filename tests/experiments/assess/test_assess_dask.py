@@ -22,7 +22,14 @@ pytestmark = [pytest.mark.service, pytest.mark.slow]
 def cluster() -> Iterator[str]:
     distributed: Any = import_module("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        # Workers in this process, reached like any other; processes are those of
+        # tests/experiments/run/test_dask.py.
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address=":0",
+        silence_logs=50,
     ) as running:
         yield running.scheduler_address
 

@@ -20,7 +20,7 @@ import pytest
 
 from experiments.assess.journal import JournalErrors, read_journal
 from factormodels import read_many
-from tests.experiments.conftest import environment
+from tests.experiments.conftest import Invoke, environment
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 pytestmark = [pytest.mark.service, pytest.mark.kill]
@@ -62,24 +62,21 @@ class Provider:
         return label_reply(label, share, others)
 
 
-def start(folder: Path, url: str, name: str) -> subprocess.Popen[str]:
-    arguments = ["batch.jsonl", "--documents", "notes", "--top-k", "1", "--no-revise"]
+def command(url: str, name: str) -> list[str]:
+    arguments = ["assess", "batch.jsonl", "--documents", "notes", "--top-k", "1", "--no-revise"]
     arguments += ["--model", "openai/scripted", "--api-base", url, "--concurrency", "8"]
-    arguments += ["--out", f"{name}.jsonl", "--cache", f"{name}.sqlite"]
+    return [*arguments, "--out", f"{name}.jsonl", "--cache", f"{name}.sqlite"]
+
+
+def start(url: str, name: str) -> subprocess.Popen[str]:
+    """Begin the batch in a process of its own, which can be killed."""
     return subprocess.Popen(
-        [sys.executable, "-m", "experiments", "assess", *arguments],
+        [sys.executable, "-m", "experiments", *command(url, name)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=folder,
-        env={**environment(), "OPENAI_API_KEY": "sk-scripted-and-secret"},
+        env=environment(),
     )
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    return output, errors
 
 
 def stored(path: Path) -> int:
@@ -103,29 +100,33 @@ def wait_until_all_is_stored(
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> Path:
-    """A folder with responses and some notes."""
+def batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with responses and some notes."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-and-secret")
     lines = [
         json.dumps({"id": f"r{i}", "query": f"Bridge {i}?", "response": f"Bridge {i} is red."})
         for i in range(N_RESPONSES)
     ]
-    (tmp_path / "batch.jsonl").write_text("\n".join(lines))
-    (tmp_path / "notes").mkdir()
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+    (folder / "notes").mkdir()
     for name, text in {"a": "A bridge is red.", "b": "Trains cross it.", "c": "Cars do."}.items():
-        (tmp_path / "notes" / f"{name}.txt").write_text(text)
-    return tmp_path
+        (folder / "notes" / f"{name}.txt").write_text(text)
+    return folder
 
 
-def test_a_killed_batch_goes_on_without_repeating_a_finished_call(batch: Path) -> None:
+def test_a_killed_batch_goes_on_without_repeating_a_finished_call(
+    batch: Path, invoke: Invoke
+) -> None:
     undisturbed = Provider()
     with ScriptedServer(undisturbed) as server:
-        finish(start(batch, server.url, "whole"))
+        whole = invoke(*command(server.url, "whole"))
+    assert whole.exit_code == 0, whole.output
     assert max(undisturbed.answered.values()) == 1
 
     provider = Provider()
     provider.limit = FINISHED_AT_THE_KILL
     with ScriptedServer(provider) as server:
-        process = start(batch, server.url, "killed")
+        process = start(server.url, "killed")
         wait_until_all_is_stored(batch / "killed.sqlite", provider, process)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
@@ -140,13 +141,14 @@ def test_a_killed_batch_goes_on_without_repeating_a_finished_call(batch: Path) -
         assert 0 < finished < N_RESPONSES
         assert not (batch / "killed.jsonl").exists()
         # A record that the kill cut off is the worst that may be left.
-        whole = journal.read_bytes()
+        written = journal.read_bytes()
         with journal.open("ab") as file:
-            file.write(whole[-len(records[-1]) - 16 : -20])
+            file.write(written[-len(records[-1]) - 16 : -20])
         provider.limit = 10**9
         provider.go_on.set()
-        _, errors = finish(start(batch, server.url, "killed"))
-    assert f"{finished} responses were finished by an earlier run" in errors
+        resumed = invoke(*command(server.url, "killed"))
+    assert resumed.exit_code == 0, resumed.output
+    assert f"{finished} responses were finished by an earlier run" in resumed.stderr
     assert max(provider.answered.values()) == 1
     assert provider.answered == undisturbed.answered
     assert (batch / "killed.jsonl").read_bytes() == (batch / "whole.jsonl").read_bytes()

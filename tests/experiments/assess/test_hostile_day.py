@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endurance.hostile_day import live, write_batch
+from tests.endurance.hostile_day import command, live, without_costs, write_batch
 from tests.endurance.provider import FAULTS, Hostility, Provider
 from tests.experiments.conftest import Invoke
 
@@ -18,12 +18,18 @@ pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
 RESPONSES = 5
 
 
-def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(tmp_path: Path) -> None:
-    (tmp_path / "calm").mkdir()
-    (tmp_path / "hostile").mkdir()
-    calm = live(tmp_path / "calm", RESPONSES, concurrency=8)
+def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(
+    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-and-secret")
+    write_batch(folder, RESPONSES)
+    with Provider() as provider:
+        calm = invoke(*command(provider.url, 8))
+    assert calm.exit_code == 0, calm.output
+    questions = [call.question for call in provider.calls]
+    (folder / "hostile").mkdir()
     hostile = live(
-        tmp_path / "hostile",
+        folder / "hostile",
         RESPONSES,
         kills=2,
         concurrency=8,
@@ -31,11 +37,11 @@ def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(tmp_path: P
         latency=0.02,
     )
     assert hostile.kills == 2
-    assert len(calm.output) == RESPONSES
-    assert hostile.output == calm.output
-    assert calm.repeated == 0
+    expected = without_costs(folder / "out.jsonl")
+    assert len(expected) == RESPONSES
+    assert hostile.output == expected
     assert hostile.repeated <= hostile.most_repeated == 16
-    assert hostile.questions == calm.questions == calm.answered
+    assert hostile.questions == len(set(questions)) == len(questions)
     # The day was what it says.
     assert set(hostile.faults) == {*FAULTS, "pause"}
 

@@ -117,7 +117,13 @@ def test_processes_and_a_cluster_give_the_same(here: Path, tmp_path: Path) -> No
     assert_same_files(here, tmp_path / "two")
     distributed: Any = import_module("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        # A worker in this process, reached like any other; processes are those of test_dask.py.
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address=":0",
+        silence_logs=50,
     ) as cluster:
         run_study(planned(tmp_path), tmp_path / "dask", Execution(dask=cluster.scheduler_address))
     assert_same_files(here, tmp_path / "dask")
