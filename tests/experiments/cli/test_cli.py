@@ -17,7 +17,7 @@ import typer
 import factormodels
 from experiments.cli.commands.help_text import unwrapped
 from experiments.cli.main import app
-from tests.experiments.conftest import Invoke, call, environment
+from tests.experiments.conftest import Invoke, call, environment, study_file
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +136,9 @@ def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:
 
 INTERRUPTIBLE = """
 import signal
+from tests.experiments import strange
 from experiments.cli.main import main
+strange.register_all()
 # A test run in the background of a shell ignores interrupts, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
@@ -145,8 +147,14 @@ main()
 
 @pytest.mark.kill
 def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None:
+    # Warming up its backend takes a minute, so that it is interrupted there.
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [worked-examples]\n"
+        "backends: [{backend: slow, settings: {seconds_each: 60.0}}]\n",
+    )
     process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, "run", "compare", "--out", "results"],
+        [sys.executable, "-c", INTERRUPTIBLE, "run", str(path), "--out", "results"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -160,7 +168,7 @@ def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert errors.splitlines()[-1] == "factormodels: interrupted"
-    assert list(folder.iterdir()) == []
+    assert list(folder.iterdir()) == [path]
 
 
 def test_a_reader_that_goes_away_is_no_traceback(folder: Path) -> None:

@@ -20,7 +20,7 @@ from experiments.paper.table import data_frame
 from experiments.results.rows import read_rows
 from factormodels.io.spreadsheet_cells import quoted, unquoted
 from factormodels.printable import printable, printable_json
-from tests.experiments.conftest import EXAMPLE, Invoke, environment, study_file
+from tests.experiments.conftest import EXAMPLE, Invoke, call, environment, study_file
 
 HOSTILE = "half \ud83d of \x1b[2J\x1b]0;title\x07 and \x9b31m\x7f \u202e evil\r$\\frac$"
 
@@ -51,22 +51,24 @@ def hostile_graph(folder: Path) -> Path:
     ],
     ids=" ".join,
 )
-def test_hostile_texts_are_shown_and_not_sent(arguments: tuple[str, ...], folder: Path) -> None:
+def test_hostile_texts_are_shown_and_not_sent(
+    arguments: tuple[str, ...], folder: Path, invoke: Invoke
+) -> None:
     path = hostile_graph(folder)
     first = 2 if arguments[0] == "datasets" else 1
-    command = [*arguments[:first], str(path), *arguments[first:]]
-    # A process of its own: the streams are what a terminal has, and their encoding is strict.
-    result = subprocess.run(
-        [sys.executable, "-m", "experiments", *command],
-        capture_output=True,
-        check=False,
-        env=environment(),
-    )
-    assert result.returncode == 0, result.stderr
-    shown = (result.stdout + result.stderr).decode()
+    # As a terminal's, the streams here are UTF-8 and strict on output.
+    result = invoke(*arguments[:first], path, *arguments[first:])
+    assert result.exit_code == 0, result.output
+    shown = result.stdout + result.stderr
     assert printable(shown) == shown
-    if arguments == ("infer",):
-        assert "half \\ud83d of \\x1b[2J\\x1b]0;title\\x07 and \\x9b31m" in shown
+
+
+def test_a_process_shows_hostile_texts_alike(folder: Path) -> None:
+    result = call("infer", hostile_graph(folder))
+    assert result.returncode == 0, result.stderr
+    shown = result.stdout + result.stderr
+    assert printable(shown) == shown
+    assert "half \\ud83d of \\x1b[2J\\x1b]0;title\\x07 and \\x9b31m" in shown
 
 
 def test_texts_of_a_table_may_hold_half_a_character() -> None:
