@@ -146,12 +146,12 @@ def test_reader_and_schema_agree_on_thousands_of_mutated_graphs() -> None:
     rng = np.random.default_rng(0)
     starts = [plain_object(), fact_graph_object(FULL)]
     valid = 0
-    for turn in range(4000):
+    for turn in range(2000):
         value = mutated(starts[turn % 2], rng, GRAPH_KEYS)
         agree_on_fact_graph(value)
         valid += FACT_GRAPH.is_valid(value)
     # Both sides of the agreement are met often.
-    assert 400 < valid < 3600
+    assert 200 < valid < 1800
 
 
 STUDIES = """
@@ -288,12 +288,12 @@ def test_mutated_studies_that_are_read_are_valid(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     starts = studies()
     read = 0
-    for turn in range(500):
+    for turn in range(250):
         value = mutated(starts[turn % len(starts)], rng, STUDY_KEYS)
         if study_refusal(value, tmp_path) is None:
             read += 1
             STUDY.validate(value)
-    assert read > 50
+    assert read > 25
 
 
 def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from experiments.run import runner
 from experiments.run.processes import Helper
 from experiments.run.runner import Execution, Progress, StudyDesign, design, failures_of, run_study
 from experiments.study.reading import load_study
+from factormodels import write_many
 from factormodels.datasets import load
 from tests.experiments import strange
 from tests.experiments.conftest import Invoke, environment, study_file
@@ -197,13 +199,20 @@ def test_a_dry_run_counts_and_writes_nothing(folder: Path, invoke: Invoke) -> No
 SMALL = "study: s\ndatasets: [{path: data.jsonl}]\nbackends: [lbp]\noutputs: []\n"
 
 
+@pytest.fixture(scope="module")
+def finished_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a study of a file of its own that has been run."""
+    folder = tmp_path_factory.mktemp("small")
+    write_many(load("worked-examples").graphs, folder / "data.jsonl")
+    run_study(planned(folder, SMALL), folder / "out", Execution())
+    return folder
+
+
 @pytest.fixture
-def small(folder: Path, invoke: Invoke) -> Path:
-    """A study of a file of its own that has been run."""
-    assert invoke("convert", "worked-examples", "data.jsonl").exit_code == 0
-    path = study_file(folder, SMALL)
-    assert invoke("run", path, "--out", "out").exit_code == 0
-    return path
+def small(folder: Path, finished_small: Path) -> Path:
+    """That study, in the current folder."""
+    shutil.copytree(finished_small, folder, dirs_exist_ok=True)
+    return folder / "study.yaml"
 
 
 @pytest.mark.parametrize(
