@@ -49,7 +49,7 @@ from inference.messages.frustration import frustration
 
 NOTEBOOK = "02_inference_algorithms"
 SEED = 20_261_121
-INSTANCES, REPEATS = (1, 1) if fast() else (5, 5)
+INSTANCES, REPEATS = (1, 0) if fast() else (5, 5)
 GRIDS = 3 if fast() else 25
 COUPLINGS = [0.25, 1.0, 2.0, 3.0] if fast() else np.linspace(0.25, 3.0, 12).tolist()
 
@@ -98,7 +98,7 @@ for family in select(FAMILIES):
                     "family": family.name,
                     "graph": number,
                     "algorithm": name,
-                    "seconds": min(seconds[1:]),
+                    "seconds": min(seconds[1:] or seconds),
                     "largest_error": difference.max(),
                     "mean_error": difference.mean(),
                     "log_z_kind": str(posterior.log_z_kind),
