@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.kernels.interaction import factors_by_variable
-from inference.posterior import Posterior
+from inference.posterior import Posterior, Status
 from inference.sampling.chains import (
     BATCHES,
     check_chains,
@@ -23,6 +24,7 @@ from inference.sampling.chains import (
 )
 from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
 from inference.sampling.kernels.chain import run_chain
+from inference.sampling.kernels.tempering import run_tempered_chain
 from inference.support import (
     Support,
     arrays_of,
@@ -33,6 +35,8 @@ from inference.support import (
     random_state,
     state_starts,
 )
+
+_MOST_TEMPERATURES = 100
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,26 @@ class BlockGibbs(Backend):
     its start: the run then ends as not converged, whatever the diagnostics say. So it does where a
     variable has one state in all draws: that may be a chain that never moved.
 
+    Where modes are far apart, chains stay where they began. With two or more `temperatures` every
+    chain has as many copies, from the graph itself to one where only its zeros are left, and they
+    exchange places (parallel tempering); what a draw costs grows as much. `stats` then say how
+    often neighbours exchange (`swap_rates`, of each pair the least over chains), at which inverse
+    temperatures, and how many `round_trips` each chain's copies made from one end to the other and
+    back; a chain without one has not converged. Where one block holds everything draws are
+    independent, and there is nothing to temper.
+
     Attributes:
         seed: seed of blocks, starts and draws, a whole number not below 0.
         chains: number of chains; they run in threads, and the result does not depend on how many.
         burn_in: sweeps over all blocks before the first draw.
         draws: draws of each chain, one after every sweep.
         min_effective: effective sample size that every state must reach.
+        temperatures: number of temperatures; 1: no tempering. More are needed the larger the graph
+            is: until the least swap rate is some 0.2.
 
     Source: Hamze & de Freitas 2004, "From fields to trees"; Gelfand & Smith 1990, "Sampling-based
-    approaches to calculating marginal densities", for the averages.
+    approaches to calculating marginal densities", for the averages; Syed, Bouchard-Cote,
+    Deligiannidis & Doucet 2022, "Non-reversible parallel tempering", for the temperatures.
     """
 
     name: ClassVar[str] = "gibbs"
@@ -66,11 +81,17 @@ class BlockGibbs(Backend):
     burn_in: int = 500
     draws: int = 2000
     min_effective: float = 400.0
+    temperatures: int = 1
 
     def __post_init__(self) -> None:
         check_chains(
             self.name, self.seed, self.chains, self.burn_in, self.draws, self.min_effective
         )
+        if not 1 <= self.temperatures <= _MOST_TEMPERATURES:
+            raise InputError(
+                f"{self.temperatures} temperatures were requested of {self.name!r}; give 1 to "
+                f"{_MOST_TEMPERATURES}"
+            )
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Marginals of a graph without evidence, as averages over all chains.
@@ -87,8 +108,9 @@ class BlockGibbs(Backend):
             "draws": self.draws,
             "blocks": len(run.blocks.starts) - 1,
             "seed": self.seed,
+            "temperatures": self.temperatures,
         }
-        return posterior_of_chains(
+        posterior = posterior_of_chains(
             support,
             run.states,
             run.sums,
@@ -97,6 +119,17 @@ class BlockGibbs(Backend):
             stats,
             independent=len(run.blocks.starts) == 2,
         )
+        if run.tempering is None:
+            return posterior
+        exchanges = {
+            **posterior.stats,
+            "swap_rates": run.tempering.accepted.min(axis=0),
+            "inverse_temperatures": run.tempering.inverse,
+            "round_trips": run.tempering.round_trips,
+        }
+        # Copies that never were at both ends have shown nothing of other modes.
+        status = posterior.status if run.tempering.round_trips.all() else Status.NOT_CONVERGED
+        return replace(posterior, stats=exchanges, status=status)
 
     def sample_chains(self, graph: FactorGraph) -> NDArray[Any]:
         """Draws, (chains, draws, n_variables), states as whole numbers.
@@ -118,26 +151,38 @@ class BlockGibbs(Backend):
         sums = np.zeros((self.chains, batches, state_starts(graph)[-1]))
         hard = bool(hard_factors(graph).any())
 
+        tempering = None
+        if self.temperatures > 1 and len(blocks.starts) > 2:
+            tempering = _Tempering(
+                np.tile(np.linspace(1.0, 0.0, self.temperatures), (self.chains, 1)),
+                np.zeros((self.chains, self.temperatures - 1)),
+                np.zeros(self.chains, dtype=np.int64),
+            )
+
+        def a_start(seed: np.random.SeedSequence) -> NDArray[np.int64]:
+            if hard:
+                return assignment(graph, seed)
+            return np.random.default_rng(seed).integers(graph.cardinalities)
+
         def run_one(number: int) -> None:
             for_start, for_draws = seeds[number].spawn(2)
-            if hard:
-                start = assignment(graph, for_start)
-            else:
-                start = np.random.default_rng(for_start).integers(graph.cardinalities)
-            run_chain(
-                *arrays_of(graph),
-                *by_variable,
-                blocks,
-                start,
-                random_state(for_draws),
-                self.burn_in,
-                states[number],
-                sums[number],
-            )
+            structure = (*arrays_of(graph), *by_variable, blocks)
+            random = random_state(for_draws)
+            if tempering is None:
+                run_chain(
+                    *structure, a_start(for_start), random, self.burn_in, states[number],
+                    sums[number],
+                )  # fmt: skip
+                return
+            starts = [a_start(seed) for seed in for_start.spawn(self.temperatures)]
+            tempering.round_trips[number] = run_tempered_chain(
+                *structure, tempering.inverse[number], np.array(starts), random, self.burn_in,
+                states[number], sums[number], tempering.accepted[number],
+            )  # fmt: skip
 
         with ThreadPoolExecutor(min(self.chains, os.cpu_count() or 1)) as pool:
             list(pool.map(run_one, range(self.chains)))
-        return _Run(blocks, states, sums, connected)
+        return _Run(blocks, states, sums, connected, tempering)
 
 
 def blocks_of(
@@ -166,6 +211,21 @@ def blocks_of(
 
 
 @dataclass(frozen=True, eq=False)
+class _Tempering:
+    """How copies of the chains exchanged places.
+
+    Attributes:
+        inverse: float64 (chains, temperatures), inverse temperatures from 1 to 0.
+        accepted: float64 (chains, temperatures - 1), mean probability of an exchange.
+        round_trips: int64 (chains,), how often a copy came to 1 that had been at 0.
+    """
+
+    inverse: NDArray[np.float64]
+    accepted: NDArray[np.float64]
+    round_trips: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class _Run:
     """What the chains left.
 
@@ -174,9 +234,11 @@ class _Run:
         states: (chains, draws, n_variables).
         sums: float64 (chains, batches, n_states), sums of conditional probabilities.
         connected: whether the moves are known to connect all possible states.
+        tempering: how copies exchanged places; None: there were none.
     """
 
     blocks: Blocks
     states: NDArray[Any]
     sums: NDArray[np.float64]
     connected: bool
+    tempering: _Tempering | None

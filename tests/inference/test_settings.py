@@ -40,7 +40,7 @@ OUT_OF_RANGE: dict[str, dict[str, Any]] = {
         "seconds": 0.0,
         "clampings": -1,
     },
-    "gibbs": CHAINS,
+    "gibbs": {**CHAINS, "temperatures": 0},
     "wmb_is": {
         "i_bound": 0,
         "samples": 100,

@@ -1,0 +1,171 @@
+"""Parallel tempering of block Gibbs sampling (compiled).
+
+Copies of a chain run at inverse temperatures from 1 down to 0, where nothing but zeros holds them,
+and exchange their places by turns: a chain that cannot leave a mode at 1 gets away where tables are
+flat, and comes back elsewhere (Geyer 1991, "Markov chain Monte Carlo maximum likelihood").
+Exchanges alternate between even and odd pairs, which takes copies up and down without turning back
+at random, and temperatures are chosen so that all pairs exchange equally often (Syed,
+Bouchard-Cote, Deligiannidis & Doucet 2022, "Non-reversible parallel tempering").
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.kernels.random_numbers import uniform
+from inference.kernels.support.consistency import state_offsets
+from inference.sampling.kernels.chain import collect, distribute, draw, slot_strides
+
+_LEAST_RATE = 1e-3
+"""Rate of refused exchanges that is assumed at least, so that temperatures stay apart."""
+
+
+@kernel
+def spread_evenly(inverse, refused):
+    """Inverse temperatures between which exchanges are refused equally often.
+
+    Args:
+        inverse: float64 (n_levels,), from 1 to 0.
+        refused: float64 (n_levels - 1,), how often exchanges between neighbours were refused.
+    """
+    levels = len(inverse)
+    barrier = np.zeros(levels, dtype=np.float64)
+    for level in range(1, levels):
+        barrier[level] = barrier[level - 1] + max(refused[level - 1], _LEAST_RATE)
+    result = inverse.copy()
+    below = 1
+    for level in range(1, levels - 1):
+        wanted = barrier[levels - 1] * level / (levels - 1)
+        while barrier[below] < wanted:
+            below += 1
+        share = (wanted - barrier[below - 1]) / (barrier[below] - barrier[below - 1])
+        result[level] = inverse[below - 1] + share * (inverse[below] - inverse[below - 1])
+    return result
+
+
+@kernel
+def _scale(log_values, inverse, tables):
+    """Write the tables of every level; zeros stay zeros."""
+    for level in range(len(inverse)):
+        for entry in range(len(log_values)):
+            value = log_values[entry]
+            tables[level, entry] = inverse[level] * value if value > -np.inf else -np.inf
+
+
+@kernel
+def run_tempered_chain(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
+    blocks, inverse, states, random, burn_in, drawn, sums, accepted,
+):  # fmt: skip
+    """Run copies of one chain that exchange temperatures; draw from the one at 1.
+
+    In a sweep every copy draws every block in turn, and neighbours exchange their temperatures.
+    During the first half of the burn-in the temperatures are chosen anew now and then.
+
+    Args:
+        blocks: two or more forests that cover all variables.
+        inverse: float64 (n_levels,), inverse temperatures from 1 to 0; renewed.
+        states: int64 (n_levels, n_variables), assignments of positive potential; moved along.
+        random: uint64 (1,), state of the random numbers.
+        drawn, sums: as `run_chain` fills them.
+        accepted: float64 (n_levels - 1,), filled with the mean probability of an exchange between
+            neighbours, after the burn-in.
+
+    Returns:
+        How often, after the burn-in, a copy came back to 1 that had been at 0 since it was there.
+    """
+    n = len(cardinalities)
+    n_factors = len(scope_starts) - 1
+    n_levels = len(inverse)
+    n_blocks = len(blocks.starts) - 1
+    state_starts = state_offsets(cardinalities)
+    strides = slot_strides(cardinalities, scope_starts, scope_variables)
+    owners = np.empty(len(scope_variables), dtype=np.int64)
+    places = np.empty((n_levels, n_factors), dtype=np.int64)
+    largest_link = 1
+    for f in range(n_factors):
+        owners[scope_starts[f] : scope_starts[f + 1]] = f
+        for copy in range(n_levels):
+            places[copy, f] = table_starts[f]
+            for slot in range(scope_starts[f], scope_starts[f + 1]):
+                places[copy, f] += states[copy, scope_variables[slot]] * strides[slot]
+    for link in range(len(blocks.factors)):
+        largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
+    upward = np.empty(state_starts[n], dtype=np.float64)
+    beliefs = np.empty(state_starts[n], dtype=np.float64)
+    conditionals = np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64)
+    digits = np.empty(largest_link, dtype=np.int64)
+    tables = np.empty((n_levels, len(log_values)), dtype=np.float64)
+    _scale(log_values, inverse, tables)
+    n_batches = len(sums)
+    draws = len(drawn)
+    copy_at = np.arange(n_levels)
+    potentials = np.empty(n_levels, dtype=np.float64)
+    refused = np.zeros(n_levels - 1, dtype=np.float64)
+    tries = np.zeros(n_levels - 1, dtype=np.float64)
+    came_from_zero = np.zeros(n_levels, dtype=np.bool_)
+    round_trips = 0
+    # Rounds double in length, and the last ends with half of the burn-in.
+    round_end = burn_in // 16
+    for sweep in range(-burn_in, draws):
+        for level in range(n_levels):
+            copy = copy_at[level]
+            own = states[copy]
+            for b in range(n_blocks):
+                collect(
+                    b, cardinalities, tables[level], blocks, strides, owners, places[copy], own,
+                    state_starts, upward, conditionals, digits,
+                )  # fmt: skip
+                counted = sweep >= 0 and level == 0
+                distribute(
+                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs,
+                    counted,
+                )  # fmt: skip
+                draw(
+                    b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
+                    strides, places[copy], own, state_starts, beliefs, conditionals, random,
+                )  # fmt: skip
+                if counted:
+                    batch = sweep * n_batches // draws
+                    for m in range(blocks.starts[b], blocks.starts[b + 1]):
+                        v = blocks.variables[m]
+                        for at in range(state_starts[v], state_starts[v + 1]):
+                            sums[batch, at] += beliefs[at]
+            potentials[level] = 0.0
+            for f in range(n_factors):
+                potentials[level] += log_values[places[copy, f]]
+        if sweep >= 0:
+            own = states[copy_at[0]]
+            for v in range(n):
+                drawn[sweep, v] = own[v]
+        if sweep == 0:
+            refused[:] = 0.0
+            tries[:] = 0.0
+            came_from_zero[:] = False
+        for level in range((sweep + burn_in) % 2, n_levels - 1, 2):
+            gain = inverse[level] - inverse[level + 1]
+            gain *= potentials[level + 1] - potentials[level]
+            tries[level] += 1.0
+            if gain < 0.0:
+                refused[level] += 1.0 - math.exp(gain)
+                if uniform(random) >= math.exp(gain):
+                    continue
+            upper, lower = copy_at[level], copy_at[level + 1]
+            copy_at[level], copy_at[level + 1] = lower, upper
+            potentials[level], potentials[level + 1] = potentials[level + 1], potentials[level]
+        came_from_zero[copy_at[n_levels - 1]] = True
+        if came_from_zero[copy_at[0]]:
+            came_from_zero[copy_at[0]] = False
+            round_trips += sweep >= 0
+        if 0 < round_end == sweep + 1 + burn_in and 2 * round_end <= burn_in:
+            inverse[:] = spread_evenly(inverse, refused / np.maximum(tries, 1.0))
+            _scale(log_values, inverse, tables)
+            refused[:] = 0.0
+            tries[:] = 0.0
+            round_end *= 2
+    for level in range(n_levels - 1):
+        accepted[level] = 1.0 - refused[level] / max(tries[level], 1.0)
+    return round_trips
