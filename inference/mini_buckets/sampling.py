@@ -119,7 +119,9 @@ class MiniBucketSampling(Backend):
                 "even mini-buckets of two variables would take more than 'wmb_is' may use; raise "
                 "memory_limit or use backend 'ais'"
             )
-        found = tightened(*arrays_of(smaller), order, i_bound, LARGEST_OVERLAP, self.iterations)
+        found = tightened(
+            *arrays_of(smaller), order, i_bound, LARGEST_OVERLAP, self.iterations, 1.0
+        )
         if found.bound == -np.inf:
             raise zero_partition()
         if found.splits == 0:

@@ -21,13 +21,7 @@ from inference.kernels.random_numbers import below, uniform
 from inference.kernels.support.boxes import restrict
 from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.proposal import (
-    Tightened,
-    branch_and_bound,
-    open_bound,
-    potential,
-    tightened,
-)
+from inference.mini_buckets.kernels.proposal import Tightened, potential, tightened
 from inference.mini_buckets.structure import elimination, narrowed, pass_cost
 from inference.posterior import Status
 from inference.support import (
@@ -38,6 +32,8 @@ from inference.support import (
     random_state,
     state_starts,
 )
+from inference.tasks.dual import Dual, decoded, tightened_dual
+from inference.tasks.kernels.and_or import begin, greedy, open_bound, pseudo_tree, search_on
 from inference.tasks.kernels.local_search import local_search
 from inference.tasks.kernels.maximisation import maximise
 from inference.tasks.kernels.neighbourhoods import random_cutset
@@ -46,8 +42,24 @@ from inference.tasks.maximum import Assignment, elimination_bytes
 _LOOK_SECONDS = 0.1
 _FIRST_STEPS = 1000
 _COLD = 0.01
-"""Temperature of the mini-buckets: its power sum exceeds the largest of n entries by less than
-this times log n."""
+"""Temperature at which mini-buckets shift cost: a power sum, unlike a maximum, has a gradient."""
+
+_SOFTENED = -1e4
+"""In place of a logarithm of 0 where other variables are fixed, so that what is impossible with
+them can be mended step by step."""
+
+_DUAL_STARTS = 0.1
+_LEANING_SHARE = 0.25
+_LEAN = 5.0
+"""By what the logarithm of a variable's priority to be fixed falls where the dual disagrees."""
+
+_SHARPNESS = 1e9
+"""What divides it in the last pass: power sums exceed the largest of n entries by 1e-11 log n."""
+
+_DUAL_SHARE = 0.1
+_TREE_SHARE = 0.1
+_SOLUTION_BYTES = 4
+_MOST_CACHED = 2**20
 
 _PASSES = 50
 _BOUND_SHARE = 0.1
@@ -108,15 +120,13 @@ def search_map_anytime(
 ) -> Iterator[SearchedAssignment]:
     """Assignments that get better, with bounds that get tighter, until one is proved the best.
 
-    Local search gives the first, and mini-buckets that shift cost the first upper bound. A
-    depth-first branch and bound then assigns variables against the elimination order, guided and
-    cut by the mini-buckets. In turn with it local search goes on from where it is: by annealing,
-    and by holding some variables fixed, other ones every time, so that elimination finds the best
-    states of all the others at once.
-
-    The tree that is searched is plain, not an AND/OR tree: with bounds of mini-buckets a graph of
-    large width falls apart below a few dozen assigned variables, which a search that has minutes
-    does not get past, and a plain tree has an assignment of everything at each leaf.
+    Local search gives the first, and a dual the first upper bound. It leaves tables with the same
+    sums, of which mini-buckets that shift cost make a tighter bound. A depth-first branch and bound
+    then assigns variables along the bucket tree, guided and cut by the mini-buckets; what falls
+    apart below an assigned variable is solved part by part (an AND/OR tree), and bounds on parts
+    that have been searched are kept where their contexts are small. In turn with it local search
+    goes on from where it is: by annealing, and by holding some variables fixed, other ones every
+    time, so that elimination finds the best states of all the others at once.
 
     Args:
         graph: the factor graph, with or without evidence.
@@ -133,9 +143,11 @@ def search_map_anytime(
         InferenceError: if no such assignment was found in the time.
 
     Source: Kask & Dechter 2001, "A general scheme for automatic generation of search heuristics";
-    Marinescu & Dechter 2009 for AND/OR trees; Ihler, Flerova, Dechter & Otten 2012, "Join-graph
-    based cost-shifting schemes", for the shifts; Shaw 1998, "Using constraint programming and local
-    search methods to solve vehicle routing problems", for large neighbourhoods.
+    Marinescu & Dechter 2009, "AND/OR branch-and-bound search for combinatorial optimization in
+    graphical models"; Kolmogorov 2015, "A new look at reweighted message passing", for the dual;
+    Ihler, Flerova, Dechter & Otten 2012, "Join-graph based cost-shifting schemes", for the shifts;
+    Shaw 1998, "Using constraint programming and local search methods to solve vehicle routing
+    problems", for large neighbourhoods.
     """
     yield from _search(graph, seconds, i_bound, memory_limit, tolerance, seed)
 
@@ -167,52 +179,63 @@ def _search(
         raise TooLargeError(
             "even mini-buckets of two variables would take more than memory_limit; raise it"
         )
+    dual = tightened_dual(smaller, _DUAL_SHARE * seconds, state.consider)
+    if dual.bound == -np.inf:
+        raise zero_partition()
+    state.dual = dual
     # The bound, once begun, is worked out to its end; so what is found without it comes first.
     takes = _PASSES * pass_cost(smaller, order, narrow)[1]
     state.improve(time.monotonic() + min(_FIRST_SHARE * seconds, takes))
-    found = _cold_buckets(smaller, order, narrow)
+    found = _cold_buckets(smaller, dual.log_values, order, narrow)
     if found.bound == -np.inf:
         raise zero_partition()
-    n = smaller.n_variables
-    widest = int(smaller.cardinalities.max(initial=1))
-    stack = np.zeros((n, widest), dtype=np.int64)
-    bounds = np.zeros((n + 1, widest))
-    bounds[n, 0] = found.bound
-    depth = np.full(n + 1, -1)
-    depth[n] = n - 1
-    states = np.zeros(n, dtype=np.int64)
+    state.consider_greedy(order, found)
+    pseudo = pseudo_tree(*arrays_of(smaller)[:3], order, found.mini, _cache_entries(memory_limit))
+    progress = None
+    if _SOLUTION_BYTES * int(pseudo.sizes[:-1].sum()) <= _TREE_SHARE * state.allowed:
+        progress = begin(smaller.cardinalities, found, pseudo)
     steps, tried = _FIRST_STEPS, 0
+    upper = min(dual.bound, found.bound)
 
     def report(status: Status) -> SearchedAssignment:
-        upper = min(found.bound, open_bound(n, depth, bounds, state.best[0] + tolerance))
+        bound = upper
+        if progress is not None:
+            bound = min(bound, open_bound(pseudo, progress, state.best[0] + tolerance))
         stats = {
             "seconds": time.monotonic() - began,
             "i_bound": narrow,
             "induced_width": width,
             "tried": tried,
             "split_buckets": int(found.splits),
+            "dual_bound": support.log_constant + dual.bound,
+            "mini_bucket_bound": support.log_constant + found.bound,
         }
-        upper = max(upper, state.best[0])
+        bound = max(bound, state.best[0])
         return SearchedAssignment(
-            _whole(graph, support, state), support.log_constant + upper, status, stats
+            _whole(graph, support, state), support.log_constant + bound, status, stats
         )
 
+    def proved() -> bool:
+        over = progress is not None and progress.place[0] < 0
+        return bool(over or upper <= state.best[0] + tolerance)
+
     yield report(Status.INTERRUPTED)
-    while depth[n] >= 0 and depth[n] < n and time.monotonic() < end:
+    while not proved() and time.monotonic() < end:
         look = time.monotonic()
-        improved = branch_and_bound(
-            smaller.cardinalities, order, found, state.states, state.best, tolerance, stack, depth,
-            bounds, states, steps,
-        )  # fmt: skip
-        tried += steps
+        before = state.best[0]
+        if progress is not None:
+            _, begun = search_on(
+                *arrays_of(smaller), dual.log_values, order, found, pseudo, progress,
+                state.states, state.best, tolerance, steps,
+            )  # fmt: skip
+            tried += begun
         took = time.monotonic() - look
         steps = int(max(_FIRST_STEPS, steps * min(4.0, _LOOK_SECONDS / max(took, 1e-4))))
-        before = state.best[0]
-        if 0 <= depth[n] < n:
+        if not proved():
             state.improve(min(end, time.monotonic() + 2.0 * took))
-        if improved or state.best[0] > before:
+        if state.best[0] > before:
             yield report(Status.INTERRUPTED)
-    done = not 0 <= depth[n] < n
+    done = proved()
     if state.best[0] == -np.inf:
         if done:
             raise zero_partition()
@@ -220,14 +243,25 @@ def _search(
     yield report(Status.EXACT if done else Status.INTERRUPTED)
 
 
-def _cold_buckets(graph: FactorGraph, order: NDArray[np.int64], i_bound: int) -> Tightened:
+def _cold_buckets(
+    graph: FactorGraph,
+    log_values: NDArray[np.float64],
+    order: NDArray[np.int64],
+    i_bound: int,
+) -> Tightened:
     """Mini-buckets whose bound is on the largest log potential: on log Z of a colder graph."""
-    arrays = arrays_of(graph)
-    found = tightened(*arrays[:4], arrays[4] / _COLD, order, i_bound, LARGEST_OVERLAP, _PASSES)
+    structure = arrays_of(graph)[:4]
+    found = tightened(
+        *structure, log_values / _COLD, order, i_bound, LARGEST_OVERLAP, _PASSES, _SHARPNESS
+    )
     result: Tightened = found._replace(
         bound=found.bound * _COLD, tables=found.tables * _COLD, messages=found.messages * _COLD
     )
     return result
+
+
+def _cache_entries(memory_limit: int | None) -> int:
+    return int(min(_TREE_SHARE * allowance(memory_limit).bytes / 8, _MOST_CACHED))
 
 
 class _Incumbent:
@@ -237,6 +271,8 @@ class _Incumbent:
         states: int64 (n_variables,).
         best: float64 (1,), its log potential.
         orders: elimination orders, by which variables to hold fixed are chosen.
+        allowed: bytes that tables may take.
+        dual: what says how good states are, for new starts; None: nothing does.
     """
 
     def __init__(self, graph: FactorGraph, seed: int, memory_limit: int | None) -> None:
@@ -252,10 +288,12 @@ class _Incumbent:
         self._neighbours = interaction_graph(
             graph.cardinalities, graph.scope_starts, graph.scope_variables
         )
-        self._allowed = allowance(memory_limit).bytes
+        self.allowed = allowance(memory_limit).bytes
         self._flips = 20 * graph.n_variables
         self._log2_most = _FIRST_LOG2_BUCKET
+        self._softened = np.maximum(graph.log_values, _SOFTENED)
         self.orders: list[NDArray[np.int64]] = []
+        self.dual: Dual | None = None
         self.states = assignment(graph, for_start)
         self.best = np.array([graph.log_potential(self.states)])
         self._current = self.states.copy()
@@ -275,6 +313,20 @@ class _Incumbent:
             if time.monotonic() >= end:
                 return
 
+    def consider(self, states: NDArray[np.int64]) -> float:
+        """Take an assignment if it is better; return the best log potential."""
+        value = self._graph.log_potential(states)
+        if value > self.best[0]:
+            self.states[:] = states
+            self.best[0] = value
+        return float(self.best[0])
+
+    def consider_greedy(self, order: NDArray[np.int64], found: Tightened) -> None:
+        """Take what mini-buckets say is best, variable by variable, if it is."""
+        states = np.zeros(self._graph.n_variables, dtype=np.int64)
+        greedy(self._graph.cardinalities, order, found, states)
+        self.consider(states)
+
     def _anneal(self) -> None:
         graph = self._graph
         look = time.monotonic()
@@ -287,9 +339,11 @@ class _Incumbent:
     def _eliminate(self) -> None:
         """Take the best states of all variables but some, which are held fixed.
 
-        It goes on from the best assignment, from where it is, or from a new one. Noise on the
-        tables makes a draw of it, nearly (Papandreou & Yuille 2011, "Perturb-and-MAP random
-        fields"), with less and less noise.
+        It goes on from the best assignment, from where it is, or from a new one: a random one, or
+        what the dual says is best, variable by variable. Noise on the tables makes a draw of it,
+        nearly (Papandreou & Yuille 2011, "Perturb-and-MAP random fields"), with less and less
+        noise. Some neighbourhoods are free where the dual suggests other states (Danna, Rothberg
+        & Le Pape 2005, "Exploring relaxation induced neighborhoods").
         """
         graph = self._graph
         if self._left == 0:
@@ -298,19 +352,27 @@ class _Incumbent:
             self._hot = math.exp(5.0 * uniform(self._random) - 4.0) if kind < 0.4 else 0.0
             if kind > 0.2:
                 self._current = self.states.copy()
-            if kind > 0.8:
+            if kind > 0.9 or (kind > 0.8 and self.dual is None):
                 with suppress(InferenceError):
                     (seed,) = self._starts.spawn(1)
                     self._current = assignment(graph, seed, _START_ENTRIES)
+            elif kind > 0.9 - _DUAL_STARTS and self.dual is not None:
+                self._current = decoded(self.dual, self._noise.permutation(len(self.states)))
         self._left -= 1
         temperature = max(self._hot * (1.25 * self._left / self._steps - 0.25), 0.0)
         look = time.monotonic()
         order = self.orders[int(below(self._random, len(self.orders)))]
         most = self._log2_most - max(self._log2_most - 8.0, 0.0) * uniform(self._random)
-        fixed = random_cutset(graph.cardinalities, *self._neighbours, order, most, self._random)
+        lean = np.zeros(len(self.states))
+        if self.dual is not None and uniform(self._random) < _LEANING_SHARE:
+            suggested = decoded(self.dual, self._noise.permutation(len(self.states)))
+            lean[suggested != self._current] = -_LEAN
+        fixed = random_cutset(
+            graph.cardinalities, *self._neighbours, order, most, lean, self._random
+        )
         alive = np.repeat(~fixed, graph.cardinalities)
         alive[state_starts(graph)[:-1] + self._current] = True
-        free, _, _, *arrays = restrict(*arrays_of(graph), alive)
+        free, _, _, *arrays = restrict(*arrays_of(graph)[:4], self._softened, alive)
         cardinalities, scope_starts, scope_variables, table_starts, tables = arrays
         structure = (cardinalities, scope_starts, scope_variables)
         new_place = np.full(graph.n_variables, -1, dtype=np.int64)
@@ -318,7 +380,7 @@ class _Incumbent:
         order = new_place[order]
         order = order[order >= 0]
         _, owner, starts, places, parent = bucket_sizes(*structure, order)
-        if elimination_bytes(cardinalities[order], starts, places) > self._allowed:
+        if elimination_bytes(cardinalities[order], starts, places) > self.allowed:
             self._log2_most -= 1.0
             return
         if temperature > 0.0:

@@ -49,12 +49,14 @@ class Tightened(NamedTuple):
 @kernel
 def tightened(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
-    heuristic, iterations,
+    heuristic, iterations, sharpness,
 ):  # fmt: skip
     """Mini-buckets after up to `iterations` passes that shift cost and renew the weights.
 
     Args:
         order: int64 (n,), the elimination order.
+        sharpness: what the weights are divided by in one more pass that shifts nothing, so that
+            power sums become, nearly, maxima; 1: there is no such pass.
     """
     n = len(cardinalities)
     stop = np.zeros(1, dtype=np.int64)
@@ -117,6 +119,12 @@ def tightened(
         backward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
             weight_step, marginal_starts, current, sums, digits,
+        )  # fmt: skip
+    if sharpness != 1.0 and bound > -np.inf:
+        weights /= sharpness
+        bound = forward(
+            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
+            False, 0.0, scratch, moments, digits, stop,
         )  # fmt: skip
     return Tightened(bound, splits, mini, tree, tables, values[first_message:].copy(), weights)
 
@@ -219,101 +227,3 @@ def draw_weighted(
         share = math.exp(log_weight - unit)
         for v in range(n):
             sums[state_starts[v] + states[v]] += share
-
-
-@kernel
-def branch_and_bound(
-    cardinalities, order, found, best_states, best, slack, stack, depth, bounds, states, most_nodes,
-):  # fmt: skip
-    """Go on with a depth-first search for the assignment of largest potential.
-
-    Variables are assigned from the last in the order to the first. With those from a place on
-    assigned, the largest log potential is at most what the mini-buckets say: the bound of the place
-    after, plus the sum over the place's mini-buckets of F - m.
-
-    Args:
-        best_states: int64 (n,), the best assignment so far; renewed.
-        best: float64 (1,), its log potential; renewed.
-        slack: what a bound must exceed `best` by to be looked into.
-        stack: int64 (n, widest), the states of every place that are left, the best last; depth,
-            int64 (n + 1,): how many they are, and in the last entry the place in hand (-1: the
-            search is over).
-        bounds: float64 (n + 1, widest), the bounds of those states; the last row's first entry is
-            the bound of the whole.
-        states: int64 (n,), the states in hand.
-        most_nodes: how many assignments of a variable are tried before this returns.
-
-    Returns:
-        How many improvements were found.
-    """
-    mini, tree = found.mini, found.tree
-    n = len(cardinalities)
-    improved = 0
-    place = depth[n]
-    for _ in range(most_nodes):
-        if place < 0 or place >= n:
-            break
-        if depth[place] < 0:
-            # Arrived from above: the states by their bounds, the best at the end.
-            v = order[place]
-            above = bounds[n, 0]
-            if place < n - 1:
-                above = bounds[place + 1, depth[place + 1]]
-            used = 0
-            for state in range(cardinalities[v]):
-                value = above
-                for node in range(mini.bucket_starts[place], mini.bucket_starts[place + 1]):
-                    index = message_index(node, cardinalities, tree, states)
-                    at = tree.table_starts[node] + index * cardinalities[v] + state
-                    if found.tables[at] == -np.inf:
-                        value = -np.inf
-                        break
-                    value += found.tables[at] - found.messages[tree.message_starts[node] + index]
-                if value > best[0] + slack:
-                    position = used
-                    while position > 0 and bounds[place, position - 1] > value:
-                        bounds[place, position] = bounds[place, position - 1]
-                        stack[place, position] = stack[place, position - 1]
-                        position -= 1
-                    bounds[place, position] = value
-                    stack[place, position] = state
-                    used += 1
-            depth[place] = used
-        if depth[place] == 0:
-            depth[place] = -1
-            place += 1
-            continue
-        depth[place] -= 1
-        last = depth[place]
-        if bounds[place, last] <= best[0] + slack:
-            depth[place] = 0
-            continue
-        states[order[place]] = stack[place, last]
-        if place == 0:
-            # All is assigned, and the bound is the log potential itself.
-            best[0] = bounds[0, last]
-            best_states[:] = states
-            improved += 1
-            continue
-        place -= 1
-        depth[place] = -1
-    depth[n] = place
-    return improved
-
-
-@kernel
-def open_bound(n, depth, bounds, best):
-    """Upper bound on what a search that has been stopped has not looked into, or its best."""
-    largest = best
-    place = depth[n]
-    if place < 0 or place >= n:
-        return largest
-    for p in range(place, n):
-        for position in range(max(depth[p], 0)):
-            largest = max(largest, bounds[p, position])
-    if depth[place] < 0:
-        above = bounds[n, 0]
-        if place < n - 1:
-            above = bounds[place + 1, depth[place + 1]]
-        largest = max(largest, above)
-    return largest

@@ -11,17 +11,18 @@ from inference.kernels.random_numbers import uniform
 
 
 @kernel
-def random_cutset(cardinalities, starts, neighbours, order, log2_most, random):
+def random_cutset(cardinalities, starts, neighbours, order, log2_most, lean, random):
     """Variables without which no bucket of an elimination order is larger than a limit.
 
     Buckets are made one by one; from one that is too large, the variables of the highest priority
-    are taken out: a random number plus the logarithm of how many neighbours it has, or of how late
-    it is eliminated.
+    are taken out: a random number, plus its lean, plus the logarithm of how many neighbours it has
+    or of how late it is eliminated.
 
     Args:
         starts, neighbours: the interaction graph.
         order: int64 (n,), an elimination order.
         log2_most: logarithm to base 2 of the most entries that a bucket may have.
+        lean: float64 (n,), large for variables that had better be taken out.
         random: uint64 (1,), state of the random numbers.
 
     Returns:
@@ -46,7 +47,8 @@ def random_cutset(cardinalities, starts, neighbours, order, log2_most, random):
     spread = math.exp(4.0 * uniform(random) - 2.0)
     for v in range(n):
         size = starts[v + 1] - starts[v] if by_degree else 10.0 * (place_of[v] + 1.0) / n
-        priorities[v] = math.log(max(size, 1.0)) - spread * math.log(1.0 - uniform(random))
+        noise = spread * math.log(1.0 - uniform(random))
+        priorities[v] = math.log(max(size, 1.0)) - noise + lean[v]
     for place in range(n):
         v = order[place]
         size = 0

@@ -79,7 +79,7 @@ def test_without_the_variables_of_a_cutset_no_bucket_is_too_large() -> None:
         )
         order = np.random.default_rng(seed).permutation(25)
         random = np.array([seed], dtype=np.uint64)
-        fixed = random_cutset(graph.cardinalities, *neighbours, order, 6.0, random)
+        fixed = random_cutset(graph.cardinalities, *neighbours, order, 6.0, np.zeros(25), random)
         shares.append(fixed.mean())
         adjacent: dict[int, set[int]] = {v: set() for v in range(25)}
         for scope in map(graph.scope, range(graph.n_factors)):
