@@ -97,11 +97,17 @@ def decline(kept: KeptResults) -> Figure:
     return real_graphs.decline_figure(kept.table("real-graphs", "positions"))
 
 
+def by_encoding(kept: KeptResults) -> Figure:
+    """Strengths learned under each encoding, by every algorithm."""
+    return real_graphs.learned_figure(kept.table("learned-encodings", "learned"))
+
+
 FIGURES: Mapping[str, Callable[[KeptResults], Figure]] = {
     "learned-priors": ladder,
     "prior-transfer": directions,
     "core-on-biographies": core,
     "real-graphs": decline,
+    "learned-encodings": by_encoding,
 }
 """The figures of docs/findings.md by the name of their image."""
 

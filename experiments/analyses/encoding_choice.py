@@ -1,10 +1,11 @@
-"""Implication against conditional encoding: whose posteriors score better, on whose truth."""
+"""Encodings against each other: whose posteriors score better, on whose truth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from experiments.analyses.posteriors import (
 from experiments.analyses.resampled import tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.text import number
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-ENCODINGS = ("implication", "conditional")
+ENCODINGS = ("implication", "conditional", "mixture")
+"""Those compared, the first of which the others are compared with."""
 
 SCORES = ("brier", "log_loss", "calibration_slope")
 
@@ -72,7 +75,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Scores under both encodings, and the figure of their difference."""
+    """Scores under every encoding, and the figure of their differences."""
     import pandas as pd
 
     own: tuple[str, ...] = (OWN,)
@@ -88,14 +91,14 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 if truth != OWN:
                     graphs = with_drawn_labels(graphs, truth, context.seed)
                 found = comparison(graphs, context.seed, data.name)
-                rows.append({"dataset": data.name, "truth": truth, **found})
+                rows += [{"dataset": data.name, "truth": truth, **row} for row in found]
                 step()
     frame, contexts = pd.DataFrame(rows), pd.concat(beliefs, ignore_index=True)
     return Artefacts(
         tables={"encodings": _table(frame)},
         figures={
             "difference": PaperFigure(
-                _difference_figure(frame), frame, "Brier score under both encodings"
+                _difference_figure(frame), frame, "Brier score under every encoding"
             ),
             "contexts": PaperFigure(
                 _contexts_figure(contexts), contexts, "posterior of contexts by relations"
@@ -129,11 +132,14 @@ def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> 
     return drawn
 
 
-def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") -> dict[str, Any]:
-    """The scores of exact posteriors under both encodings, and their difference.
+def comparison(
+    graphs: Sequence[FactGraph], seed: int, where: str = "the data"
+) -> list[dict[str, Any]]:
+    """The scores of exact posteriors under every encoding, a row for each.
 
-    `difference` is the Brier score under implication less that under conditional, with its paired
-    bootstrap interval over responses; `distance` the mean |Δp| between the two.
+    `difference` is the Brier score less that under the first encoding, with its paired bootstrap
+    interval over responses, `distance` the mean |Δp| from the first. `best` says that the Brier
+    score is the least, and that the intervals of its differences from all others exclude 0.
 
     Args:
         graphs: labelled responses.
@@ -145,21 +151,34 @@ def comparison(graphs: Sequence[FactGraph], seed: int, where: str = "the data") 
     """
     atoms = labelled_atoms(graphs, where)
     p = {name: atom_posteriors(graphs, name)[atoms.kept] for name in ENCODINGS}
-    row: dict[str, Any] = {
+    # Paired: the same redrawn responses under all, whose difficulty cancels.
+    changes = {
+        (name, other): score_change("brier", p[name], p[other], atoms, seed)
+        for name, other in permutations(ENCODINGS, 2)
+    }
+    shared = {
         "n_responses": len(atoms.grouping.responses),
         "n_atoms": len(atoms.labels),
         "relations": _relations_per_context(graphs),
-        "distance": float(np.abs(p["implication"] - p["conditional"]).mean()),
     }
+    rows = []
     for name in ENCODINGS:
-        found = scores_with_intervals(p[name], atoms, SCORES, seed)
-        row |= {f"{name}_{key}": value for key, value in found.items()}
         contexts = context_posteriors(graphs, name)
-        row[f"{name}_contexts"] = float(contexts.mean()) if contexts.size else np.nan
-    # Paired: the same redrawn responses under both, whose difficulty cancels.
-    first, second = (p[name] for name in ENCODINGS)
-    difference, lower, upper = score_change("brier", first, second, atoms, seed)
-    return row | {"difference": difference, "lower": lower, "upper": upper}
+        difference, lower, upper = changes.get((name, ENCODINGS[0]), (0.0, np.nan, np.nan))
+        rows.append(
+            {
+                "encoding": name,
+                **shared,
+                **scores_with_intervals(p[name], atoms, SCORES, seed),
+                "difference": difference,
+                "lower": lower,
+                "upper": upper,
+                "distance": float(np.abs(p[name] - p[ENCODINGS[0]]).mean()),
+                "best": all(changes[name, each][2] < 0.0 for each in ENCODINGS if each != name),
+                "contexts": float(contexts.mean()) if contexts.size else np.nan,
+            }
+        )
+    return rows
 
 
 def belief_in_contexts(graphs: Sequence[FactGraph]) -> pd.DataFrame:
@@ -204,58 +223,58 @@ def _relations_per_context(graphs: Sequence[FactGraph]) -> float:
 
 
 def _table(frame: pd.DataFrame) -> PaperTable:
-    significant = (frame["lower"] > 0) | (frame["upper"] < 0)
-    better = {
-        "implication_best": significant & (frame["difference"] < 0),
-        "conditional_best": significant & (frame["difference"] > 0),
-    }
+    heads = [
+        f"{_name(row)}, {number(row['relations'], 1)} relations per context"
+        for row in frame.to_dict("records")
+    ]
     return PaperTable(
-        frame.assign(**better),
+        frame.assign(head=heads),
         (
-            PaperColumn("dataset", "data"),
-            PaperColumn("truth", "truth"),
-            PaperColumn("relations", "relations per context", digits=1),
+            PaperColumn("encoding", "encoding"),
+            PaperColumn("brier", "Brier", digits=4, bold="best"),
+            PaperColumn(
+                "difference", f"less {ENCODINGS[0]}", digits=4, lower="lower", upper="upper"
+            ),
             PaperColumn("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-            *(
-                PaperColumn(f"{name}_brier", f"Brier, {name}", digits=4, bold=f"{name}_best")
-                for name in ENCODINGS
-            ),
-            PaperColumn("difference", "difference", digits=4, lower="lower", upper="upper"),
-            *(interval_column(f"{name}_slope", f"slope, {name}", 2) for name in ENCODINGS),
-            *(
-                PaperColumn(f"{name}_contexts", f"P(context), {name}", digits=3)
-                for name in ENCODINGS
-            ),
+            interval_column("slope", "slope", 2),
+            PaperColumn("contexts", "P(context)", digits=3),
         ),
-        "Exact posteriors under both encodings of relations",
+        "Exact posteriors under every encoding of relations",
+        group="head",
         note=(
             "Truth: the labels of the data, or labels drawn from the joint distribution under an "
-            "encoding. Difference: Brier score under implication less that under conditional. "
-            "Bold: the better Brier score where the interval of the difference excludes 0. Slope: "
-            "of labels on logit p, 1 if calibrated. Intervals: 95 %, bootstrap over responses."
+            f"encoding. Less {ENCODINGS[0]}: difference of Brier scores; mean |Δp|: of the same. "
+            "Bold: the least Brier score where the intervals of its differences from all others "
+            "exclude 0. Slope: of labels on logit p, 1 if calibrated. Intervals: 95 %, bootstrap "
+            "over responses."
         ),
     )
 
 
+def _name(row: Mapping[Hashable, Any]) -> str:
+    whose = row["truth"] if row["truth"] == OWN else f"{row['truth']} true"
+    return f"{row['dataset']}, {whose}"
+
+
 def _difference_figure(frame: pd.DataFrame) -> Figure:
     rows = frame.to_dict("records")
-    with panels(1, 2, (PAGE, 0.8 + 0.24 * len(rows)), sharey=True) as (figure, ((left, right),)):
+    names = list(dict.fromkeys(map(_name, rows)))
+    with panels(1, 2, (PAGE, 0.8 + 0.3 * len(names)), sharey=True) as (figure, ((left, right),)):
         left.axvline(0.0, color="0.6", linewidth=0.7)
         right.axvline(1.0, color="0.6", linewidth=0.7)
-        heights = range(len(rows) - 1, -1, -1)
-        for height, row in zip(heights, rows, strict=True):
-            ends = row["difference"], row["lower"], row["upper"]
-            draw_interval(left, height, ends, color="0.2", marker="D", markersize=3.0)
-            for at, name in enumerate(ENCODINGS):
-                slope = row[f"{name}_slope"], row[f"{name}_slope_lower"], row[f"{name}_slope_upper"]
-                look = nth_look(at) | {"label": name if height == heights[0] else None}
-                draw_interval(right, height + 0.18 - 0.36 * at, slope, **look)
-        names = [
-            row["dataset"] if row["truth"] == OWN else f"{row['dataset']}, {row['truth']} true"
-            for row in rows
-        ]
-        left.set_yticks(heights, names)
-        left.set_xlabel("Brier, implication less conditional")
+        labelled = set()
+        for row in rows:
+            at = ENCODINGS.index(row["encoding"])
+            height = len(names) - 1 - names.index(_name(row)) + 0.22 - 0.22 * at
+            look = nth_look(at) | {"label": None if at in labelled else row["encoding"]}
+            labelled.add(at)
+            slope = row["slope"], row["slope_lower"], row["slope_upper"]
+            draw_interval(right, height, slope, **look)
+            if at:
+                ends = row["difference"], row["lower"], row["upper"]
+                draw_interval(left, height, ends, **(look | {"label": None}))
+        left.set_yticks(range(len(names) - 1, -1, -1), names)
+        left.set_xlabel(f"Brier, less {ENCODINGS[0]}")
         right.set_xlabel("calibration slope")
         legend_below(figure, right)
         return figure

@@ -40,6 +40,7 @@ from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import Context, Relation, RelationKind
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
@@ -275,16 +276,20 @@ def taught(
     ]
 
 
-def taught_classes(task: CrossFitTask, view: str) -> list[FactGraph]:
+def taught_classes(
+    task: CrossFitTask, view: str, encoding: str = DEFAULT_ENCODING
+) -> list[FactGraph]:
     """Every response's graph of a view with six classes' strengths from the folds without it.
 
-    Where relations state no distribution there is a strength for each kind instead. The graphs are
-    to be encoded by *implication*.
+    Where relations state no distribution there is a strength for each kind instead. Strengths are
+    learned under the encoding, by which the graphs are to be encoded; what a learned relation is
+    not of its kind, *mixture* takes for neutral.
     """
     backend = "exact" if view == "FR1" else "lbp"
     if _stating_none(task.graphs) is None:
-        return taught(task, _view(view), _classes(), backend)
-    kinds = Specification(relations=ClassProbability("kind"))
+        classes = replace(_classes(), encoding=encoding)
+        return taught(task, _view(view), classes, backend)
+    kinds = Specification(relations=ClassProbability("kind"), encoding=encoding)
     return taught(task, lambda graph: variant(graph, view), kinds, backend)
 
 

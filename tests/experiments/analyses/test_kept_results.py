@@ -133,3 +133,13 @@ def test_what_learns_fast_is_found_again(monkeypatch: pytest.MonkeyPatch) -> Non
     assert tuple(map(float, re.findall(r"0\.\d", told[1]))) == OTHER_EDGES
     # It is the optimum of a smooth function: to the digits shown on any machine.
     assert float(told[2]) == pytest.approx(np.mean((p - task.atoms.labels) ** 2), abs=6e-5)
+
+
+def test_every_study_of_ours_has_its_time() -> None:
+    section = PAGE.partition("## How long each study takes\n")[2].partition("\n## ")[0]
+    rows = list(table_rows(section))
+    times = {row["study"].strip("`"): row["processor time"] for row in rows}
+    assert len(times) == len(rows)
+    assert set(times) <= set(embedded_studies())
+    assert {name for name in embedded_studies() if name.startswith("ours/")} <= set(times)
+    assert all(re.fullmatch(r"(\d+ min)?( ?\d+ s)?", each) and each for each in times.values())

@@ -9,8 +9,9 @@ import pytest
 
 from calibration.learned_priors import ClassProbability, Specification, fit
 from experiments.analyses import learned_strengths, prior_transfer, real_graphs
-from experiments.analyses.posteriors import labelled_atoms
+from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels.encodings import ENCODINGS
 from factormodels.variants import variant
 from inference import infer
 from tests.experiments.conftest import Invoke
@@ -184,6 +185,69 @@ def test_what_approximations_move_is_held_to_enumeration() -> None:
     assert second["brier_change"] == pytest.approx(second["brier"] - first["brier"], abs=1e-12)
 
 
-def test_strengths_are_learned_under_implication_alone() -> None:
-    with pytest.raises(ValueError, match="write encoding: implication"):
-        real_graphs.ApproximatedView("FR1", "mixture", learned=True)
+def test_stars_learn_the_same_under_every_encoding() -> None:
+    graphs = [learned_strengths.entailments(graph) for graph in biographies(60, 7)]
+    p = {}
+    for name in ENCODINGS:
+        classes = Specification(
+            relations=ClassProbability(learned_strengths.six_classes), encoding=name
+        )
+        p[name] = atom_posteriors(fit(graphs, classes).apply_all(graphs), name)
+    # Of a certain source one row of a table counts, and each atom has two relations, so that a
+    # prior makes up for what mixture cannot say: every encoding is the same logistic regression.
+    for name in ENCODINGS:
+        np.testing.assert_allclose(p[name], p["implication"], atol=1e-3)
+
+
+def test_what_is_learned_belongs_to_its_encoding() -> None:
+    graphs = [replace(g, contexts=tuple(replace(c, prior=0.7) for c in g.contexts))
+              for g in biographies(40, 8)]  # fmt: skip
+    task = learned_strengths.problem(graphs, 3, 0, "data")
+    for name in ENCODINGS:
+        learned = learned_strengths.taught_classes(task, "FR1", name)
+        least = min(
+            ((atom_posteriors(learned, other) - task.atoms.labels) ** 2).mean()
+            for other in ENCODINGS
+        )
+        own = ((atom_posteriors(learned, name) - task.atoms.labels) ** 2).mean()
+        assert own == pytest.approx(least, abs=1e-3), name
+
+
+def test_learned_views_are_compared_with_the_right_ones() -> None:
+    atoms = labelled_atoms(biographies(20, 9), "data")
+    rng = np.random.default_rng(0)
+    names = ("implication", "mixture", "implication, learned", "mixture, learned")
+    found = {
+        (view, name, "exact"): np.clip(0.6 * atoms.labels + rng.random(len(atoms.labels)), 0, 1)
+        for view in ("FR1", "FR2")
+        for name in names
+    }
+    found["FR2", "mixture, learned", "cavi"] = 1 - atoms.labels
+    made = real_graphs.learned_rows(found, atoms, 0)
+    rows = {(row["variant"], row["encoding"]): row for row in made}
+    assert len(made) == len(rows)
+    assert set(rows) == {(view, name) for view in ("FR1", "FR2") for name in names[2:]}
+    brier = {
+        key[:2]: np.mean((p - atoms.labels) ** 2) for key, p in found.items() if key[2] == "exact"
+    }
+    row = rows["FR2", "mixture, learned"]
+    own = brier["FR2", "mixture, learned"]
+    assert row["brier"] == pytest.approx(own, abs=1e-8)
+    for name, other in (
+        ("stated", ("FR2", "mixture")),
+        ("implication", ("FR2", "implication, learned")),
+        ("stars", ("FR1", "mixture, learned")),
+    ):
+        assert row[name] == pytest.approx(own - brier[other], abs=1e-8)
+    assert rows["FR1", "implication, learned"]["stars"] == 0.0
+    # Where posteriors are not known, every approximation is compared with itself.
+    for name in ("implication, learned", "mixture, learned"):
+        p = found.pop(("FR2", name, "exact"))
+        found["FR2", name, "lbp"], found["FR2", name, "cavi"] = p, (p + 1) / 2
+    made = real_graphs.learned_rows(found, atoms, 0)
+    backends = {row["backend"]: row for row in made if row["encoding"] == "mixture, learned"}
+    assert set(backends) == {"exact", "lbp", "cavi"}
+    scores = [
+        np.mean((found["FR2", name, "cavi"] - atoms.labels) ** 2) for name in (names[3], names[2])
+    ]
+    assert backends["cavi"]["implication"] == pytest.approx(scores[0] - scores[1], abs=1e-8)

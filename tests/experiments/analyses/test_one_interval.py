@@ -123,9 +123,10 @@ def test_inference_error_and_encodings() -> None:
         assert same(
             ends(row, name), moved.difference, moved.difference_lower, moved.difference_upper
         )
-    compared = encoding_choice.comparison(graphs, 0)
+    compared = encoding_choice.comparison(graphs, 0)[1]
+    assert compared["encoding"] == "conditional"
     found = score_difference(
-        "brier", p["exact"], p["conditional"], atoms.labels, atoms.responses,
+        "brier", p["conditional"], p["exact"], atoms.labels, atoms.responses,
         n_bootstrap=N_BOOTSTRAP,
     )  # fmt: skip
     printed = compared["difference"], compared["lower"], compared["upper"]

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "open-questions.md").read_text("utf-8")
 
 KEPT = {
+    "learned-encodings",
     "learned-priors",
     "prior-transfer",
     "real-graphs",

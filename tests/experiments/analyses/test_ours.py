@@ -232,11 +232,27 @@ def test_small_numbers_as_text() -> None:
 # -------------------------------------------------------------------------------- encodings
 
 
-def test_without_relations_both_encodings_agree() -> None:
+def test_without_relations_all_encodings_agree() -> None:
     graphs = labelled_responses(4, n_atoms=3, contexts_per_atom=0, seed=0)
-    row = encoding_choice.comparison(graphs, seed=0)
-    assert row["distance"] == 0.0
-    assert row["difference"] == 0.0
+    rows = encoding_choice.comparison(graphs, seed=0)
+    assert [row["encoding"] for row in rows] == list(encoding_choice.ENCODINGS)
+    for row in rows:
+        assert row["distance"] == row["difference"] == 0.0
+        assert not row["best"]
+
+
+def test_the_encoding_that_drew_the_labels_is_best() -> None:
+    graphs = labelled_responses(
+        100, n_atoms=8, contexts_per_atom=2, density=0.4, context_prior=Uniform(0.5, 0.9), seed=4
+    )
+    for encoding in encoding_choice.ENCODINGS:
+        drawn = encoding_choice.with_drawn_labels(graphs, encoding, seed=4)
+        rows = {row["encoding"]: row for row in encoding_choice.comparison(drawn, seed=0)}
+        assert min(rows, key=lambda name: rows[name]["brier"]) == encoding
+        assert not any(row["best"] for name, row in rows.items() if name != encoding)
+        for name, row in rows.items():
+            change = row["brier"] - rows["implication"]["brier"]
+            assert row["difference"] == pytest.approx(change, abs=1e-12), name
 
 
 @pytest.mark.parametrize("encoding", encoding_choice.ENCODINGS)

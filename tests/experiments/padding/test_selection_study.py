@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import experiments as front_door
 from calibration.self_knowledge import IntervalSettings
 from experiments.analyses import core_on_biographies
 from experiments.analyses.context import AnalysisContext
@@ -22,7 +26,10 @@ from experiments.padding.uncertain_selection import uncertain_rows
 from factormodels import Atom, FactGraph, InputError, read_many, write_many
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, select, subclaims_of
+from factormodels.selection.expected import redundancy
 from tests.experiments.conftest import Invoke
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "findings.md"
 
 QUICK = IntervalSettings(n_bootstrap=20)
 
@@ -78,6 +85,23 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
     assert study.rows[0].survival == min(row.survival for row in study.rows)
     change = study.after["factuality"].estimate - study.before["factuality"].estimate
     assert change[0] < -0.05
+    # How redundant any two claims are held to be: as the page tells.
+    pairs = np.concatenate(
+        [
+            redundancy(selection.entailments)[np.triu_indices(len(selection.claims), 1)]
+            for _, selection in found
+        ]
+    )
+    page = " ".join(PAGE.read_text("utf-8").split())
+    told = re.search(
+        r"of at least (\S+) of being redundant \((\S+) in the median, (\S+) on average\)", page
+    )
+    assert told is not None
+    assert pairs.min() >= float(told[1])
+    # Products of two probabilities of a fitted model, to the digits shown.
+    assert [float(each) for each in told.groups()[1:]] == pytest.approx(
+        [np.median(pairs), pairs.mean()], abs=6e-4
+    )
     counts = [
         sum(len(selection.solution.chosen) for _, selection in selected(each, *graphs))
         for each in (
@@ -87,6 +111,27 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
         )
     ]
     assert counts == [691, 768, 806]
+
+
+def test_drawn_entailments_of_the_biographies_are_those_of_the_page(shared_data: Path) -> None:
+    section = PAGE.read_text("utf-8").partition("## Which claims count\n")[2].partition("\n## ")[0]
+    told = re.search(
+        r"`--samples`\), (\S+) of (\S+) claims per response are expected to count \((\S+) are\s"
+        r"selected\s+if each entailment is decided\), with a precision of (\S+) \(plain (\S+)\)",
+        section,
+    )
+    assert told is not None
+    assert "--samples 100\n" in section
+    # As the command runs: its seed and weights, so that the same entailments are drawn.
+    found: Any = front_door.select(shared_data / "factscore_dev" / "ChatGPT.jsonl", samples=100)
+    mean = found["uncertain"].set_index("response").loc["mean"]
+    columns = (
+        "expected_count", "claims", "plain_count", "expected_precision", "plain_precision"
+    )  # fmt: skip
+    for text, value in zip(told.groups(), mean[[*columns]].tolist(), strict=True):
+        digits = len(text.partition(".")[2])
+        # The draws are seeded; sums of another order may round the last digit otherwise.
+        assert float(text) == pytest.approx(value, abs=1.001 * 10.0**-digits), text
 
 
 def test_plain_and_uncertain_selection_stand_side_by_side(invoke: Invoke, tmp_path: Path) -> None:

@@ -36,7 +36,10 @@ def test_a_study_of_printed_numbers_gives_its_rows(study: str, bare_folder: Path
     assert rows_of_study(study) == made
 
 
-@pytest.mark.parametrize("study", ["papers/self-known-positions", "papers/fastfact-alignment"])
+@pytest.mark.parametrize(
+    "study",
+    ["papers/self-known-positions", "papers/fastfact-alignment", "papers/core-relation-models"],
+)
 def test_a_study_of_an_owners_file_gives_its_rows(
     study: str, bare_folder: Path, shared_data: Path
 ) -> None:
@@ -45,6 +48,7 @@ def test_a_study_of_an_owners_file_gives_its_rows(
         f"""
 datasets:
   factscore-labelled: {shared_data}/factscore_chatgpt/ChatGPT.jsonl
+  core-responses: {shared_data}/factscore_chatgpt/ChatGPT.jsonl
   fastfact-bench: {shared_data}/factcheck_bench/factcheck-GPT-benchmark.jsonl
 """,
     )
